@@ -1,0 +1,282 @@
+"""What does a question cost? (`make bench`)
+
+Each size of catalog is measured in a process of its own, on a database of its own (SQLite, or a scratch database on
+the server of BENCH_DATABASE_URL). What is printed are times and, because machines differ and are busy, ratios: against
+the smallest catalog, and against a bare Django view that answers the same bytes in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import logging
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+HERE = Path(__file__).resolve().parent.parent
+SIZES = (100, 1_000, 10_000)
+ACTIVE = 30
+MESSAGE = "please merge the release PR and tell the team"
+ROUNDS, REPEATS = 7, 120
+
+
+def main() -> int:
+    """Measure every size, print the table; the goals that were missed are named at the end."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--one", type=int, help="measure this size alone and print it as JSON")
+    parser.add_argument("--json", action="store_true", help="print all figures as JSON")
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measure(options.one)))
+        return 0
+    found = []
+    for size in SIZES:
+        print(f"measuring a catalog of {size:,} tools …", file=sys.stderr, flush=True)
+        found.append(_in_a_process(size))
+    if options.json:
+        print(json.dumps(found, indent=2))
+        return 0
+    report(found)
+    return 0
+
+
+def _in_a_process(size: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as scratch:
+        environment = {
+            **os.environ,
+            "TOOLBELT_ENV": "test",
+            "TOOLBELT_ENV_FILE": os.devnull,
+            "DATABASE_URL": os.environ.get("BENCH_DATABASE_URL", f"sqlite:///{scratch}/bench.sqlite3"),
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "PYTHONPATH": str(HERE),
+        }
+        done = subprocess.run(
+            [sys.executable, __file__, "--one", str(size)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def measure(size: int) -> dict[str, Any]:
+    """Fill a database with ``size`` real tools and measure questions of an agent that has 30 of them."""
+    import django
+    from django.conf import settings
+
+    django.setup()
+    from django.db import connection
+    from django.test.utils import setup_test_environment
+
+    setup_test_environment()
+    logging.disable(logging.INFO)
+    settings.ROOT_URLCONF = "scripts.bench_views"
+    name = connection.creation.create_test_db(verbosity=0)
+    try:
+        _fill(size)
+        return {"size": size, "name": name and connection.vendor, **_figures()}
+    finally:
+        connection.creation.destroy_test_db(
+            ":memory:" if connection.vendor == "sqlite" else name, verbosity=0
+        )
+
+
+def _fill(size: int) -> None:
+    from toolbelt import models
+
+    real = [
+        tool
+        for file in sorted((HERE / "fixtures/demo/catalogs").glob("*.json"))
+        for tool in json.loads(file.read_text())["tools"]
+    ]
+    plugins = [models.Plugin(name=f"plugin{n}", namespace=f"ns{n}", position=n) for n in range(20)]
+    models.Plugin.objects.bulk_create(plugins)
+    tools = [
+        models.Tool(
+            key=f"ns{n % 20}__tool{n}",
+            plugin=plugins[n % 20],
+            # Made different from each other, since equal texts would be kept only once.
+            description=f"{real[n % len(real)].get('description') or ''} ({n})",
+            input_schema={
+                **(real[n % len(real)].get("inputSchema") or {"type": "object"}),
+                "$comment": str(n),
+            },
+            annotations=real[n % len(real)].get("annotations") or {},
+            tokens=300,
+        )
+        for n in range(size)
+    ]
+    models.Tool.objects.bulk_create(tools, batch_size=500)
+    toolkits = [
+        models.Toolkit(
+            key=f"toolkit{n}",
+            position=n,
+            policy="Work with care. Tools: {active_tools}.",
+            triggers=[
+                {"name": "merge", "all": [["merge", "ship"], ["release", "pr"]]},
+                {"name": "ask", "any": ["who"]},
+            ],
+        )
+        for n in range(size // 10)
+    ]
+    models.Toolkit.objects.bulk_create(toolkits, batch_size=500)
+    models.Member.objects.bulk_create(
+        [
+            models.Member(toolkit=toolkits[n // 10], tool=tool, position=n % 10)
+            for n, tool in enumerate(tools[: len(toolkits) * 10])
+        ],
+        batch_size=500,
+    )
+    agent = models.Agent.objects.create(key="ada")
+    other = models.Agent.objects.create(key="bob")
+    for toolkit in toolkits[: ACTIVE // 10]:
+        models.ToolkitSwitch.objects.create(agent=agent, toolkit=toolkit, on=True)
+        models.ToolkitSwitch.objects.create(agent=other, toolkit=toolkit, on=True)
+
+
+def _figures() -> dict[str, Any]:
+    from django.db import connection
+    from django.test import Client
+    from django.test.utils import CaptureQueriesContext
+
+    from toolbelt.control import actors, switches
+    from toolbelt.core import budgets, surface
+    from toolbelt.runtime import snapshots, surfaces
+    from toolbelt.store import catalog
+
+    actor = actors.Actor(name="bench", via="command")
+    gc.collect()
+    tracemalloc.start()
+    compiled = catalog.load(1, "bench")
+    memory = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    begun = time.perf_counter()
+    catalog.load(1, "bench")
+    compile_seconds = time.perf_counter() - begun
+    del compiled
+
+    answer = surfaces.ask("ada")
+    if len(answer.tools) != ACTIVE:
+        raise SystemExit(f"the bench agent has {len(answer.tools)} active tools, not {ACTIVE}")
+    with CaptureQueriesContext(connection) as queries:
+        surfaces.ask("ada", session="s", request_id="r")
+    snapshot, _ = snapshots.take("ada", "s", "r")
+    found: dict[str, Any] = {
+        "compile_ms": compile_seconds * 1e3,
+        "catalog_mb": memory / 1e6,
+        "queries": len(queries),
+        "resolve_us": _times(lambda: surface.build(snapshot)),
+        "resolve_message_us": _times(lambda: surface.of(budgets.resolve(snapshot), snapshot, MESSAGE)),
+        "ask_us": _times(lambda: surfaces.ask("ada", session="s", request_id="r")),
+        "ask_message_us": _times(lambda: surfaces.ask("ada", session="s", request_id="r", message=MESSAGE)),
+    }
+    # A flip for one agent: the next question of that agent is resolved anew, the catalog is not compiled again.
+    flips = []
+    with mock.patch.object(catalog, "load", wraps=catalog.load) as load:
+        for turn in range(40):
+            begun = time.perf_counter()
+            switches.flip(actor, "bob", "toolkit0", bool(turn % 2), confirm=True)
+            surfaces.ask("bob")
+            flips.append((time.perf_counter() - begun) * 1e6)
+    found["flip_us"] = [statistics.median(flips), sorted(flips)[int(len(flips) * 0.95)]]
+    found["compiled_again"] = load.call_count
+
+    client = Client()
+    asked = client.get("/surface")
+    if asked.status_code != 200:
+        raise SystemExit(f"the bench's view answers {asked.status_code}")
+    body = asked.content
+    client.post("/keep", data=body, content_type="application/json")
+    found["bytes"] = len(body)
+    # Taken in turns, so that a busy moment of the machine meets both alike.
+    bare, full, told = [], [], []
+    for _ in range(ROUNDS):
+        bare.append(_times(lambda: client.get("/bare"), rounds=1, repeats=30))
+        full.append(_times(lambda: client.get("/surface"), rounds=1, repeats=30))
+        told.append(_times(lambda: client.get("/surface", {"message": MESSAGE}), rounds=1, repeats=30))
+    for name, taken in (("bare_us", bare), ("view_us", full), ("view_message_us", told)):
+        found[name] = [statistics.median(t[0] for t in taken), statistics.median(t[1] for t in taken)]
+    return found
+
+
+def _times(act: Callable[[], object], rounds: int = ROUNDS, repeats: int = REPEATS) -> list[float]:
+    """Give p50 and p95 of one act in µs, from the quietest of some rounds."""
+    act()
+    best: list[float] | None = None
+    for _ in range(rounds):
+        taken = []
+        for _ in range(repeats):
+            begun = time.perf_counter()
+            act()
+            taken.append((time.perf_counter() - begun) * 1e6)
+        taken.sort()
+        now = [statistics.median(taken), taken[int(len(taken) * 0.95)]]
+        best = now if best is None or now[0] < best[0] else best
+    return best or [0.0, 0.0]
+
+
+def report(found: list[dict[str, Any]]) -> None:
+    """Print the figures as a table, and whether the goals are met."""
+    rows = [
+        ("compile the catalog, ms", "compile_ms"),
+        ("compiled catalog, MB", "catalog_mb"),
+        ("queries of a question", "queries"),
+        ("resolve alone, µs", "resolve_us"),
+        ("resolve with a message, µs", "resolve_message_us"),
+        ("question in process, µs", "ask_us"),
+        ("… with a message, µs", "ask_message_us"),
+        ("flip and ask again, µs", "flip_us"),
+        ("catalog compiled by 40 flips", "compiled_again"),
+        ("answer, bytes", "bytes"),
+        ("bare Django view, µs", "bare_us"),
+        ("surface through Django, µs", "view_us"),
+        ("… with a message, µs", "view_message_us"),
+    ]
+    print(f"{'':32}" + "".join(f"{one['size']:>20,} tools" for one in found))
+    for label, key in rows:
+        print(f"{label:32}" + "".join(f"{_cell(one[key]):>26}" for one in found))
+    first, last = found[0], found[-1]
+    print("\nratios, p50")
+    for label, key in (
+        ("in process", "ask_us"),
+        ("… with a message", "ask_message_us"),
+        ("through Django", "view_us"),
+    ):
+        print(
+            f"  {label:28} {last['size']:,} to {first['size']:,} tools: {last[key][0] / first[key][0]:.2f} ×"
+        )
+    for one in found:
+        print(
+            f"  {'against the bare view':28} {one['size']:>6,} tools: {one['view_us'][0] / one['bare_us'][0]:.2f} ×"
+        )
+    goals = {
+        f"{last['size']:,} tools cost at most 1.2 × what {first['size']:,} cost": last["ask_us"][0]
+        <= 1.2 * first["ask_us"][0],
+        "a question takes under 150 µs beyond its queries": last["resolve_us"][0] < 150,
+        "a compiled catalog is under 60 MB": last["catalog_mb"] < 60,
+        "it compiles in under 1 s": last["compile_ms"] < 1_000,
+        "a flip for one agent does not compile it again": last["compiled_again"] == 0,
+    }
+    print("\ngoals")
+    for goal, met in goals.items():
+        print(f"  {'met   ' if met else 'MISSED'} {goal}")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return f"p50 {value[0]:,.0f} · p95 {value[1]:,.0f}"
+    return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

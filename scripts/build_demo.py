@@ -1,0 +1,98 @@
+"""What is the whole demo belt, and is it sound?
+
+Joins the hand-written `fixtures/demo/belt.yaml` with the tools of the real MCP catalogs beside it into one belt. Writes
+it as JSON (which is YAML too) to standard output and every problem to standard error; exits 1 if there is one.
+
+    python -m scripts.build_demo > demo-belt.json
+"""
+
+import json
+import pathlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from toolbelt.core import belts, keys
+
+Entry = dict[str, Any]
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "demo"
+FEWEST_MEMBERS, MOST_MEMBERS = 3, 20
+
+
+def plugin_tools(plugin: Entry, upstream: list[Entry], settings: list[Entry]) -> Iterator[Entry]:
+    """The tools of one catalog as belt entries, with what the operator has decided about them."""
+    decided = {name: group["set"] for group in settings for name in group["tools"]}
+    if strangers := decided.keys() - {tool["name"] for tool in upstream}:
+        raise SystemExit(
+            f"plugins.{plugin['name']}.tool_settings: no such tools: {', '.join(sorted(strangers))}"
+        )
+    for tool in upstream:
+        key = keys.fit(tool["name"], plugin["namespace"])
+        entry = {
+            "key": key,
+            "title": tool.get("title") or tool.get("annotations", {}).get("title"),
+            "description": tool.get("description"),
+            "plugin": plugin["name"],
+            "input_schema": tool["inputSchema"],
+            "output_schema": tool.get("outputSchema"),
+            "annotations": tool.get("annotations"),
+            "upstream_name": None
+            if key == plugin["namespace"] + keys.SEPARATOR + tool["name"]
+            else tool["name"],
+        }
+        yield {name: value for name, value in entry.items() if value is not None} | decided.get(
+            tool["name"], {}
+        )
+
+
+def build(folder: pathlib.Path = FOLDER) -> Entry:
+    """The whole belt, checked or not."""
+    belt: Entry = yaml.safe_load((folder / "belt.yaml").read_text(encoding="utf-8"))
+    for plugin in belt["plugins"]:
+        catalog = json.loads((folder / "catalogs" / f"{plugin['name']}.json").read_text(encoding="utf-8"))
+        belt["tools"] += plugin_tools(plugin, catalog["tools"], plugin.pop("tool_settings", []))
+    return belt
+
+
+def problems(belt: Entry) -> Iterator[str]:
+    """What any belt must keep, and what this one should keep beyond that, to be a good example."""
+    yield from (str(problem) for problem in belts.check(belt))
+    toolkits = {toolkit["key"]: toolkit for toolkit in belt["toolkits"]}
+    named = [plugin["name"] for plugin in belt["plugins"]]
+    # All three can be given to load_tools: one name should mean one thing.
+    for name in sorted(
+        {keys.fold(n) for n in named} & {keys.fold(e["key"]) for e in belt["tools"] + belt["toolkits"]}
+    ):
+        yield f"plugins.{name}: a tool or toolkit has this name too"
+    for key, toolkit in toolkits.items():
+        members = [member if isinstance(member, str) else member["tool"] for member in toolkit["members"]]
+        if not FEWEST_MEMBERS <= len(members) <= MOST_MEMBERS:
+            yield f"toolkits.{key}.members: {len(members)} of them"
+        spoken_of = [("tool_notes", toolkit.get("tool_notes", {}))]
+        spoken_of += [
+            (f"triggers.{t['name']}.focus", t.get("focus", [])) for t in toolkit.get("triggers", [])
+        ]
+        for place, tools in spoken_of:
+            yield from (
+                f"toolkits.{key}.{place}: {tool} is not a member" for tool in tools if tool not in members
+            )
+        yield from (
+            f"toolkits.{key}.{field}: missing"
+            for field in ("title", "description", "policy")
+            if not toolkit.get(field)
+        )
+
+
+def main() -> int:
+    belt = build()
+    found = list(problems(belt))
+    sys.stderr.writelines(f"{problem}\n" for problem in found)
+    json.dump(belt, sys.stdout, ensure_ascii=False, indent=1)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""How does Toolbelt look? Takes the pictures in docs/screens: the demo, as operators see it, on a database of its own.
+
+Needs Chromium (CHROMIUM says where it is, if it has another name). Run it again whenever a page looks different.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import django
+import uvicorn
+from django.core.management import call_command
+from django.db import connections
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURES = ROOT / "docs" / "screens"
+PASSWORD = secrets.token_urlsafe(12)
+# Name, width, height, colours. Wide enough for the panel beside the page.
+LOOKS = (("light", 1340, 760, "light"), ("dark", 1340, 760, "dark"), ("phone", 390, 844, "light"))
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+
+
+def main() -> None:
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("There is no Chromium: install it (on Debian: apt-get install chromium).")
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        served, filled = Path(folder, "served.sqlite3"), Path(folder, "filled.sqlite3")
+        with _demo(served) as address, sync_playwright() as playwright:
+            shutil.copyfile(served, filled)
+            browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+            for look, width, height, colours in LOOKS:
+                shutil.copyfile(filled, served)
+                for name, (path, act) in SCENES.items():
+                    page = _open(browser, address, width, height, colours, stranger=name == "login")
+                    page.goto(path)
+                    act(page)
+                    page.wait_for_timeout(300)  # until what moves has come to rest
+                    picture = PICTURES / f"{name}-{look}.png"
+                    page.screenshot(path=picture)
+                    page.context.close()
+                    print(f"{picture.relative_to(ROOT)}  {picture.stat().st_size // 1024} KB")
+            browser.close()
+
+
+def nothing(page: Page) -> None:
+    """Leave the page as it is."""
+
+
+def flip(page: Page) -> None:
+    """Turn a toolkit off, so that a notice and its effect stand on the page."""
+    section = page.locator("[data-section='toolkit-research']")
+    section.get_by_role("button", name="Turn off").click()
+    page.locator("#toast").get_by_text("research is off").wait_for()
+    page.evaluate("scrollTo(0, 0)")
+
+
+def ask(page: Page) -> None:
+    """Want something far-reaching."""
+    page.locator("[data-section='toolkit-issues']").get_by_role("switch").click()
+    page.get_by_role("dialog").wait_for()
+
+
+SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
+    "login": ("/login/", nothing),
+    "agents": ("/agents/", nothing),
+    "changes": ("/changes/", nothing),
+    "access-confirm": ("/agents/assistant/", ask),
+    "access": ("/agents/assistant/?open=toolkit-research", flip),
+}
+
+
+@contextlib.contextmanager
+def _demo(file: Path) -> Iterator[str]:
+    """Fill a database and serve it; give the address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    os.environ.update(
+        DJANGO_SETTINGS_MODULE="toolbelt.settings",
+        TOOLBELT_ENV="demo",
+        TOOLBELT_LOG_LEVEL="ERROR",
+        SECRET_KEY=secrets.token_urlsafe(50),
+        ALLOWED_HOSTS="127.0.0.1",
+        DATABASE_URL=f"sqlite:///{file}",
+    )
+    django.setup()
+    call_command("migrate", verbosity=0)
+    call_command("loaddata", "demo", verbosity=0)
+    _let_things_happen()
+    connections.close_all()
+    config = uvicorn.Config("toolbelt.asgi:application", port=port, log_level="error", lifespan="off")
+    server = uvicorn.Server(config)
+    serving = threading.Thread(target=server.run, daemon=True)
+    serving.start()
+    while not server.started:
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    serving.join()
+
+
+def _let_things_happen() -> None:
+    """Make people, and let some of them change something."""
+    from django.contrib.auth import get_user_model
+
+    from toolbelt.control import actors, agents, switches, undo
+
+    get_user_model().objects.create_superuser("olive", password=PASSWORD)
+    olive, sam = actors.Actor(name="olive", via="screen"), actors.Actor(name="sam", via="api")
+    agents.equip(sam, "data-analyst", "minimal", confirm=True, reason="Works on files this month.")
+    switches.flip(sam, "tech-writer", "notion_editing", False)
+    switches.flip(olive, "release-captain", "issues", True, confirm=True, reason="Release week.")
+    switches.override(olive, "release-captain", "github__merge_pull_request", False, confirm=True)
+    change = switches.flip(olive, "explorer", "code_search", False)
+    if change.entry is not None:
+        undo.undo(olive, change.entry)
+    switches.override(
+        olive, "reviewer", "git__git_reset", None, confirm=True, reason="Reviewed with the team."
+    )
+    switches.flip(olive, "runner", "local_git", False)
+    switches.override(
+        olive, "assistant", "arxiv", True, reason="Reads papers even when nobody asked for research."
+    )
+
+
+def _open(browser: Browser, address: str, width: int, height: int, colours: str, *, stranger: bool) -> Page:
+    context = browser.new_context(
+        base_url=address,
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if colours == "dark" else "light",
+        is_mobile=width < 600,
+        has_touch=width < 600,
+    )
+    page = context.new_page()
+    if not stranger:
+        page.goto("/login/")
+        page.get_by_label("User name").fill("olive")
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_role("heading", name="Agents").wait_for()
+    return page
+
+
+if __name__ == "__main__":
+    main()

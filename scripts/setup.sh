@@ -1,0 +1,61 @@
+#!/bin/sh
+# What does Toolbelt need before it can run? A virtual environment in .venv with the packages of a lock.
+# Usage: scripts/setup.sh base|dev. Installs only when the lock has changed since it last did.
+set -eu
+cd "$(dirname "$0")/.."
+
+lock=$1
+stop() {
+    printf '\n%s\n' "$1" >&2
+    exit 1
+}
+
+is_recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+find_python() {
+    for candidate in ${PYTHON:-python3.11 python3.12 python3.13 python3}; do
+        # Asked for its version, because a name on the PATH may be a shim with nothing behind it.
+        if is_recent "$candidate"; then
+            echo "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+# One that was broken off while it was made has no pip.
+is_whole() { is_recent .venv/bin/python && .venv/bin/python -c 'import pip' 2>/dev/null; }
+
+if ! is_whole; then
+    echo "==> Looking for Python 3.11 or newer"
+    python=$(find_python) || stop "Toolbelt needs Python 3.11 or newer, and ${PYTHON:-python3} is none: install it (on \
+Debian: apt-get install python3 python3-venv), or say where it is with PYTHON=/path/to/python3."
+    echo "==> Making a virtual environment in .venv with $("$python" --version)"
+    rm -rf .venv
+    "$python" -m venv .venv >.venv.log 2>&1 || {
+        rm -rf .venv
+        stop "$python cannot make virtual environments: install its venv module (on Debian: apt-get install \
+python3-venv) and run this again; what it said is in .venv.log."
+    }
+    rm -f .venv.log
+fi
+
+# dev.txt holds all of base.txt at the same versions, so whoever has it needs nothing more.
+installed() { cmp -s "requirements/$1.txt" ".venv/$1.installed"; }
+
+if ! installed "$lock"; then
+    echo "==> Installing the packages of requirements/$lock.txt (this takes a moment the first time)"
+    rm -f .venv/*.installed
+    if ! .venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check --retries 2 \
+        --require-hashes --requirement "requirements/$lock.txt" >.venv/install.log 2>&1; then
+        grep -E '^ *ERROR' .venv/install.log | tail -n 3 >&2 || true
+        if grep -q 'DO NOT MATCH THE HASHES' .venv/install.log; then
+            stop "A package from the index is not the one that was locked: check which index pip is set up to use \
+(python3 -m pip config list), or lock anew with 'make lock'; all of it is in .venv/install.log."
+        fi
+        stop "The packages could not be installed: check that this machine reaches a Python package index (set \
+PIP_INDEX_URL for one of your own) and run this again; all of it is in .venv/install.log."
+    fi
+    cp requirements/base.txt .venv/base.installed
+    cp "requirements/$lock.txt" ".venv/$lock.installed"
+fi
