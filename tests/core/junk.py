@@ -1,0 +1,52 @@
+"""Documents that are not sound, for property tests: sound ones that were spoiled, and any JSON at all."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.core import strategies
+from toolbelt.core import belts
+
+
+@st.composite
+def spoiled_documents(draw: st.DrawFn) -> strategies.Document:
+    """Make a sound document in which some places were overwritten, taken out or doubled."""
+    document = copy.deepcopy(draw(strategies.documents()))
+    junk = strategies.JSON | st.sampled_from(
+        ["load_tools", "ghost", "  ", "git__status", "GIT", "(", "minimal", float("nan"), 10**400]
+    )
+    for _ in range(draw(st.integers(1, 4))):
+        node: Any = document
+        while True:
+            inside = list(node) if isinstance(node, dict) else list(range(len(node)))
+            if not inside:
+                break
+            key = draw(st.sampled_from(inside))
+            if isinstance(node[key], (dict, list)) and draw(st.booleans()):
+                node = node[key]
+                continue
+            match draw(st.sampled_from(["overwrite", "take out", "double"])):
+                case "overwrite":
+                    node[key] = draw(junk)
+                case "take out":
+                    del node[key]
+                case "double" if isinstance(node, list):
+                    node.append(copy.deepcopy(node[key]))
+                case _:
+                    node[draw(strategies.TEXT)] = draw(junk)
+            break
+    return document
+
+
+@st.composite
+def junk_documents(draw: st.DrawFn) -> Any:
+    """Make any JSON at all, and JSON that has the words of a belt in the wrong places."""
+    text, anything = strategies.TEXT, strategies.JSON
+    words = [*belts.KINDS["agent"].fields, *belts.KINDS["toolkit"].fields, "name", "status", "any", "tool"]
+    entry = st.dictionaries(st.sampled_from(words) | text, anything, max_size=5) | anything
+    sections = st.sampled_from([kind.section for kind in belts.KINDS.values()])
+    worded = st.dictionaries(sections | text, st.lists(entry, max_size=3) | anything, max_size=4)
+    return draw(worded | anything)

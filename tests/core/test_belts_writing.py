@@ -1,0 +1,140 @@
+"""How is a belt written?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from toolbelt.core import belts
+
+
+def test_defaults_are_left_out_and_the_order_is_fixed() -> None:
+    document = {
+        "agents": [
+            {
+                "protected": False,
+                "tools_config": {"x": True, "dev": None},
+                "title": "",
+                "key": "ada",
+                "budget": {},
+            }
+        ],
+        "tools": [{"seen": True, "default_on": False, "description": "d", "key": "x", "input_schema": None}],
+        "toolkits": [
+            {"triggers": [], "tool_notes": {}, "members": [{"tool": "x", "options": None}], "key": "dev"}
+        ],
+        "loadouts": [{"disabled": [], "parent": "full", "name": "l"}],
+        "plugins": [{"active": False, "status": "ready", "name": "p"}],
+        "sub_apps": [],
+    }
+    assert json.dumps(belts.dump(belts.load(document))) == json.dumps(
+        {
+            "plugins": [{"name": "p", "active": False}],
+            "tools": [{"key": "x", "description": "d"}],
+            "toolkits": [{"key": "dev", "members": ["x"]}],
+            "loadouts": [{"name": "l", "parent": "full"}],
+            "agents": [{"key": "ada", "tools_config": {"x": True}}],
+        }
+    )
+
+
+EVERYTHING: dict[str, Any] = {
+    "categories": ["crm"],
+    "plugins": [
+        {
+            "name": "git",
+            "namespace": "git",
+            "title": "Git",
+            "description": "d",
+            "category": "crm",
+            "status": "failed",
+            "active": False,
+            "trusted": True,
+            "blocked": True,
+        }
+    ],
+    "tools": [
+        {
+            "key": "git__log",
+            "title": "Log",
+            "description": "d",
+            "plugin": "git",
+            "category": "git",
+            "default_on": True,
+            "input_schema": {"required": ["n"], "type": "object"},
+            "output_schema": {"type": "object"},
+            "annotations": {"readOnlyHint": True},
+            "policy": "p",
+            "blocked": True,
+            "retired": True,
+            "seen": False,
+            "approved": "sha256:0",
+            "upstream_name": "log",
+        }
+    ],
+    "toolkits": [
+        {
+            "key": "vcs",
+            "title": "VCS",
+            "description": "d",
+            "plugin": "git",
+            "members": [{"tool": "git__log", "options": {"n": [1, None]}}],
+            "policy": "p",
+            "policy_when_off": "off",
+            "tool_notes": {"git__log": "n"},
+            "triggers": [
+                {
+                    "name": "t",
+                    "any": ["a"],
+                    "all": [["b"], ["c", "d"]],
+                    "none": ["e"],
+                    "focus": ["git__log"],
+                    "tool_choice": "required",
+                }
+            ],
+            "examples": "# Skill",
+            "blocked": True,
+        }
+    ],
+    "loadouts": [
+        {
+            "name": "house",
+            "description": "d",
+            "parent": "full",
+            "plugins": ["think"],
+            "categories": ["crm"],
+            "discoverable": ["docker*"],
+            "disabled": ["git"],
+        }
+    ],
+    "agents": [
+        {
+            "key": "ada",
+            "title": "Ada",
+            "description": "d",
+            "role": "r",
+            "model": "m",
+            "kind": "plan",
+            "loadout": "house",
+            "tools": [{"tool": "git__log", "options": {"n": [1, None]}}],
+            "tools_config": {"git__log": False, "vcs": True},
+            "allowed_toolkits": ["vcs"],
+            "initial_toolkits": ["vcs"],
+            "budget": {"max_tools": 3, "max_tokens": 900, "on_exceed": "defer"},
+            "protected": True,
+            "session_loadouts": ["full"],
+            "subagent_kinds": ["explore"],
+        }
+    ],
+    "sub_apps": [
+        {"key": "chat", "title": "Chat", "description": "d", "tool_names": ["git__log"], "agents": ["ada"]}
+    ],
+}
+
+
+def test_everything_that_can_be_configured_comes_back_as_it_was_written() -> None:
+    for kind in belts.KINDS.values():
+        if kind.fields:
+            (entry,) = EVERYTHING[kind.section]
+            assert tuple(entry) == kind.fields
+    assert json.dumps(belts.dump(belts.load(EVERYTHING))) == json.dumps(EVERYTHING)

@@ -1,0 +1,278 @@
+"""What holds for every configuration, sound or not: names that nothing has, cycles, conflicts and all."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.core import values
+from toolbelt.core import (
+    agents,
+    budgets,
+    calls,
+    catalog,
+    conflicts,
+    loading,
+    reasons,
+    resolution,
+    schema,
+    sessions,
+    surface,
+)
+
+
+def states(snapshot: resolution.Snapshot) -> dict[str, str]:
+    return {key: decision.state for key, decision in budgets.resolve(snapshot).everything().items()}
+
+
+def content(snapshot: resolution.Snapshot, message: str | None = None) -> str:
+    return schema.canonical(surface.build(snapshot, message).document())
+
+
+@settings(max_examples=300)
+@given(values.snapshots())
+def test_off_dominates(snapshot: resolution.Snapshot) -> None:
+    stored, ada = snapshot.catalog, snapshot.agent
+    active = budgets.resolve(snapshot).active
+    for toolkit in stored.toolkits.values():
+        if ada.switches.get(toolkit.key) is False or toolkit.blocked:
+            assert not {member.tool for member in toolkit.members} & active.keys()
+    assert not {key for key, on in ada.overrides.items() if not on} & active.keys()
+    for key in active:
+        tool = stored.tools[key]
+        plugin = stored.plugins.get(tool.plugin)
+        assert tool.seen or (plugin is not None and plugin.trusted)
+        assert not tool.blocked
+        assert not tool.retired
+        assert not catalog.is_changed(tool)
+        assert plugin is None or not (plugin.blocked or not plugin.active or plugin.status == "failed")
+
+
+@settings(max_examples=300)
+@given(values.snapshots(), values.some_changes)
+def test_loading_never_widens_a_denial(snapshot: resolution.Snapshot, changes: Sequence[Any]) -> None:
+    equipped = snapshot.session.loadout if snapshot.session else ""
+    loaded = dataclasses.replace(snapshot, session=values.session_of(changes, equipped))
+    closed = ("denied", "unavailable")
+    before, after = states(snapshot), states(loaded)
+    assert {k: s for k, s in before.items() if s in closed} == {k: s for k, s in after.items() if s in closed}
+
+
+@given(values.snapshots())
+def test_a_subagent_never_has_what_its_agent_is_denied(snapshot: resolution.Snapshot) -> None:
+    own = states(dataclasses.replace(snapshot, subagent=None))
+    for kind in agents.KINDS:
+        borrowed = states(dataclasses.replace(snapshot, subagent=kind))
+        for key, state in own.items():
+            assert state not in ("denied", "unavailable") or borrowed[key] == state
+
+
+@settings(max_examples=300)
+@given(values.snapshots())
+def test_what_is_enumerated_is_what_is_decided(snapshot: resolution.Snapshot) -> None:
+    standing = resolution.stand(snapshot)
+    decided = {key: resolution.decide(standing, key) for key in sorted(snapshot.catalog.tools)}
+    assert resolution.active(standing) == {key: d for key, d in decided.items() if d.state == "active"}
+    resolved = budgets.resolve(snapshot)
+    offered = [d for d in resolved.everything().values() if d.state == "discoverable"]
+    assert list(resolved.discoverable()) == offered
+    assert resolved.has_discoverable() is bool(offered)
+
+
+@given(values.snapshots())
+def test_a_decision_is_the_first_answer_of_its_trace(snapshot: resolution.Snapshot) -> None:
+    standing = resolution.stand(snapshot)
+    for key in snapshot.catalog.tools:
+        decision = resolution.decide(standing, key)
+        step = next(step for step in resolution.trace(standing, key) if step.answer)
+        assert (decision.question, (decision.state, decision.code, decision.origin)) == (
+            step.question,
+            step.answer,
+        )
+        assert reasons.line(decision)
+
+
+def shuffled(draw: st.DrawFn, items: Sequence[Any]) -> list[Any]:
+    return draw(st.permutations(list(items)))
+
+
+def turned(draw: st.DrawFn, mapping: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(shuffled(draw, list(mapping.items())))
+
+
+@st.composite
+def rearranged(draw: st.DrawFn) -> tuple[resolution.Snapshot, resolution.Snapshot]:
+    """Make a snapshot twice, with everything whose order is not meant to matter in another order."""
+    parts, ada, changes = draw(values.catalogs()), draw(values.some_agents), draw(values.some_changes)
+    other_parts = {
+        **parts,
+        "plugins": shuffled(draw, parts["plugins"]),
+        "tools": shuffled(draw, parts["tools"]),
+        "loadouts": [
+            dataclasses.replace(
+                one,
+                plugins=tuple(shuffled(draw, one.plugins)),
+                categories=tuple(shuffled(draw, one.categories)),
+                discoverable=tuple(shuffled(draw, one.discoverable)),
+                disabled=tuple(shuffled(draw, one.disabled)),
+            )
+            for one in shuffled(draw, parts["loadouts"])
+        ],
+    }
+    other = dataclasses.replace(
+        ada,
+        switches=turned(draw, ada.switches),
+        overrides=turned(draw, ada.overrides),
+        tools=tuple(shuffled(draw, ada.tools)),
+        allowed_toolkits=tuple(shuffled(draw, ada.allowed_toolkits)),
+        initial_toolkits=tuple(shuffled(draw, ada.initial_toolkits)),
+    )
+    # The last change of each name decides, so only changes of different names may change places.
+    by_name = {change[0]: change for change in changes}
+    session, loadout = list(by_name.values()), draw(values.a_profile)
+    asked: dict[str, Any] = {
+        "request_id": draw(st.sampled_from(values.REQUESTS)),
+        "subagent": draw(st.sampled_from((None, "plan"))),
+    }
+    return (
+        resolution.Snapshot(
+            catalog=catalog.compile_(**parts), agent=ada, session=values.session_of(session, loadout), **asked
+        ),
+        resolution.Snapshot(
+            catalog=catalog.compile_(**other_parts),
+            agent=other,
+            session=values.session_of(shuffled(draw, session), loadout),
+            **asked,
+        ),
+    )
+
+
+@given(rearranged(), st.sampled_from(values.MESSAGES))
+def test_the_order_of_switches_overrides_entries_and_loads_changes_nothing(
+    twice: tuple[resolution.Snapshot, resolution.Snapshot], message: str | None
+) -> None:
+    one, other = twice
+    assert content(one, message) == content(other, message)
+    decided, again = (budgets.resolve(snapshot).everything() for snapshot in twice)
+    for key, decision in decided.items():
+        # Which of two patterns is named may follow their order; nothing else does.
+        assert decision[:4] == again[key][:4]
+        assert decision.code in ("pattern", "loaded") or decision.origin == again[key].origin
+
+
+@given(values.catalogs(), values.some_agents, st.data())
+def test_the_order_of_members_changes_no_state(
+    parts: values.Parts, ada: agents.Agent, data: st.DataObject
+) -> None:
+    kits = [
+        dataclasses.replace(kit, members=tuple(data.draw(st.permutations(list(kit.members)))))
+        for kit in parts["toolkits"]
+    ]
+    one = resolution.Snapshot(catalog=catalog.compile_(**parts), agent=ada)
+    other = resolution.Snapshot(catalog=catalog.compile_(**{**parts, "toolkits": kits}), agent=ada)
+    assert states(one) == states(other)
+    assert surface.build(one, "fix it").directive == surface.build(other, "fix it").directive
+
+
+@given(values.catalogs(), values.some_agents, values.some_changes, st.sampled_from(values.MESSAGES))
+def test_a_surface_is_byte_identical_when_asked_twice_and_from_an_equal_catalog(
+    parts: values.Parts, ada: agents.Agent, changes: Sequence[Any], message: str | None
+) -> None:
+    asked = [
+        resolution.Snapshot(catalog=catalog.compile_(**parts), agent=one, session=values.session_of(changes))
+        for one in (
+            ada,
+            dataclasses.replace(ada, loadout="full", overrides={}),
+            dataclasses.replace(ada, switches={}),
+        )
+    ]
+    fresh = [content(snapshot, message) for snapshot in asked]
+    # What one agent asked of a catalog leaves no trace in what another one is told.
+    shared = [dataclasses.replace(snapshot, catalog=asked[0].catalog) for snapshot in asked]
+    for _ in range(2):
+        assert [content(snapshot, message) for snapshot in shared] == fresh
+
+
+@given(values.snapshots(), st.sampled_from(values.MESSAGES))
+def test_nothing_raises_on_any_values(snapshot: resolution.Snapshot, message: str | None) -> None:
+    found = surface.build(snapshot, message)
+    content(snapshot, message)
+    conflicts.of_agent(snapshot.catalog, snapshot.agent)
+    loading.listing(snapshot)
+    for name in (*values.TOOLS, *values.KITS, *values.PLUGINS, values.GHOST, ""):
+        loading.load(snapshot, name)
+        loading.unload(snapshot, name)
+        calls.admit(found.resolution, name, {"x": 1})
+    for tool, arguments in (
+        ("search_tools", {"query": "use a tool"}),
+        ("load_tools", {}),
+        ("list_toolkits", {}),
+    ):
+        calls.meta(found.resolution, snapshot, tool, arguments)
+
+
+@settings(max_examples=300)
+@given(values.snapshots())
+def test_a_deferring_budget_fits_or_only_what_never_goes_is_left(snapshot: resolution.Snapshot) -> None:
+    resolved = budgets.resolve(snapshot)
+    budget = snapshot.agent.budget
+    unlimited = resolution.active(resolved.standing)
+    assert resolved.active.keys() | resolved.deferred.keys() == unlimited.keys()
+    assert not resolved.active.keys() & resolved.deferred.keys()
+    assert all(unlimited[key].code not in budgets.KEPT for key in resolved.deferred)
+    assert resolved.spent.tokens == sum(snapshot.catalog.tools[key].tokens for key in resolved.active)
+    if budget is None or budget.on_exceed != "defer":
+        assert resolved.deferred == {}
+    elif resolved.spent.is_passed:
+        assert all(decision.code in budgets.KEPT for decision in resolved.active.values())
+
+
+def replayed(changes: Sequence[Any], request_id: str | None) -> dict[Any, bool]:
+    """Say what is on after every change that counts for this request: the rule, as plainly as it can be put."""
+    counting = (change for change in changes if change[2] is None or change[2] != request_id)
+    return {target: on for target, on, _ in counting}
+
+
+@settings(max_examples=300)
+@given(values.some_changes)
+def test_what_a_session_keeps_answers_as_its_whole_history_would(changes: Sequence[Any]) -> None:
+    session = values.session_of(changes)
+    for request_id in (*values.REQUESTS, "another"):
+        on = replayed(changes, request_id)
+        for kind in ("toolkit", "plugin", "tool"):
+            expected = {name for (of_kind, name), held in on.items() if of_kind == kind and held}
+            assert sessions.counting(session, kind, request_id) == expected
+
+
+@settings(max_examples=300)
+@given(values.snapshots(), st.sampled_from((*values.TOOLS, *values.KITS, *values.PLUGINS)))
+def test_an_unload_takes_a_load_back(snapshot: resolution.Snapshot, name: str) -> None:
+    loaded = loading.load(snapshot, name)
+    if loaded.session is None:
+        return
+    assert loaded.status == "loaded"
+    behind = dataclasses.replace(snapshot, session=loaded.session)
+    assert loading.load(behind, name).status == "already_loaded"
+    taken_back = loading.unload(behind, name)
+    assert taken_back.status == "unloaded"
+    later = dataclasses.replace(snapshot, request_id="later")
+    restored = dataclasses.replace(later, session=taken_back.session)
+    assert content(restored) == content(later)
+    assert content(dataclasses.replace(restored, request_id=snapshot.request_id)) == content(snapshot)
+
+
+@given(values.snapshots(), st.sampled_from((*values.TOOLS, *values.KITS, *values.PLUGINS)))
+def test_a_load_counts_for_the_next_request_and_not_for_its_own(
+    snapshot: resolution.Snapshot, name: str
+) -> None:
+    within = dataclasses.replace(snapshot, request_id="own")
+    loaded = loading.load(within, name)
+    if loaded.session is not None:
+        behind = dataclasses.replace(within, session=loaded.session)
+        assert content(behind) == content(within)
+        following = dataclasses.replace(behind, request_id="next")
+        assert list(loaded.loaded_toolkits) == loading.listing(following)["loaded_toolkits"]

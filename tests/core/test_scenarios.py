@@ -1,0 +1,288 @@
+"""Scenarios: every one of ours holds, and the runner sees every expectation that does not."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolbelt.core import errors, scenarios, surface
+
+HERE = Path(__file__).parent.parent / "scenarios"
+FILES = sorted(HERE.rglob("*.json"))
+SCENARIOS: list[dict[str, Any]] = [
+    scenario for file in FILES for scenario in json.loads(file.read_text("utf-8"))
+]
+
+
+def failures(scenario: dict[str, Any]) -> list[str]:
+    return [str(failure) for failure in scenarios.run(scenario, scenarios.CoreWorld(count_tokens=len))]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=[scenario["id"] for scenario in SCENARIOS])
+def test_the_core_answers_as_the_scenario_says(scenario: dict[str, Any]) -> None:
+    assert failures(scenario) == []
+
+
+def test_there_are_scenarios_and_each_has_a_name_of_its_own() -> None:
+    names = [scenario["id"] for scenario in SCENARIOS]
+    assert len(names) > 89
+    assert len(names) == len(set(names))
+
+
+BELT: dict[str, Any] = {
+    "tools": [
+        {"key": "read"},
+        {"key": "push"},
+        {"key": "clock", "default_on": True},
+        {"key": "dice", "retired": True},
+    ],
+    "toolkits": [
+        {
+            "key": "repo",
+            "members": ["read", "push"],
+            "policy": "Use {active_tools}.",
+            "triggers": [{"name": "t", "any": ["fix"], "tool_choice": "required"}],
+        }
+    ],
+    "agents": [
+        {
+            "key": "ada",
+            "allowed_toolkits": ["repo"],
+            "initial_toolkits": ["repo"],
+            "tools_config": {"push": False},
+        }
+    ],
+}
+ASK = {"agent": "ada", "session": "s", "request_id": "r1", "message": "fix it"}
+
+
+def taken(*steps: Any, belt: Any = None, **scenario: Any) -> list[str]:
+    return failures({"id": "x", "belt": copy.deepcopy(belt or BELT), "steps": list(steps), **scenario})
+
+
+def surface_with(**expect: Any) -> list[str]:
+    return taken({"surface": ASK, "expect": expect})
+
+
+RIGHT: dict[str, Any] = {
+    "active": ["read", "clock"],
+    "denied": ["push"],
+    "unavailable": ["dice"],
+    "discoverable": [],
+    "dormant": [],
+    "active_includes": ["clock"],
+    "active_excludes": ["push"],
+    "because": {"read": "initial", "push": "override-off", "dice": "tool-retired"},
+    "policy": [{"toolkit": "repo", "state": "on"}],
+    "policy_includes": ["Use read."],
+    "policy_excludes": ["push"],
+    "directive": {"active_tools": ["read"], "tool_choice": "required"},
+    "meta_tools": ["load_tools", "unload_tools", "list_toolkits", "search_tools"],
+}
+
+
+def test_expectations_that_hold_are_silent() -> None:
+    assert surface_with(**RIGHT) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong", "told"),
+    [
+        ("active", ["read"], "x: step 1: expected active = ['read'], got ['clock', 'read']"),
+        ("active", ["read", "clock", "dice"], "expected active ="),
+        ("active", "read", "expected active = 'read'"),
+        ("active", [["read"]], "expected active ="),
+        ("denied", [], "expected denied = [], got ['push']"),
+        ("unavailable", [], "expected unavailable ="),
+        ("discoverable", ["push"], "expected discoverable ="),
+        ("dormant", ["clock"], "expected dormant ="),
+        ("active_includes", ["push"], "expected active to include ['push']"),
+        ("denied_includes", ["read"], "expected denied to include ['read']"),
+        ("active_includes", "clock", "expected a list of tools for active_includes"),
+        ("active_excludes", ["clock", "push"], "expected active without ['clock']"),
+        ("unavailable_excludes", ["dice"], "expected unavailable without ['dice']"),
+        ("active_excludes", "push", "expected a list of tools for active_excludes"),
+        ("because", {"read": "loaded"}, "expected read because loaded, got initial"),
+        ("because", {"ghost": "loaded"}, "expected ghost because loaded, got no such tool"),
+        ("because", ["read"], "expected reason codes by tool"),
+        ("policy", [], "expected policy sections []"),
+        ("policy", [{"toolkit": "repo", "state": "off"}], "expected policy sections"),
+        ("policy_includes", ["Never."], "expected policy with 'Never.'"),
+        ("policy_includes", "Use", "expected a list of texts"),
+        ("policy_excludes", ["Use"], "expected policy without 'Use'"),
+        ("policy_excludes", "zz", "expected a list of texts"),
+        ("directive", None, "expected directive None"),
+        ("directive", "required", "expected directive required"),
+        ("directive", {"active_tools": ["push"]}, "expected directive active_tools = ['push']"),
+        ("directive", {"tool_choice": "auto"}, "expected directive tool_choice = 'auto', got 'required'"),
+        ("directive", {"tool_chioce": "required"}, "expected directive tool_chioce"),
+        ("meta_tools", [], "expected meta_tools = []"),
+        ("meta_tools", ["load_tools"], "expected meta_tools ="),
+        ("activ", ["read"], "expected an expectation that the scenario format has, got activ"),
+        ("active_contains", ["read"], "expected an expectation that the scenario format has"),
+        ("policy_is", ["read"], "expected an expectation that the scenario format has"),
+    ],
+)
+def test_a_wrong_expectation_of_a_surface_is_told(key: str, wrong: Any, told: str) -> None:
+    (failure,) = surface_with(**{key: wrong})
+    assert told in failure
+
+
+def test_a_directive_that_is_expected_and_not_given_is_told() -> None:
+    quiet = {**ASK, "message": "hello"}
+    (failure,) = taken({"surface": quiet, "expect": {"directive": {"tool_choice": "required"}}})
+    assert "got None" in failure
+    assert taken({"surface": quiet, "expect": {"directive": None}}) == []
+
+
+def test_every_wrong_expectation_is_told_not_only_the_first() -> None:
+    assert len(surface_with(active=[], denied=[], policy=[])) == 3
+    assert (
+        len(taken({"surface": ASK, "expect": {"active": []}}, {"surface": ASK, "expect": {"denied": []}}))
+        == 2
+    )
+
+
+def call_with(expect: Any, **asked: Any) -> list[str]:
+    return taken({"call": {**ASK, "tool": "read", **asked}, "expect": expect})
+
+
+def test_expectations_of_a_call_are_compared_by_key() -> None:
+    call = {"agent": "ada", "session": "s", "request_id": "r1"}
+    steps: list[Any] = [
+        {"call": {**call, "tool": "read", "arguments": {}}, "expect": {"is_error": False}},
+        {"call": {**call, "tool": "push"}, "expect": {"is_error": True, "code": "tool-denied"}},
+        {
+            "call": {**call, "tool": "load_tools", "arguments": {"toolkit": "repo"}},
+            "expect": {"status": "already_loaded", "loaded_toolkits": ["repo"], "is_error": False},
+        },
+    ]
+    assert taken(*steps) == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "expect", "told"),
+    [
+        ("read", {"is_error": True}, "expected is_error = True, got False"),
+        ("read", {"code": "tool-denied"}, "expected code = 'tool-denied', got no code (there are is_error)"),
+        ("push", {"code": "unknown-tool"}, "expected code = 'unknown-tool', got 'tool-denied'"),
+        ("list_toolkits", {"loaded_toolkits": []}, "expected loaded_toolkits = [], got ['repo']"),
+        ("list_toolkits", {"takes_effect": "next_request"}, "expected takes_effect"),
+    ],
+)
+def test_a_wrong_expectation_of_a_call_is_told(tool: str, expect: Any, told: str) -> None:
+    step = {"call": {"agent": "ada", "session": "s", "tool": tool}, "expect": expect}
+    (failure,) = taken(step)
+    assert told in failure
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ({}, "a step that does one of surface, call, edit"),
+        ("surface", "a step that does one of"),
+        ({"surfaces": ASK}, "a step that does one of"),
+        ({"surface": ASK, "edit": {}}, "a step that does one of"),
+        ({"surface": ASK, "expects": {"active": []}}, "a step of surface and expect, got expects"),
+        ({"surface": {**ASK, "sesion": "s"}}, "a key that surface has, got sesion"),
+        ({"surface": {"session": "s"}}, "surface with agent"),
+        ({"surface": "ada"}, "what to surface, by key"),
+        ({"call": {"agent": "ada"}}, "call with tool"),
+        ({"call": {"agent": "ada", "tool": "read", "args": {}}}, "a key that call has, got args"),
+        ({"surface": ASK, "expect": ["active"]}, "expectations by key"),
+        ({"edit": {}, "expect": {"active": []}}, "an edit, which has no answer"),
+        ({"surface": {**ASK, "agent": "bob"}}, "There is no agent named 'bob'"),
+        ({"surface": {"agent": "ada", "subagent": "planner"}}, "There is no kind of agent named 'planner'"),
+        ({"edit": {"agents": [{"key": "ada", "loadout": "ghost"}]}}, "There is no loadout named 'ghost'"),
+        ({"edit": {"agents": ["ada"]}}, "expected an answer"),
+    ],
+)
+def test_a_step_that_cannot_be_taken_is_told(step: Any, told: str) -> None:
+    (failure,) = taken(step)
+    assert failure.startswith("x: step 1: expected")
+    assert told in failure
+
+
+def test_a_step_behind_one_that_failed_is_taken_all_the_same() -> None:
+    found = taken({"surface": {"agent": "bob"}}, {"surface": ASK, "expect": {"active": []}})
+    assert [failure[:9] for failure in found] == ["x: step 1", "x: step 2"]
+
+
+UNSOUND = {"agents": [{"key": "ada", "loadout": "ghost"}]}
+
+
+def test_a_belt_that_is_not_sound_is_told_at_step_0() -> None:
+    (failure,) = taken(belt=UNSOUND)
+    assert failure.startswith("x: belt: expected a sound belt, got agents.ada.loadout:")
+
+
+def test_an_expected_error_must_be_met_at_its_path() -> None:
+    assert taken(belt=UNSOUND, expect_error={"path": "agents.ada.loadout"}) == []
+    (failure,) = taken(belt=UNSOUND, expect_error={"path": "agents.ada.kind"})
+    assert "expected an error at agents.ada.kind, got agents.ada.loadout" in failure
+    (failure,) = taken(expect_error={"path": "agents.ada.loadout"})
+    assert "expected an error at agents.ada.loadout, got no error" in failure
+    (failure,) = taken(belt=UNSOUND, expect_error={})
+    assert "expected an error at None" in failure
+
+
+def test_a_lenient_belt_is_loaded_as_if_written_behind_the_validator() -> None:
+    asked = {"surface": {"agent": "ada"}, "expect": {"active": []}}
+    assert taken(asked, belt=UNSOUND, lenient=True) == []
+    (failure,) = taken(asked, belt=UNSOUND, lenient="yes")
+    assert "a sound belt" in failure
+
+
+class Crashing(scenarios.CoreWorld):
+    """A world with a fault in it."""
+
+    def surface(self, *asked: Any) -> surface.Surface:
+        raise ZeroDivisionError("a fault")
+
+
+def test_a_crash_is_one_scenarios_failure() -> None:
+    (failure,) = scenarios.run(
+        {"id": "x", "belt": BELT, "steps": [{"surface": {"agent": "ada"}}]}, Crashing()
+    )
+    assert str(failure) == "x: step 1: expected an answer, got ZeroDivisionError('a fault')"
+
+
+def test_an_edit_replaces_the_keys_it_names_and_adds_what_is_new() -> None:
+    before = {
+        "agents": [{"key": "ada", "kind": "plan", "tools_config": {"a": True, "b": True}}],
+        "loadouts": None,
+    }
+    entries: Mapping[str, list[dict[str, Any]]] = {
+        "agents": [{"key": "ada", "tools_config": {"a": False}}, {"key": "bob"}],
+        "loadouts": [{"name": "house"}],
+    }
+    assert scenarios.edited(before, entries) == {
+        "agents": [{"key": "ada", "kind": "plan", "tools_config": {"a": False}}, {"key": "bob"}],
+        "loadouts": [{"name": "house"}],
+    }
+    assert before["agents"] == [{"key": "ada", "kind": "plan", "tools_config": {"a": True, "b": True}}]
+
+
+def test_an_edit_that_is_refused_leaves_the_configuration_as_it_was() -> None:
+    world = scenarios.CoreWorld()
+    world.load(BELT, lenient=False)
+    with pytest.raises(errors.Invalid):
+        world.edit({"agents": [{"key": "ada", "loadout": "ghost", "tools_config": {}}]}, lenient=False)
+    assert world.surface("ada", None, None, None, None).resolution.decision("push").state == "denied"
+    world.edit({"agents": [{"key": "ada", "tools_config": {}}]}, lenient=False)
+    assert world.surface("ada", None, None, None, None).resolution.decision("push").state == "active"
+
+
+def test_a_new_belt_begins_with_new_sessions() -> None:
+    world = scenarios.CoreWorld()
+    belt = {**BELT, "agents": [{"key": "ada", "allowed_toolkits": ["repo"]}]}
+    world.load(belt, lenient=False)
+    world.call("ada", "s", "r1", "load_tools", {"toolkit": "repo"}, None)
+    assert "read" in world.surface("ada", "s", "r2", None, None).because
+    world.load(belt, lenient=False)
+    assert "read" not in world.surface("ada", "s", "r2", None, None).because

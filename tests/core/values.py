@@ -1,0 +1,174 @@
+"""Any values of the core, sound or not: names that nothing has, cycles, conflicts and all, for property tests.
+
+Few names, so that everything meets everything; some are known by nobody, some are of several things. What closes a tool
+to everyone is rare, or nothing else would ever be seen at work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from toolbelt.core import agents, catalog, resolution, sessions
+
+Parts = dict[str, Any]
+
+TOOLS = ("a", "b", "p__c", "p__d", "q__e", "q")
+PLUGINS = ("p", "q")
+KITS = ("one", "two", "three")
+PROFILES = ("x", "y", "Minimal")
+GHOST = "ghost"
+REQUESTS = (None, "r1", "r2", "r3")
+MESSAGES = (None, "", "please fix it", "go")
+
+
+def some_of(*names: str) -> st.SearchStrategy[tuple[str, ...]]:
+    """Give any of the names, each as likely as not."""
+    numbers = st.integers(0, 2 ** len(names) - 1)
+    return numbers.map(lambda number: tuple(name for place, name in enumerate(names) if number >> place & 1))
+
+
+def set_to(values: Sequence[Any], *names: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Give each name one of the values; None is unset."""
+    drawn = st.tuples(*(st.sampled_from(values) for _ in names))
+    return drawn.map(
+        lambda found: {name: value for name, value in zip(names, found, strict=True) if value is not None}
+    )
+
+
+a_profile = st.sampled_from(("", *PROFILES, "X", "full", GHOST))
+a_category = st.sampled_from(("", "git", "Git", "web", "nonsense"))
+some_options = st.sampled_from((None, None, {}, {"n": 1}, {"n": 2}))
+some_triggers = st.sampled_from(
+    (
+        (),
+        (catalog.Trigger(name="t", any=("fix",)),),
+        (catalog.Trigger(name="t", any=("(", "go"), none=("it",), tool_choice="required"),),
+        (
+            catalog.Trigger(name="t"),
+            catalog.Trigger(name="u", all=(("fix",), ("it",)), focus=("b", GHOST, "a")),
+        ),
+        (catalog.Trigger(name="t", any=("fix",), focus=()), catalog.Trigger(name="u", any=("fix",))),
+    )
+)
+closing_a_tool: st.SearchStrategy[Parts] = st.sampled_from(
+    (
+        *({},) * 15,
+        {"blocked": True},
+        {"retired": True},
+        {"seen": False},
+        {"approved": "sha256:0"},
+        {"input_schema": "{", "output_schema": "[]", "annotations": "null"},
+    )
+)
+of_a_plugin: st.SearchStrategy[Parts] = st.sampled_from(
+    (*({},) * 8, {"trusted": True}, {"active": False}, {"status": "failed"}, {"blocked": True})
+)
+
+
+@st.composite
+def catalogs(draw: st.DrawFn) -> Parts:
+    """Make what a catalog is compiled of."""
+    return {
+        "plugins": [
+            catalog.Plugin(name=name, category=draw(a_category), **draw(of_a_plugin))
+            for name in draw(some_of(*PLUGINS))
+        ],
+        "tools": [
+            catalog.Tool(
+                key=key,
+                plugin=key.partition("__")[0] if "__" in key else "",
+                category=draw(a_category),
+                default_on=draw(st.booleans()),
+                policy="Mind it.",
+                tokens=draw(st.integers(0, 30)),
+                **draw(closing_a_tool),
+            )
+            for key in TOOLS
+        ],
+        "toolkits": [_toolkit(draw, key) for key in KITS],
+        "loadouts": [_loadout(draw, name) for name in draw(some_of(*PROFILES))],
+        "sub_apps": [
+            catalog.SubApp(key="room", tool_names=draw(some_of("a", "q", GHOST)), agents=("ada", GHOST))
+        ],
+    }
+
+
+def _toolkit(draw: st.DrawFn, key: str) -> catalog.Toolkit:
+    options = draw(some_options)
+    return catalog.Toolkit(
+        key=key,
+        members=tuple(catalog.Member(tool=tool, options=options) for tool in draw(some_of(*TOOLS, GHOST))),
+        policy=draw(st.sampled_from(("", "Use {active_tools}."))),
+        policy_when_off=draw(st.sampled_from(("", "Off."))),
+        tool_notes={"a": "Note.", GHOST: "Boo."},
+        triggers=draw(some_triggers),
+        blocked=draw(st.sampled_from((False,) * 19 + (True,))),
+    )
+
+
+def _loadout(draw: st.DrawFn, name: str) -> catalog.Loadout:
+    return catalog.Loadout(
+        name=name,
+        parent=draw(a_profile),
+        plugins=draw(some_of("p", "Q", GHOST)),
+        categories=draw(some_of("git", "Web", "nonsense")),
+        discoverable=draw(st.sampled_from(((), ("*",), ("p*", "Q"), ("a", ""), ("P", GHOST)))),
+        disabled=draw(st.sampled_from(((), (), (), ("P",), ("b", GHOST)))),
+    )
+
+
+some_budgets = st.none() | st.builds(
+    agents.Budget,
+    max_tools=st.sampled_from((None, 0, 1, 2, 3)),
+    max_tokens=st.sampled_from((None, None, 0, 20, 60)),
+    on_exceed=st.sampled_from((*agents.ON_EXCEED, "defer")),
+)
+some_agents = st.builds(
+    agents.Agent,
+    key=st.just("ada"),
+    kind=st.sampled_from(("", *agents.KINDS, GHOST)),
+    loadout=a_profile,
+    tools=set_to((*(None,) * 8, {}, {"n": 1}), *TOOLS, GHOST).map(
+        lambda found: tuple(agents.AlwaysOn(tool=tool, options=options) for tool, options in found.items())
+    ),
+    switches=set_to((*(None,) * 4, True, False), *KITS, GHOST),
+    overrides=set_to((*(None,) * 10, True, False), *TOOLS, GHOST),
+    allowed_toolkits=st.permutations(KITS).flatmap(lambda kits: some_of(*kits, GHOST)),
+    initial_toolkits=st.sampled_from(((), (), ("one",), ("three", "one"), ("two", GHOST))),
+    budget=some_budgets,
+)
+a_target = st.sampled_from(
+    (
+        *(("toolkit", name) for name in (*KITS, GHOST)),
+        *(("plugin", name) for name in (*PLUGINS, GHOST)),
+        *(("tool", name) for name in (*TOOLS, GHOST)),
+    )
+)
+some_changes = st.lists(
+    st.tuples(a_target, st.sampled_from((True, True, False)), st.sampled_from(REQUESTS)), max_size=8
+)
+
+
+def session_of(changes: Sequence[Any], loadout: str = "") -> sessions.Session:
+    """Make a session with this history."""
+    made = sessions.Session(key="s", loadout=loadout)
+    for (kind, name), on, request_id in changes:
+        made = sessions.changed(made, kind, name, on, request_id)
+    return made
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> resolution.Snapshot:
+    """Make the input of one question."""
+    # What is drawn first varies most.
+    session = session_of(draw(some_changes), draw(st.sampled_from(("", "", "", *PROFILES, GHOST))))
+    return resolution.Snapshot(
+        session=draw(st.sampled_from((session, session, session, None))),
+        agent=draw(some_agents),
+        request_id=draw(st.sampled_from(REQUESTS)),
+        subagent=draw(st.sampled_from((None, None, None, "", "plan", "general", GHOST))),
+        catalog=catalog.compile_(**draw(catalogs())),
+    )

@@ -1,0 +1,139 @@
+"""Which kinds of entry does a belt hold, and which fields has each? In the order in which they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from toolbelt.core import agents
+from toolbelt.core.belts import shapes
+
+KindName = Literal["category", "plugin", "tool", "toolkit", "loadout", "agent", "sub_app"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind of entry: the section of a belt that lists it, and the field that names it (none: it is a name)."""
+
+    word: str
+    section: str
+    named_by: str
+    shape: shapes.Text | shapes.Fields
+
+    def name_of(self, entry: object) -> object:
+        """Give what stands where the entry's name belongs; anything at all in an unsound entry."""
+        if not self.named_by:
+            return entry
+        return entry.get(self.named_by) if isinstance(entry, Mapping) else None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Name the fields that an entry of this kind may have, in the order in which they are written."""
+        return tuple(self.shape.fields) if isinstance(self.shape, shapes.Fields) else ()
+
+    def place(self) -> tuple[str, ...]:
+        """Give the place of the name inside the entry."""
+        return (self.named_by,) if self.named_by else ()
+
+
+_TEXT, _YES_NO, _JSON = shapes.Text(), shapes.YesNo(), shapes.Json()
+_TEXTS, _USES = shapes.Each(_TEXT), shapes.Each(shapes.Use())
+_ABOUT: Mapping[str, shapes.Shape] = {"title": _TEXT, "description": _TEXT}
+
+_PLUGIN: Mapping[str, shapes.Shape] = {
+    "name": _TEXT,
+    "namespace": _TEXT,
+    **_ABOUT,
+    "category": _TEXT,
+    # "disabled" is another word for active: false; it is read, never written.
+    "status": shapes.OneOf(("ready", "failed", "disabled")),
+    "active": _YES_NO,
+    "trusted": _YES_NO,
+    "blocked": _YES_NO,
+}
+_TOOL: Mapping[str, shapes.Shape] = {
+    "key": _TEXT,
+    **_ABOUT,
+    "plugin": _TEXT,
+    "category": _TEXT,
+    "default_on": _YES_NO,
+    "input_schema": _JSON,
+    "output_schema": _JSON,
+    "annotations": _JSON,
+    "policy": _TEXT,
+    "blocked": _YES_NO,
+    "retired": _YES_NO,
+    "seen": _YES_NO,
+    "approved": _TEXT,
+    "upstream_name": _TEXT,
+}
+_TRIGGER: Mapping[str, shapes.Shape] = {
+    "name": _TEXT,
+    "any": _TEXTS,
+    "all": shapes.Each(_TEXTS),
+    "none": _TEXTS,
+    "focus": _TEXTS,
+    "tool_choice": shapes.OneOf(("auto", "required")),
+}
+TRIGGER = shapes.Fields(_TRIGGER, required=("name",))
+_TOOLKIT: Mapping[str, shapes.Shape] = {
+    "key": _TEXT,
+    **_ABOUT,
+    # The plugin whose code owns it.
+    "plugin": _TEXT,
+    "members": _USES,
+    "policy": _TEXT,
+    "policy_when_off": _TEXT,
+    "tool_notes": shapes.Pairs(_TEXT),
+    "triggers": shapes.Each(TRIGGER),
+    "examples": _TEXT,
+    "blocked": _YES_NO,
+}
+_LOADOUT: Mapping[str, shapes.Shape] = {
+    "name": _TEXT,
+    "description": _TEXT,
+    "parent": _TEXT,
+    "plugins": _TEXTS,
+    "categories": _TEXTS,
+    "discoverable": _TEXTS,
+    "disabled": _TEXTS,
+}
+BUDGET = shapes.Fields(
+    {"max_tools": shapes.Whole(), "max_tokens": shapes.Whole(), "on_exceed": shapes.OneOf(agents.ON_EXCEED)}
+)
+_AGENT: Mapping[str, shapes.Shape] = {
+    "key": _TEXT,
+    **_ABOUT,
+    "role": _TEXT,
+    "model": _TEXT,
+    "kind": shapes.OneOf(agents.KINDS),
+    "loadout": _TEXT,
+    "tools": _USES,
+    "tools_config": shapes.Pairs(_YES_NO),
+    "allowed_toolkits": _TEXTS,
+    "initial_toolkits": _TEXTS,
+    "budget": BUDGET,
+    "protected": _YES_NO,
+    "session_loadouts": _TEXTS,
+    "subagent_kinds": shapes.Each(shapes.OneOf(agents.KINDS)),
+}
+_SUB_APP: Mapping[str, shapes.Shape] = {"key": _TEXT, **_ABOUT, "tool_names": _TEXTS, "agents": _TEXTS}
+
+
+def _entries(word: str, section: str, named_by: str, fields: Mapping[str, shapes.Shape]) -> Kind:
+    return Kind(
+        word=word, section=section, named_by=named_by, shape=shapes.Fields(fields, required=(named_by,))
+    )
+
+
+KINDS: Mapping[KindName, Kind] = {
+    "category": Kind(word="category", section="categories", named_by="", shape=_TEXT),
+    "plugin": _entries("plugin", "plugins", "name", _PLUGIN),
+    "tool": _entries("tool", "tools", "key", _TOOL),
+    "toolkit": _entries("toolkit", "toolkits", "key", _TOOLKIT),
+    "loadout": _entries("loadout", "loadouts", "name", _LOADOUT),
+    "agent": _entries("agent", "agents", "key", _AGENT),
+    "sub_app": _entries("sub-app", "sub_apps", "key", _SUB_APP),
+}
+SECTIONS: Mapping[str, KindName] = {kind.section: name for name, kind in KINDS.items()}

@@ -1,0 +1,78 @@
+"""How is a value written as an entry, and a whole configuration as a document? The inverse of reading.
+
+Fields stand in the order of the vocabulary and entries as they are stored; what has its default is left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from toolbelt.core import catalog
+from toolbelt.core.belts import reading, vocabulary
+
+
+def document(belt: reading.Belt) -> dict[str, Any]:
+    """Write a whole configuration; sections without entries are left out."""
+    stored = belt.catalog
+    values: Mapping[vocabulary.KindName, Iterable[Any]] = {
+        "category": (name for name in stored.categories if name not in catalog.CATEGORIES),
+        "plugin": stored.plugins.values(),
+        "tool": stored.tools.values(),
+        "toolkit": stored.toolkits.values(),
+        "loadout": stored.loadouts.values(),
+        "agent": belt.agents.values(),
+        "sub_app": stored.sub_apps.values(),
+    }
+    written = {
+        kind.section: [entry(name, value) for value in values[name]]
+        for name, kind in vocabulary.KINDS.items()
+    }
+    return {section: entries for section, entries in written.items() if entries}
+
+
+def entry(kind: vocabulary.KindName, value: Any) -> Any:
+    """Write one value as the entry that stands for it."""
+    return value if isinstance(value, str) else _fields(value, vocabulary.KINDS[kind].fields)
+
+
+def _fields(value: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Write the fields of a value that differ from their defaults."""
+    defaults = {
+        field.name: field.default_factory() if callable(field.default_factory) else field.default
+        for field in dataclasses.fields(value)
+    }
+    written = {}
+    for name in names:
+        # The two halves of tools_config are written as one: its flat form.
+        given = value.tools_config() if name == "tools_config" else getattr(value, name)
+        if given != defaults.get(name, {}):
+            written[name] = _FORMS.get(name, _plain)(given)
+    return written
+
+
+def _plain(given: Any) -> Any:
+    """Write what JSON says as it is, and tuples as lists."""
+    if isinstance(given, tuple):
+        return [_plain(one) for one in given]
+    return dict(given) if isinstance(given, Mapping) else given
+
+
+def _uses(given: Iterable[Any]) -> list[Any]:
+    """Write uses of tools: a tool without options is its key alone."""
+    return [
+        use.tool if use.options is None else {"tool": use.tool, "options": dict(use.options)} for use in given
+    ]
+
+
+_FORMS: Mapping[str, Callable[[Any], Any]] = {
+    "input_schema": json.loads,
+    "output_schema": json.loads,
+    "annotations": json.loads,
+    "members": _uses,
+    "tools": _uses,
+    "triggers": lambda given: [_fields(trigger, vocabulary.TRIGGER.fields) for trigger in given],
+    "budget": lambda given: _fields(given, vocabulary.BUDGET.fields),
+}

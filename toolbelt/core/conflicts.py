@@ -1,0 +1,114 @@
+"""Do two sources bring one tool with different options? (semantics: Sessions, on conflicts)
+
+Sources rank: always-on, sub-app, switches, initial, loaded. Having no options differs from having some; equal
+options are no conflict. The first source wins where a conflict is met all the same, with a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from toolbelt.core import agents, catalog, schema
+
+SourceKind = Literal["always-on", "sub-app", "switch", "initial", "loaded"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What brings a tool, and the options it hands over (None: none)."""
+
+    kind: SourceKind
+    name: str
+    options: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """One tool that two sources bring with different options; ``first`` is the one that wins."""
+
+    tool: str
+    first: Source
+    second: Source
+
+    @property
+    def message(self) -> str:
+        """Say it in a sentence."""
+        return (
+            f"{self.tool} comes from {self.first.kind} {self.first.name!r} with {_in_words(self.first.options)} and "
+            f"from {self.second.kind} {self.second.name!r} with {_in_words(self.second.options)}."
+        )
+
+
+def sources(
+    stored: catalog.Catalog,
+    agent: agents.Agent,
+    tool: str,
+    *,
+    loaded: Iterable[str] = (),
+    loaded_by_name: Iterable[str] = (),
+) -> Iterator[Source]:
+    """List what brings ``tool`` to the agent, first in rank first.
+
+    ``loaded`` are toolkits that the session has beside the initial ones; ``loaded_by_name`` tools.
+    """
+    for always in agent.tools:
+        if always.tool == tool:
+            yield Source(kind="always-on", name=tool, options=always.options or None)
+    for bound, sub_app in stored.bound.get(agent.key, ()):
+        if bound == tool:
+            yield Source(kind="sub-app", name=sub_app, options=None)
+    over = stored.toolkits_of.get(tool, ())
+    loaded = set(loaded)
+    for kind, brought in (
+        ("switch", {key for key, on in agent.switches.items() if on}),
+        ("initial", {key for key in agent.initial_toolkits if key in agent.allowed_toolkits}),
+        ("loaded", loaded),
+    ):
+        for toolkit in over:
+            if toolkit.key in brought:
+                yield Source(kind=kind, name=toolkit.key, options=_options(toolkit, tool))  # type: ignore[arg-type]
+    if tool in set(loaded_by_name):
+        yield Source(kind="loaded", name=tool, options=None)
+
+
+def among(found: Iterable[Source], tool: str) -> Conflict | None:
+    """Give the first conflict among the sources of one tool, or None."""
+    ranked = iter(found)
+    first = next(ranked, None)
+    for second in ranked:
+        if first is not None and not schema.same(second.options, first.options):
+            return Conflict(tool=tool, first=first, second=second)
+    return None
+
+
+def concerned(stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:
+    """Name the tools that any source hands options to: only these can be in conflict."""
+    own = frozenset(always.tool for always in agent.tools if always.options)
+    return stored.with_options | own if own else stored.with_options
+
+
+def of_agent(stored: catalog.Catalog, agent: agents.Agent) -> tuple[Conflict, ...]:
+    """List the conflicts in the agent's configuration itself, for a check on saving.
+
+    A tool that the agent's own switches or overrides deny is brought by nobody.
+    """
+    found = []
+    for tool in sorted(concerned(stored, agent)):
+        if agent.overrides.get(tool) is False:
+            continue
+        if any(agent.switches.get(kit.key) is False for kit in stored.toolkits_of.get(tool, ())):
+            continue
+        conflict = among(sources(stored, agent, tool), tool)
+        if conflict is not None:
+            found.append(conflict)
+    return tuple(found)
+
+
+def _options(toolkit: catalog.Toolkit, tool: str) -> Mapping[str, Any] | None:
+    return next((member.options or None for member in toolkit.members if member.tool == tool), None)
+
+
+def _in_words(options: Mapping[str, Any] | None) -> str:
+    return f"options {dict(options)}" if options else "no options"

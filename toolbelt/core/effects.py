@@ -1,0 +1,58 @@
+"""What does a change do to what the model sees? Two surfaces of one agent, compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolbelt.core import surface
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """The difference between two surfaces: counts before and after, tools that came and went (keys, in order),
+    and toolkits whose policy section changed, as (toolkit, state before, state after); a state is on, off or none.
+    """
+
+    tools_before: int
+    tools_after: int
+    tokens_before: int
+    tokens_after: int
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    policy: tuple[tuple[str, str, str], ...]
+
+    @property
+    def tools(self) -> int:
+        """Say how many tools more (or fewer, below zero) are active."""
+        return self.tools_after - self.tools_before
+
+    @property
+    def tokens(self) -> int:
+        """Say how many tokens more (or fewer) the tools cost."""
+        return self.tokens_after - self.tokens_before
+
+    @property
+    def is_nothing(self) -> bool:
+        """Say whether the model sees the same as before."""
+        return not (self.added or self.removed or self.policy)
+
+
+def compare(before: surface.Surface, after: surface.Surface) -> Effect:
+    """Compare the surface before a change with the one after it."""
+    had, has = before.resolution.active, after.resolution.active
+    told_before = {s.toolkit or s.tool: s for s in before.policy.sections}
+    told_after = {s.toolkit or s.tool: s for s in after.policy.sections}
+    changed = []
+    for key in {**told_before, **told_after}:
+        old, new = told_before.get(key), told_after.get(key)
+        if old != new:
+            changed.append((key, old.state if old else "none", new.state if new else "none"))
+    return Effect(
+        tools_before=before.spent.tools,
+        tools_after=after.spent.tools,
+        tokens_before=before.spent.tokens,
+        tokens_after=after.spent.tokens,
+        added=tuple(key for key in has if key not in had),
+        removed=tuple(key for key in had if key not in has),
+        policy=tuple(changed),
+    )
