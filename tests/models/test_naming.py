@@ -1,0 +1,74 @@
+"""Is every row found by its natural key, and does a fixture bring everything back?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import models as orm
+
+from tests import factories
+from toolbelt import models
+from toolbelt.models import naming
+from toolbelt.store import entries
+
+pytestmark = pytest.mark.django_db
+
+ALL: list[Any] = list(apps.get_app_config("toolbelt").get_models())
+NAMED: list[Any] = [model for model in ALL if issubclass(model, naming.Named)]
+
+
+@pytest.mark.parametrize("model", NAMED, ids=lambda model: model.__name__)
+def test_a_row_is_found_by_its_natural_key_and_says_it(model: type[naming.Named]) -> None:
+    ada = factories.everything()
+    models.AgentSession.objects.create(agent=ada, key="s")
+    models.PluginState.objects.create(namespace="kb", key="seen")
+    row = model.objects.first()
+    assert row is not None
+
+    assert model.objects.get_by_natural_key(*row.natural_key()) == row
+    assert str(row) == " / ".join(row.natural_key())
+
+
+@pytest.mark.parametrize("model", ALL, ids=lambda model: model.__name__)
+def test_an_operator_is_told_what_each_field_is_for(model: type[orm.Model]) -> None:
+    untold = {"id", "agent_id", "created", "changed"}
+    silent = [
+        field.name
+        for field in model._meta.concrete_fields
+        if field.name not in untold and not field.help_text and not field.is_relation
+    ]
+
+    assert silent == []
+
+
+def test_what_dumpdata_writes_loaddata_brings_back(tmp_path: Path) -> None:
+    factories.everything()
+    before = entries.export()
+    fixture = tmp_path / "belt.json"
+    call_command("dumpdata", "toolbelt", natural_foreign=True, natural_primary=True, output=str(fixture))
+    models.SubApp.objects.all().delete()
+    models.Agent.objects.all().delete()
+    for model in (models.Toolkit, models.Tool, models.Plugin, models.Loadout, models.Category):
+        model.objects.all().delete()
+    assert entries.export() == {}
+
+    call_command("loaddata", str(fixture), verbosity=0)
+
+    assert entries.export() == before
+
+
+def test_loading_a_fixture_twice_changes_nothing_the_second_time(tmp_path: Path) -> None:
+    factories.everything()
+    before = entries.export()
+    fixture = tmp_path / "belt.yaml"
+    call_command(
+        "dumpdata", "toolbelt", natural_foreign=True, natural_primary=True, output=str(fixture), format="yaml"
+    )
+
+    call_command("loaddata", str(fixture), verbosity=0)
+
+    assert entries.export() == before

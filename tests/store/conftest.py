@@ -1,0 +1,83 @@
+"""What do tests of the store share? Another process that asks, and a start with nothing kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from toolbelt.store import snapshots
+
+# Asks for what the line names, for as long as there are lines; it keeps what any process keeps.
+_ASK = """
+import json, sys
+import django
+django.setup()
+from toolbelt.store import snapshots
+for line in sys.stdin:
+    found = snapshots.find(line.strip(), None)
+    tools = {key: [tool.description, tool.plugin] for key, tool in found.catalog.tools.items()}
+    answer = {"tools": tools, "switches": dict(found.agent.switches), "title": found.agent.title}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+class Process:
+    """A running process that answers questions from the same database."""
+
+    def __init__(self, program: str) -> None:
+        environment = {**os.environ, "DATABASE_URL": address(), "PYTHONPATH": os.pathsep.join(sys.path)}
+        self._running = subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+
+    def tell(self, line: str) -> None:
+        """Write a line to it."""
+        assert self._running.stdin is not None
+        self._running.stdin.write(line + "\n")
+        self._running.stdin.flush()
+
+    def ask(self, line: str) -> dict[str, Any]:
+        """Write a line to it, and read its answer."""
+        assert self._running.stdout is not None
+        self.tell(line)
+        answer: dict[str, Any] = json.loads(self._running.stdout.readline())
+        return answer
+
+    def end(self) -> int:
+        """Let it come to its end; give its exit code."""
+        self._running.communicate()
+        return self._running.returncode
+
+
+def address() -> str:
+    """Give the address of the database that the tests use."""
+    about = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{about['NAME']}"
+    login = about["USER"] + (f":{about['PASSWORD']}" if about["PASSWORD"] else "")
+    return f"postgres://{login}@{about['HOST']}:{about['PORT'] or 5432}/{about['NAME']}"
+
+
+@pytest.fixture(scope="module")
+def another_process(django_db_setup: None) -> Iterator[Process]:
+    """Give a process that is asked ``find`` by an agent's key."""
+    process = Process(_ASK)
+    yield process
+    assert process.end() == 0
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> None:
+    """Let each test begin as a new process does."""
+    snapshots.forget()

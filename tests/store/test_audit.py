@@ -1,0 +1,169 @@
+"""Is every change recorded with all that was said, and found again?"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from toolbelt import models
+from toolbelt.store import audit
+
+pytestmark = pytest.mark.django_db
+
+HOUR = dt.timedelta(hours=1)
+
+
+def record(**said: Any) -> int:
+    return audit.record(
+        **{
+            "actor": "olive",
+            "via": "screen",
+            "action": "switch.set",
+            "subject_kind": "agent",
+            "subject_key": "ada",
+            "key": "dev",
+            "before": None,
+            "after": True,
+            **said,
+        }
+    )
+
+
+def ids(page: audit.Page) -> list[int]:
+    return [entry.id for entry in page.entries]
+
+
+def test_an_entry_is_found_as_it_was_recorded() -> None:
+    batch = uuid.uuid4()
+    number = record(before={"b": 1.0, "a": [None]}, after=False, reason="Too loud.", batch=batch)
+
+    entry = audit.find(number)
+
+    assert entry is not None
+    assert abs(timezone.now() - entry.at) < HOUR
+    assert entry == audit.Entry(
+        id=number,
+        at=entry.at,
+        actor="olive",
+        via="screen",
+        action="switch.set",
+        subject_kind="agent",
+        subject_key="ada",
+        key="dev",
+        before={"b": 1.0, "a": [None]},
+        after=False,
+        reason="Too loud.",
+        batch=batch,
+        undoes=None,
+        undone=None,
+    )
+    assert audit.find(number + 1) is None
+
+
+def test_an_entry_is_gone_with_the_transaction_of_its_change() -> None:
+    with transaction.atomic():
+        record()
+        transaction.set_rollback(True)
+
+    assert not models.AuditEntry.objects.exists()
+
+
+def test_an_entry_knows_what_it_took_back_and_what_took_it_back() -> None:
+    first = record()
+    second = record(undoes=first, actor="otto")
+
+    taken_back, taking_back = audit.find(first), audit.find(second)
+
+    assert taking_back is not None
+    assert taken_back is not None
+    assert taking_back.undoes == first
+    assert taken_back.undone is not None
+    assert (taken_back.undone.id, taken_back.undone.actor) == (second, "otto")
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({}, [4, 3, 2, 1]),
+        ({"actor": "otto"}, [2]),
+        ({"subject_kind": "agent"}, [3, 2, 1]),
+        ({"subject_kind": "agent", "subject_key": "bea"}, [3]),
+        ({"key": "dev"}, [3, 2, 1]),
+        ({"action": "switch.clear"}, [3]),
+        ({"via": "import"}, [4]),
+        ({"actor": "olive", "via": "screen"}, [3, 1]),
+        ({"actor": "nobody"}, []),
+    ],
+)
+def test_a_page_holds_what_was_asked_for_newest_first(asked: dict[str, Any], found: list[int]) -> None:
+    recorded = [
+        record(),
+        record(actor="otto"),
+        record(subject_key="bea", action="switch.clear"),
+        record(via="import", subject_kind="tool", subject_key="run", key=""),
+    ]
+
+    page = audit.page(**asked)
+
+    assert ids(page) == [recorded[place - 1] for place in found]
+    assert page.total == len(found)
+
+
+def test_a_page_is_of_a_time() -> None:
+    number = record()
+    entry = audit.find(number)
+    assert entry is not None
+
+    assert ids(audit.page(since=entry.at, until=entry.at + HOUR)) == [number]
+    assert ids(audit.page(until=entry.at)) == []
+    assert ids(audit.page(since=entry.at + HOUR)) == []
+
+
+def test_pages_lead_from_the_newest_to_the_oldest_and_back() -> None:
+    one, two, three, four, five = (record() for _ in range(5))
+
+    first = audit.page(size=2)
+    assert (ids(first), first.has_newer, first.has_older, first.total) == ([five, four], False, True, 5)
+    second = audit.page(size=2, older_than=four)
+    assert (ids(second), second.has_newer, second.has_older) == ([three, two], True, True)
+    last = audit.page(size=2, older_than=two)
+    assert (ids(last), last.has_newer, last.has_older) == ([one], True, False)
+    assert ids(audit.page(size=2, newer_than=one)) == [three, two]
+
+
+def test_a_page_costs_the_same_queries_however_much_was_undone(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    for _ in range(3):
+        record(undoes=record())
+
+    with django_assert_num_queries(5):
+        audit.page()
+
+
+def test_the_newest_entry_of_each_agent_and_of_each_of_its_keys_is_given() -> None:
+    record()
+    dev, bea = record(after=False), record(subject_key="bea")
+    run = record(key="run", action="override.set")
+    record(subject_kind="tool", subject_key="run", key="")
+
+    assert {key: entry.id for key, entry in audit.newest("agent").items()} == {"ada": run, "bea": bea}
+    assert {key: entry.id for key, entry in audit.newest_by_key("agent", "ada").items()} == {
+        "dev": dev,
+        "run": run,
+    }
+
+
+def test_what_can_be_asked_for_is_what_was_said() -> None:
+    record(actor="otto")
+    record()
+    record(action="switch.clear")
+
+    assert audit.said("actor") == ["olive", "otto"]
+    assert audit.said("action") == ["switch.clear", "switch.set"]

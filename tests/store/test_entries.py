@@ -1,0 +1,252 @@
+"""Is what was written what is read, for every kind of entry, and is nothing touched that need not be?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hypothesis
+import pytest
+from django.db import transaction
+from pytest_django import DjangoAssertNumQueries
+
+from tests import factories
+from tests.core import strategies
+from toolbelt import models
+from toolbelt.core import belts, errors
+from toolbelt.store import entries
+
+pytestmark = pytest.mark.django_db
+
+
+def write_whole(document: dict[str, Any]) -> None:
+    for kind, about in belts.KINDS.items():
+        for entry in document.get(about.section, ()):
+            entries.write(kind, {"name": entry} if kind == "category" else entry)
+
+
+def in_stored_order(document: dict[str, Any]) -> dict[str, Any]:
+    """Tools stand by key and categories by name, whatever their order was; everything else keeps its own."""
+    tools = sorted(document.get("tools", ()), key=lambda entry: entry["key"].encode())
+    categories = sorted(document.get("categories", ()), key=str.encode)
+    return {**document, "tools": tools, "categories": categories}
+
+
+def normal(document: dict[str, Any]) -> dict[str, Any]:
+    """Give the document as reading and writing leave it; annotations that say nothing are none."""
+    written = in_stored_order(belts.dump(belts.load(document)))
+    for tool in written["tools"]:
+        if tool.get("annotations") == {}:
+            del tool["annotations"]
+    return written
+
+
+@hypothesis.given(document=strategies.documents())
+@hypothesis.settings(max_examples=40, suppress_health_check=list(hypothesis.HealthCheck))
+def test_a_belt_that_is_written_is_exported_as_it_was(document: dict[str, Any]) -> None:
+    with transaction.atomic():
+        write_whole(document)
+        exported = entries.export()
+        wanted = normal(document)
+        for kind, about in belts.KINDS.items():
+            for entry in wanted.get(about.section, ()):
+                named = {"name": entry} if kind == "category" else entry
+                assert entries.read(kind, named[about.named_by or "name"]) == named
+        transaction.set_rollback(True)
+
+    assert in_stored_order(exported) == wanted
+
+
+@hypothesis.given(document=strategies.documents())
+@hypothesis.settings(max_examples=15, suppress_health_check=list(hypothesis.HealthCheck))
+def test_writing_what_is_stored_already_writes_nothing(document: dict[str, Any]) -> None:
+    with transaction.atomic():
+        write_whole(document)
+        before = models.Revision.objects.first()
+        write_whole(entries.export())
+        after = models.Revision.objects.first()
+        assert (before and before.number) == (after and after.number)
+        transaction.set_rollback(True)
+
+
+def test_an_export_costs_the_same_queries_whatever_there_is(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    with django_assert_num_queries(14):
+        assert entries.export() == {}
+    factories.everything()
+    for number in range(5):
+        factories.agent(f"agent{number}")
+        factories.toolkit(f"kit{number}", models.Tool.objects.get(key="run"))
+
+    with django_assert_num_queries(14):
+        entries.export()
+
+
+def test_writing_replaces_the_whole_entry() -> None:
+    entries.write("plugin", {"name": "git", "title": "Git", "blocked": True, "active": False})
+
+    assert entries.write("plugin", {"name": "git", "description": "x"}) == {"name": "git", "description": "x"}
+
+
+def test_a_plugin_that_failed_keeps_why_until_it_is_ready_again() -> None:
+    factories.plugin("git", status="failed", error="It did not start.")
+    failed = entries.read("plugin", "git")
+    assert failed == {"name": "git", "status": "failed"}
+
+    entries.write("plugin", {**failed, "title": "Git"})
+    assert models.Plugin.objects.get().error == "It did not start."
+    entries.write("plugin", {"name": "git"})
+
+    assert models.Plugin.objects.get().error == ""
+
+
+def test_what_is_new_goes_last_and_what_is_changed_stays_where_it_is() -> None:
+    for key in ("c", "a", "b"):
+        entries.write("agent", {"key": key})
+    entries.write("agent", {"key": "c", "title": "C"})
+
+    assert entries.names("agent") == ["c", "a", "b"]
+
+
+def test_only_members_that_differ_are_written_and_they_follow_the_entry() -> None:
+    for key in "abcd":
+        factories.tool(key)
+    entries.write("toolkit", {"key": "dev", "members": ["a", "b", "c"]})
+    kept = models.Member.objects.get(tool__key="b").pk
+
+    options = {"tool": "b", "options": {"x": 1}}
+    stored = entries.write("toolkit", {"key": "dev", "members": ["c", options, "d"]})
+
+    assert stored["members"] == ["c", options, "d"]
+    assert models.Member.objects.get(tool__key="b").pk == kept
+
+
+def test_gaps_between_positions_are_no_difference() -> None:
+    factories.everything()
+    models.Member.objects.filter(tool__key="run").update(position=7)
+    stored = entries.read("toolkit", "dev")
+    assert stored is not None
+    before = models.Revision.objects.get().number
+
+    entries.write("toolkit", stored)
+
+    assert models.Revision.objects.get().number == before
+
+
+def test_numbers_of_another_form_are_another_document() -> None:
+    factories.tool("run")
+    entries.write("toolkit", {"key": "dev", "members": [{"tool": "run", "options": {"x": 1}}]})
+
+    entries.write("toolkit", {"key": "dev", "members": [{"tool": "run", "options": {"x": 1.0}}]})
+
+    assert repr(models.Member.objects.get().options) == "{'x': 1.0}"
+
+
+def test_the_flat_form_is_parted_into_switches_and_overrides_and_null_is_no_row() -> None:
+    factories.toolkit("dev", factories.tool("run"), factories.tool("think"))
+    config = {"dev": True, "run": False, "think": None}
+
+    stored = entries.write("agent", {"key": "ada", "tools_config": config})
+
+    assert stored["tools_config"] == {"dev": True, "run": False}
+    assert (models.ToolkitSwitch.objects.count(), models.ToolOverride.objects.count()) == (1, 1)
+    entries.write("agent", {"key": "ada"})
+    assert (models.ToolkitSwitch.objects.count(), models.ToolOverride.objects.count()) == (0, 0)
+
+
+def test_initial_toolkits_stand_in_the_order_of_the_allowed_ones() -> None:
+    for key in "abc":
+        factories.toolkit(key)
+
+    stored = entries.write(
+        "agent", {"key": "ada", "allowed_toolkits": ["c", "a", "b"], "initial_toolkits": ["b", "c"]}
+    )
+
+    assert stored["initial_toolkits"] == ["c", "b"]
+
+
+def test_what_an_entry_names_and_nobody_has_is_passed_over() -> None:
+    entries.write("tool", {"key": "run", "plugin": "ghost"})
+    entries.write("toolkit", {"key": "dev", "members": ["run", "ghost"]})
+    entries.write("agent", {"key": "ada", "tools": ["ghost"], "tools_config": {"ghost": True, "run": True}})
+    entries.write("sub_app", {"key": "chat", "tool_names": ["ghost", "run"], "agents": ["ghost", "ada"]})
+
+    exported = entries.export()
+    assert exported["tools"] == [{"key": "run"}]
+    assert exported["toolkits"] == [{"key": "dev", "members": ["run"]}]
+    assert exported["agents"] == [{"key": "ada", "tools_config": {"run": True}}]
+    assert exported["sub_apps"] == [{"key": "chat", "tool_names": ["run"], "agents": ["ada"]}]
+
+
+def test_what_is_not_there_is_read_as_nothing_and_cannot_be_deleted() -> None:
+    factories.agent("assistant")
+
+    assert entries.read("agent", "asistant") is None
+    with pytest.raises(errors.NotFound) as caught:
+        entries.delete("agent", "asistant")
+    assert caught.value.nearest == ("assistant",)
+
+
+def test_a_kind_that_there_is_not_is_not_found() -> None:
+    with pytest.raises(errors.NotFound):
+        entries.read("galaxy", "x")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "users"),
+    [
+        ("plugin", "git", ["the tool git__status"]),
+        ("tool", "run", ["the toolkit dev", "the agent ada", "the sub-app chat"]),
+        ("tool", "git__status", ["the toolkit dev", "the agent ada"]),
+        ("toolkit", "dev", ["the agent ada"]),
+        ("agent", "ada", ["the sub-app chat"]),
+        ("loadout", "house", ["the loadout annex", "the agent ada", "the agent bea"]),
+        ("category", "crm", ["the plugin sales", "the tool sell", "the loadout annex"]),
+        ("sub_app", "chat", []),
+    ],
+)
+def test_what_refers_to_something_is_said_in_words(kind: str, name: str, users: list[str]) -> None:
+    factories.everything()
+    factories.plugin("sales", category="CRM")
+    factories.tool("sell", category="crm")
+    factories.loadout("annex", parent="House", categories=["Crm"])
+    factories.agent("bea", loadout="HOUSE")
+
+    assert entries.users(kind, name) == users
+
+
+def test_a_loadout_that_a_session_is_equipped_with_is_used() -> None:
+    factories.loadout("house")
+    ada = factories.agent("ada")
+    models.AgentSession.objects.create(agent=ada, key="s1", loadout="House")
+    models.AgentSession.objects.create(agent=ada, key="s2")
+
+    assert entries.users("loadout", "house") == ["the session s1 of the agent ada"]
+
+
+def test_a_loadout_that_replaced_a_built_in_one_is_needed_by_nobody() -> None:
+    factories.loadout("Developer")
+    factories.agent("ada", loadout="developer")
+
+    assert entries.users("loadout", "Developer") == []
+
+
+@pytest.mark.parametrize(("kind", "name"), [("plugin", "git"), ("tool", "run"), ("toolkit", "dev")])
+def test_what_is_needed_is_not_deleted_and_the_refusal_says_who_needs_it(kind: str, name: str) -> None:
+    factories.everything()
+
+    with pytest.raises(errors.Refused) as caught, transaction.atomic():
+        entries.delete(kind, name)
+
+    assert entries.users(kind, name)[0] in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("agent", "ada"), ("loadout", "house"), ("sub_app", "chat"), ("category", "crm")]
+)
+def test_what_nothing_points_at_is_deleted_with_what_is_its_own(kind: str, name: str) -> None:
+    factories.everything()
+
+    entries.delete(kind, name)
+
+    assert entries.read(kind, name) is None

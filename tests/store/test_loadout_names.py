@@ -1,0 +1,95 @@
+"""Is who runs this installation told of names of loadouts that name none?"""
+
+from __future__ import annotations
+
+import pytest
+from django.core import checks
+from django.db import DatabaseError, connection
+
+from tests import factories
+from toolbelt import models
+from toolbelt.store import loadout_names
+
+pytestmark = pytest.mark.django_db
+
+
+def found() -> list[tuple[str | None, str]]:
+    messages = loadout_names.check(None, ["default"])
+    assert all(message.hint for message in messages)
+    return [(message.id, message.msg.partition(":")[0]) for message in messages]
+
+
+def test_what_is_sound_is_not_spoken_of() -> None:
+    factories.everything()
+    factories.loadout("Developer", parent="HOUSE")
+    factories.agent("bea", loadout="DEVELOPER", session_loadouts=["full", "House"])
+
+    assert found() == []
+
+
+def test_an_unknown_parent_is_reported_of_the_loadout_that_names_it() -> None:
+    factories.loadout("house", parent="gone")
+    factories.loadout("annex", parent="house")
+
+    assert found() == [("toolbelt.W003", "The loadout 'house' builds on 'gone', which is no loadout")]
+
+
+def test_a_cycle_is_reported_of_those_that_are_in_it() -> None:
+    factories.loadout("a", parent="B")
+    factories.loadout("b", parent="a")
+    factories.loadout("below", parent="a")
+    factories.loadout("minimal", parent="developer")
+
+    assert found() == [
+        ("toolbelt.W003", "The loadout 'a' builds on itself, by way of 'B'"),
+        ("toolbelt.W003", "The loadout 'b' builds on itself, by way of 'a'"),
+        ("toolbelt.W003", "The loadout 'minimal' builds on itself, by way of 'developer'"),
+    ]
+
+
+def test_an_agent_whose_loadouts_are_not_there_is_reported() -> None:
+    factories.agent("ada", loadout="gone", session_loadouts=["gone", "lost", "full"])
+
+    assert [text.partition(",")[0] for code, text in found() if code == "toolbelt.W004"] == [
+        "The agent 'ada' names the loadout 'gone'",
+        "The agent 'ada' names the loadout 'lost'",
+    ]
+
+
+def test_a_kind_whose_loadout_is_not_there_is_reported(settings) -> None:
+    settings.TOOLBELT_KIND_LOADOUTS = {"plan": "house", "task": "gone"}
+    factories.loadout("House")
+
+    [(code, text)] = found()
+    assert code == "toolbelt.W005"
+    assert "the kind task the loadout 'gone'" in text
+
+
+def test_a_setting_that_cannot_be_used_is_left_to_its_own_check(settings) -> None:
+    settings.TOOLBELT_KIND_LOADOUTS = "gone"
+
+    assert found() == []
+
+
+def test_before_the_migrations_there_is_nothing_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    factories.loadout("house", parent="gone")
+    monkeypatch.setattr(connection.introspection, "table_names", lambda: [models.Agent._meta.db_table])
+
+    assert found() == []
+
+
+def test_halfway_through_the_migrations_there_is_nothing_to_say() -> None:
+    factories.loadout("house", parent="gone")
+
+    def refuse(*args: object) -> None:
+        raise DatabaseError("no such column")
+
+    with connection.execute_wrapper(refuse):
+        assert found() == []
+
+
+def test_it_is_one_of_the_checks_of_a_database() -> None:
+    factories.loadout("house", parent="gone")
+
+    ids = {one.id for one in checks.run_checks(tags=["database"], databases=["default"])}
+    assert "toolbelt.W003" in ids

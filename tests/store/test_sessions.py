@@ -1,0 +1,176 @@
+"""Does a conversation keep what it loaded, and do concurrent changes lose nothing?"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from tests import factories
+from tests.store.conftest import Process
+from toolbelt import models
+from toolbelt.core import sessions as values
+from toolbelt.store import sessions
+
+# Loads as many toolkits as it is told, one change after the other.
+_LOAD = """
+import sys
+import django
+django.setup()
+from toolbelt.core import sessions as values
+from toolbelt.store import sessions
+for line in sys.stdin:
+    agent, prefix, times = line.split()
+    for time in range(int(times)):
+        name = f"{prefix}{time}"
+        sessions.change(
+            int(agent), "s", lambda held: (None, values.changed(held, "toolkit", name, True, None))
+        )
+"""
+
+
+def load(agent: models.Agent, name: str, key: str = "s") -> None:
+    sessions.change(agent.pk, key, lambda held: (None, values.changed(held, "toolkit", name, True, None)))
+
+
+def loaded(key: str = "s") -> frozenset[str]:
+    row = models.AgentSession.objects.get(key=key)
+    return values.asked_for(sessions.value(row.key, row.loadout, row.state), "toolkit")
+
+
+@pytest.mark.django_db
+def test_a_session_comes_back_as_it_was_kept() -> None:
+    ada = factories.agent()
+    wanted = values.Session(
+        key="s",
+        loadout="house",
+        changes=(
+            values.Change(kind="toolkit", name="dev", on=True, request_id="r1", at="2026-01-01T00:00:00Z"),
+            values.Change(kind="plugin", name="git", on=False, request_id="r2", before=True),
+            values.Change(kind="tool", name="run", on=True),
+        ),
+    )
+
+    assert sessions.change(ada.pk, "s", lambda held: ("done", wanted)) == "done"
+
+    assert sessions.change(ada.pk, "s", lambda held: (held, None)) == wanted
+
+
+@pytest.mark.django_db
+def test_a_new_session_is_shown_empty_and_leaves_no_row_where_nothing_is_kept() -> None:
+    ada = factories.agent()
+
+    assert sessions.change(ada.pk, "s", lambda held: (held, None)) == values.Session(key="s")
+
+    assert not models.AgentSession.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_change_that_fails_changes_nothing() -> None:
+    ada = factories.agent()
+    load(ada, "dev")
+
+    def fail(held: values.Session) -> tuple[None, values.Session]:
+        raise RuntimeError("it broke")
+
+    with pytest.raises(RuntimeError, match="it broke"), transaction.atomic():
+        sessions.change(ada.pk, "s", fail)
+    assert loaded() == {"dev"}
+
+
+@pytest.mark.django_db
+def test_sessions_of_one_name_are_each_agents_own() -> None:
+    ada, bea = factories.agent("ada"), factories.agent("bea")
+    load(ada, "dev")
+
+    assert sessions.change(bea.pk, "s", lambda held: (held, None)).changes == ()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"changes": None},
+        {"changes": "dev"},
+        {"changes": [None, 1, "x", [], {}, {"kind": "toolkit"}, {"kind": "galaxy", "name": "x", "on": True}]},
+        {
+            "changes": [
+                {"kind": "toolkit", "name": "dev", "on": "yes"},
+                {"kind": "tool", "name": 1, "on": True},
+            ]
+        },
+    ],
+)
+def test_what_cannot_be_understood_in_a_state_is_passed_over(state: dict[str, Any]) -> None:
+    assert sessions.value("s", "", state) == values.Session(key="s")
+
+
+def test_a_change_keeps_what_can_be_understood_of_it() -> None:
+    state = {
+        "changes": [{"kind": "tool", "name": "run", "on": True, "request_id": 7, "before": "x", "at": None}]
+    }
+
+    (change,) = sessions.value("s", "", state).changes
+
+    assert change == values.Change(kind="tool", name="run", on=True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_threads_that_load_at_once_lose_nothing() -> None:
+    ada = factories.agent()
+    begin = threading.Barrier(6)
+
+    def work(number: int) -> None:
+        try:
+            begin.wait()
+            for time in range(5):
+                load(ada, f"k{number}-{time}")
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(loaded()) == 30
+
+
+@pytest.mark.django_db(transaction=True)
+def test_threads_that_make_a_session_at_once_and_keep_nothing_do_not_disturb_those_that_do() -> None:
+    ada = factories.agent()
+    begin = threading.Barrier(6)
+
+    def work(number: int) -> None:
+        try:
+            begin.wait()
+            if number % 2:
+                load(ada, f"k{number}")
+            else:
+                sessions.change(ada.pk, "s", lambda held: (None, None))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert loaded() == {"k1", "k3", "k5"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_processes_that_load_at_once_lose_nothing() -> None:
+    ada = factories.agent()
+    processes = [Process(_LOAD) for _ in range(3)]
+    for number, process in enumerate(processes):
+        process.tell(f"{ada.pk} p{number}- 10")
+
+    assert [process.end() for process in processes] == [0, 0, 0]
+
+    assert len(loaded()) == 30

@@ -1,0 +1,46 @@
+"""What is kept? The rows, by what they hold: what exists, who consumes it, what was loaded, what was changed."""
+
+from toolbelt.models.agents import (
+    Agent,
+    AgentTool,
+    AgentToolkit,
+    ToolkitSwitch,
+    ToolOverride,
+)
+from toolbelt.models.audit import AuditEntry
+from toolbelt.models.calls import CallRecord
+from toolbelt.models.catalog import (
+    Category,
+    Loadout,
+    Member,
+    Plugin,
+    Tool,
+    Toolkit,
+)
+from toolbelt.models.plugin_state import PluginState
+from toolbelt.models.revisions import AgentRevision, Revision
+from toolbelt.models.sessions import AgentSession
+from toolbelt.models.sub_apps import SubApp, SubAppAgent, SubAppTool
+
+__all__ = [
+    "Agent",
+    "AgentRevision",
+    "AgentSession",
+    "AgentTool",
+    "AgentToolkit",
+    "AuditEntry",
+    "CallRecord",
+    "Category",
+    "Loadout",
+    "Member",
+    "Plugin",
+    "PluginState",
+    "Revision",
+    "SubApp",
+    "SubAppAgent",
+    "SubAppTool",
+    "Tool",
+    "ToolOverride",
+    "Toolkit",
+    "ToolkitSwitch",
+]

@@ -1,0 +1,40 @@
+"""What has a conversation of an agent loaded on demand?"""
+
+from __future__ import annotations
+
+from django.db import models
+
+from toolbelt.models import agents, fields, naming
+
+
+class AgentSession(naming.Named):
+    """One conversation of one agent. Its state is one document, so that it changes as a whole."""
+
+    named_by = ("agent__key", "key")
+
+    agent = models.ForeignKey(agents.Agent, on_delete=models.CASCADE, related_name="sessions")
+    key = models.CharField(max_length=200, help_text="The name that the agent's application gave it.")
+    loadout = models.CharField(
+        blank=True,
+        help_text="Stands in for the agent's loadout in this session. Empty: it does not.",
+    )
+    state = fields.JSONText(
+        shape="object",
+        default=dict,
+        blank=True,
+        help_text="What was loaded and unloaded, and in which request.",
+    )
+    created = models.DateTimeField(auto_now_add=True)
+    changed = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["agent", "key"]
+        indexes = [models.Index(fields=["agent", "-changed"], name="session_newest_of_agent")]
+        constraints = [
+            naming.not_blank("agent_session", "key"),
+            models.UniqueConstraint(
+                fields=["agent", "key"],
+                name="agent_session_once",
+                violation_error_message="The agent has a session of this name already.",
+            ),
+        ]

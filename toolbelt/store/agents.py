@@ -1,0 +1,80 @@
+"""Who consumes tools, as values? From rows, in a fixed number of queries."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import models as orm
+
+from toolbelt import models
+from toolbelt.core import agents
+from toolbelt.store import catalog
+
+# Where an agent names something else, by what that is.
+_NAMED_AT = {
+    "toolkit": ("switches__toolkit__key", "allowed_toolkits__toolkit__key"),
+    "tool": ("tools__tool__key", "overrides__tool__key"),
+    "sub_app": ("sub_apps__sub_app__key",),
+}
+
+
+def load(agent_id: int) -> agents.Agent | None:
+    """Give one agent; None if it is gone."""
+    return next(iter(every(id=agent_id)), None)
+
+
+def count() -> int:
+    """Count the agents."""
+    return models.Agent.objects.count()
+
+
+def naming(kind: str, name: str) -> list[agents.Agent]:
+    """Give the agents that name this toolkit or tool, or that this sub-app embeds, in order."""
+    naming_it = functools.reduce(operator.or_, (orm.Q(**{path: name}) for path in _NAMED_AT[kind]))
+    return every(id__in=set(models.Agent.objects.filter(naming_it).values_list("id", flat=True)))
+
+
+def every(**narrowed: Any) -> list[agents.Agent]:
+    """Give the agents, in order."""
+    rows = list(models.Agent.objects.filter(**narrowed).values())
+    under = {f"agent__{field}": wanted for field, wanted in narrowed.items()}
+    always = _under_agents(models.AgentTool, under, "tool__key", "options")
+    allowed = _under_agents(models.AgentToolkit, under, "toolkit__key", "initial")
+    switches = _under_agents(models.ToolkitSwitch, under, "toolkit__key", "on")
+    overrides = _under_agents(models.ToolOverride, under, "tool__key", "on")
+    return [
+        dataclasses.replace(
+            value,
+            tools=tuple(agents.AlwaysOn(tool=key, options=options) for key, options in always[row["id"]]),
+            switches={key: bool(on) for key, on in switches[row["id"]]},
+            overrides={key: bool(on) for key, on in overrides[row["id"]]},
+            allowed_toolkits=tuple(key for key, _ in allowed[row["id"]]),
+            initial_toolkits=tuple(key for key, initial in allowed[row["id"]] if initial),
+        )
+        for row in rows
+        if (value := catalog.read("agent", {**row, "budget": _budget(row)})) is not None
+    ]
+
+
+def _budget(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {field: row[field] for field in ("max_tools", "max_tokens", "on_exceed")}
+
+
+def _under_agents(
+    model: type[orm.Model], under: dict[str, Any], key: str, said: str
+) -> dict[int, list[tuple[str, Any]]]:
+    """Give, by agent, what its rows of one kind name and say of it, in order."""
+    order = ("position", "id") if hasattr(model, "position") else (key,)
+    found: dict[int, list[tuple[str, Any]]] = defaultdict(list)
+    rows: Iterable[tuple[int, str, Any]] = (
+        model._default_manager.filter(**under).order_by(*order).values_list("agent_id", key, said)
+    )
+    for agent, name, value in rows:
+        found[agent].append((sys.intern(name), value))
+    return found

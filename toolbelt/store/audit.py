@@ -1,0 +1,194 @@
+"""What was changed, by whom, through which shell, and why? Recorded in the transaction of the change itself."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import models as orm
+
+from toolbelt import models
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undoing:
+    """The entry that took another one back: its id, who did it, when."""
+
+    id: int
+    actor: str
+    at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One change. ``before`` and ``after`` are values as JSON says them; None: unset, or not there.
+
+    ``undoes`` is the id of the entry that this one took back; ``undone`` the latest one that took this one back.
+    """
+
+    id: int
+    at: dt.datetime
+    actor: str
+    via: str
+    action: str
+    subject_kind: str
+    subject_key: str
+    key: str
+    before: Any
+    after: Any
+    reason: str
+    batch: uuid.UUID | None
+    undoes: int | None
+    undone: Undoing | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Entries, newest first; how many match in all; whether there are newer and older ones than these."""
+
+    entries: tuple[Entry, ...]
+    total: int
+    has_newer: bool
+    has_older: bool
+
+
+def record(
+    *,
+    actor: str,
+    via: str,
+    action: str,
+    subject_kind: str,
+    subject_key: str,
+    key: str = "",
+    before: Any,
+    after: Any,
+    reason: str = "",
+    batch: uuid.UUID | None = None,
+    undoes: int | None = None,
+) -> int:
+    """Add an entry to the log, in the caller's transaction; give its id."""
+    return models.AuditEntry.objects.create(
+        actor=actor,
+        via=via,
+        action=action,
+        subject_kind=subject_kind,
+        subject_key=subject_key,
+        key=key,
+        before=before,
+        after=after,
+        # PostgreSQL keeps no NUL in a text, and nobody means one.
+        reason=reason.replace("\x00", ""),
+        batch=batch,
+        undoes_id=undoes,
+    ).pk
+
+
+def find(entry: int) -> Entry | None:
+    """Give the entry with this id."""
+    return next(iter(_entries(models.AuditEntry.objects.filter(pk=entry))), None)
+
+
+def page(
+    *,
+    actor: str = "",
+    subject_kind: str = "",
+    subject_key: str = "",
+    key: str = "",
+    action: str = "",
+    via: str = "",
+    batch: uuid.UUID | None = None,
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+    older_than: int | None = None,
+    newer_than: int | None = None,
+    size: int = 50,
+) -> Page:
+    """Give a page of the entries for which all of these hold, newest first.
+
+    ``since`` lies within the time that is asked for, ``until`` behind its end. It is the first page, or the one next
+    to the entry with the id ``older_than`` or ``newer_than``.
+    """
+    asked = {
+        "actor": actor,
+        "subject_kind": subject_kind,
+        "subject_key": subject_key,
+        "key": key,
+        "action": action,
+        "via": via,
+        "batch": batch,
+        "at__gte": since,
+        "at__lt": until,
+    }
+    matching = models.AuditEntry.objects.filter(**{field: value for field, value in asked.items() if value})
+    if newer_than is not None:
+        # The ones next to it are found by counting upwards.
+        entries = _entries(matching.filter(pk__gt=newer_than).order_by("id")[:size])[::-1]
+    elif older_than is not None:
+        entries = _entries(matching.filter(pk__lt=older_than).order_by("-id")[:size])
+    else:
+        entries = _entries(matching.order_by("-id")[:size])
+    return Page(
+        entries=entries,
+        total=matching.count(),
+        has_newer=bool(entries) and matching.filter(pk__gt=entries[0].id).exists(),
+        has_older=bool(entries) and matching.filter(pk__lt=entries[-1].id).exists(),
+    )
+
+
+def of_batch(batch: uuid.UUID) -> tuple[Entry, ...]:
+    """Give all entries of one bulk change, newest first."""
+    return _entries(models.AuditEntry.objects.filter(batch=batch).order_by("-id"))
+
+
+def newest(subject_kind: str) -> dict[str, Entry]:
+    """Give the newest entry of each subject of this kind, by the subject's key."""
+    rows = models.AuditEntry.objects.filter(subject_kind=subject_kind)
+    return {entry.subject_key: entry for entry in _newest_by("subject_key", rows)}
+
+
+def newest_by_key(subject_kind: str, subject_key: str) -> dict[str, Entry]:
+    """Give the newest entry of each toolkit and tool under a subject, by its key."""
+    rows = models.AuditEntry.objects.filter(subject_kind=subject_kind, subject_key=subject_key)
+    return {entry.key: entry for entry in _newest_by("key", rows.exclude(key=""))}
+
+
+def said(field: str) -> list[str]:
+    """Give what the entries say in ``actor``, ``action`` or ``via``: what they can be filtered by."""
+    return [*models.AuditEntry.objects.order_by(field).values_list(field, flat=True).distinct()]
+
+
+def _newest_by(field: str, rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry, ...]:
+    newest = rows.order_by().values(field).annotate(newest=orm.Max("id")).values("newest")
+    return _entries(models.AuditEntry.objects.filter(pk__in=newest))
+
+
+def _entries(rows: Iterable[models.AuditEntry]) -> tuple[Entry, ...]:
+    found = list(rows)
+    undone = _undone(row.pk for row in found)
+    return tuple(
+        Entry(
+            id=row.pk,
+            at=row.at,
+            actor=row.actor,
+            via=row.via,
+            action=row.action,
+            subject_kind=row.subject_kind,
+            subject_key=row.subject_key,
+            key=row.key,
+            before=row.before,
+            after=row.after,
+            reason=row.reason,
+            batch=row.batch,
+            undoes=row.undoes_id,
+            undone=undone.get(row.pk),
+        )
+        for row in found
+    )
+
+
+def _undone(entries: Iterable[int]) -> Mapping[int, Undoing]:
+    rows = models.AuditEntry.objects.filter(undoes__in=list(entries)).order_by("id")
+    return {row.undoes_id: Undoing(id=row.pk, actor=row.actor, at=row.at) for row in rows if row.undoes_id}

@@ -1,0 +1,28 @@
+"""How is one switch or override set, or cleared?"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.db import models as orm
+
+from toolbelt import models
+from toolbelt.core import errors
+
+_ROWS: dict[str, tuple[type[orm.Model], type[orm.Model], str]] = {
+    "switch": (models.ToolkitSwitch, models.Toolkit, "toolkit"),
+    "override": (models.ToolOverride, models.Tool, "tool"),
+}
+
+
+def write(family: Literal["switch", "override"], agent_id: int, key: str, on: bool | None) -> None:
+    """Set the agent's switch of a toolkit, or its override of a tool; None clears it: then there is no row."""
+    grant, named, word = _ROWS[family]
+    target = named._default_manager.filter(key=key).values_list("pk", flat=True).first()
+    if target is None:
+        raise errors.NotFound(word, key, named._default_manager.values_list("key", flat=True))
+    row: dict[str, Any] = {"agent_id": agent_id, f"{word}_id": target}
+    if on is None:
+        grant._default_manager.filter(**row).delete()
+    else:
+        grant._default_manager.update_or_create(**row, defaults={"on": on})

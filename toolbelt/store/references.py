@@ -1,0 +1,70 @@
+"""What refers to this? In words, for whoever would take it away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db.models import Q
+
+from toolbelt import models
+from toolbelt.core import keys, loadouts
+
+# By kind: the rows that point at one of its rows, in words, and how they find what they are part of and point at.
+_POINTING = {
+    "plugin": ((models.Tool, "the tool", "key", "plugin__name"),),
+    "tool": (
+        (models.Member, "the toolkit", "toolkit__key", "tool__key"),
+        (models.AgentTool, "the agent", "agent__key", "tool__key"),
+        (models.ToolOverride, "the agent", "agent__key", "tool__key"),
+        (models.SubAppTool, "the sub-app", "sub_app__key", "tool__key"),
+    ),
+    "toolkit": (
+        (models.AgentToolkit, "the agent", "agent__key", "toolkit__key"),
+        (models.ToolkitSwitch, "the agent", "agent__key", "toolkit__key"),
+    ),
+    "agent": ((models.SubAppAgent, "the sub-app", "sub_app__key", "agent__key"),),
+}
+
+
+def users(kind: str, name: str) -> list[str]:
+    """Name what refers to this, such as "the agent assistant", each once."""
+    found = list(_pointing(kind, name))
+    if kind == "category":
+        found += _of_category(name)
+    elif kind == "loadout" and keys.fold(name) not in loadouts.BUILT_IN:
+        # Without its row, a built-in loadout of the same name would take its place.
+        found += _of_loadout(name)
+    return list(dict.fromkeys(found))
+
+
+def _pointing(kind: str, name: str) -> Iterator[str]:
+    for model, word, owner, target in _POINTING.get(kind, ()):
+        rows = model._default_manager.filter(**{target: name}).order_by(owner)
+        yield from (f"{word} {key}" for key in rows.values_list(owner, flat=True))
+
+
+def _of_category(name: str) -> Iterator[str]:
+    for plugin in models.Plugin.objects.filter(category__iexact=name):
+        yield f"the plugin {plugin.name}"
+    for key in models.Tool.objects.filter(category__iexact=name).values_list("key", flat=True):
+        yield f"the tool {key}"
+    for loadout in models.Loadout.objects.all():
+        if _lists(loadout.categories, name):
+            yield f"the loadout {loadout.name}"
+
+
+def _of_loadout(name: str) -> Iterator[str]:
+    for child in models.Loadout.objects.filter(parent__iexact=name).exclude(name=name):
+        yield f"the loadout {child.name}"
+    for agent in models.Agent.objects.filter(~Q(session_loadouts=[]) | Q(loadout__iexact=name)):
+        if keys.fold(agent.loadout) == keys.fold(name) or _lists(agent.session_loadouts, name):
+            yield f"the agent {agent.key}"
+    equipped = models.AgentSession.objects.filter(loadout__iexact=name).order_by("agent__key", "key")
+    for key, owner in equipped.values_list("key", "agent__key"):
+        yield f"the session {key} of the agent {owner}"
+
+
+def _lists(names: object, name: str) -> bool:
+    return isinstance(names, list) and any(
+        isinstance(one, str) and keys.fold(one) == keys.fold(name) for one in names
+    )

@@ -1,0 +1,87 @@
+"""Which state of the configuration is this, and who may write the next one?"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.apps import AppConfig, apps
+from django.core import checks
+from django.db import connection, connections, transaction
+from django.db.models import signals
+
+from toolbelt import models
+from toolbelt.store import triggers
+
+
+def lock() -> None:
+    """Let writers of configuration go one after the other; the lock is held until the transaction ends.
+
+    SQLite has taken its write lock when the transaction began (``transaction_mode``: IMMEDIATE).
+    """
+    if not connection.in_atomic_block:
+        raise transaction.TransactionManagementError(
+            "The lock lasts as long as a transaction: open one first."
+        )
+    locked = models.Revision.objects.select_for_update().filter(pk=models.Revision.THE_ONE)
+    if locked.first() is None:
+        models.Revision.objects.bulk_create([models.Revision()], ignore_conflicts=True)
+        locked.get()
+
+
+def number() -> int:
+    """Give the number of the last write of configuration."""
+    return (
+        models.Revision.objects.filter(pk=models.Revision.THE_ONE).values_list("number", flat=True).first()
+        or 0
+    )
+
+
+def connect() -> None:
+    """Keep the triggers in place through migrations, and say in the system checks where they are not."""
+    config = apps.get_app_config("toolbelt")
+    signals.pre_migrate.connect(_before_migrating, sender=config, dispatch_uid="toolbelt.revisions")
+    signals.post_migrate.connect(_after_migrating, sender=config, dispatch_uid="toolbelt.revisions")
+    for model in (models.Revision, models.AgentRevision):
+        signals.pre_save.connect(_before_saving, sender=model, dispatch_uid="toolbelt.revisions")
+    checks.register(check, checks.Tags.database)
+
+
+def check(
+    app_configs: Sequence[AppConfig] | None, databases: Iterable[str] | None = None, **options: Any
+) -> list[checks.CheckMessage]:
+    """Warn of databases that do not see every write. No error: `migrate` puts it right, and it checks first."""
+    return [
+        checks.Warning(
+            f"Writes may go unnoticed: {len(missing)} triggers are missing in the database {alias!r}.",
+            hint="Run `manage.py migrate`, which puts them in place. Until then, agents may get old answers.",
+            id="toolbelt.W002",
+        )
+        for alias in databases or ()
+        if (missing := triggers.missing(connections[alias]))
+    ]
+
+
+def _before_migrating(using: str, plan: Sequence[tuple[Any, bool]] = (), **options: Any) -> None:
+    # SQLite rebuilds a table to change it, and fails while a trigger names what is not there for a moment.
+    if any(migration.app_label == "toolbelt" for migration, _ in plan):
+        triggers.remove(connections[using])
+
+
+def _after_migrating(using: str, **options: Any) -> None:
+    triggers.install(connections[using])
+
+
+def _before_saving(
+    instance: models.Revision | models.AgentRevision, raw: bool, using: str, **options: Any
+) -> None:
+    """Give a revision that comes from a fixture a stamp of its own: that one names the state of another database."""
+    if not raw:
+        return
+    now = models.Revision.objects.using(using).filter(pk=models.Revision.THE_ONE).first()
+    instance.number = max(instance.number, now.number if now else 0) + 1
+    if isinstance(instance, models.AgentRevision):
+        instance.stamp = secrets.token_hex(16)
+    else:
+        instance.catalog_number, instance.catalog_stamp = instance.number, secrets.token_hex(16)

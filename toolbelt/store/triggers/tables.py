@@ -1,0 +1,86 @@
+"""Which tables move what?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db import models as orm
+
+from toolbelt import models
+
+CATALOG: tuple[type[orm.Model], ...] = (
+    models.Category,
+    models.Plugin,
+    models.Tool,
+    models.Toolkit,
+    models.Member,
+    models.Loadout,
+    models.SubApp,
+    models.SubAppTool,
+    models.SubAppAgent,
+)
+# With the column that says whose a row is.
+OF_AGENTS: Mapping[type[orm.Model], str] = {
+    models.Agent: "id",
+    models.AgentTool: "agent_id",
+    models.AgentToolkit: "agent_id",
+    models.ToolkitSwitch: "agent_id",
+    models.ToolOverride: "agent_id",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """The tables of both families, and those that are written to when they move."""
+
+    catalog: tuple[str, ...]
+    of_agents: Mapping[str, str]
+    agent: str
+    revision: str
+    agent_revision: str
+    audit: str
+
+    @property
+    def watched(self) -> frozenset[str]:
+        """Name the tables that have triggers."""
+        return frozenset((*self.catalog, *self.of_agents, self.audit))
+
+
+def named() -> Tables:
+    """Name all of them, whether they are there or not."""
+    return Tables(
+        catalog=tuple(_table(model) for model in CATALOG),
+        of_agents={_table(model): column for model, column in OF_AGENTS.items()},
+        agent=_table(models.Agent),
+        revision=_table(models.Revision),
+        agent_revision=_table(models.AgentRevision),
+        audit=_table(models.AuditEntry),
+    )
+
+
+def among(there: frozenset[str]) -> Tables | None:
+    """Name those that are there: halfway through the migrations, not all are. None: too few to work with."""
+    everything = named()
+    if (
+        not {
+            everything.agent,
+            everything.revision,
+            everything.agent_revision,
+            everything.audit,
+        }
+        <= there
+    ):
+        return None
+    return Tables(
+        catalog=tuple(table for table in everything.catalog if table in there),
+        of_agents={table: column for table, column in everything.of_agents.items() if table in there},
+        agent=everything.agent,
+        revision=everything.revision,
+        agent_revision=everything.agent_revision,
+        audit=everything.audit,
+    )
+
+
+def _table(model: type[orm.Model]) -> str:
+    return model._meta.db_table
