@@ -1,0 +1,202 @@
+"""files: starting, reading, listing and searching on a real directory."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import toolbelt
+from tests.plugins.builtin import runtime
+from toolbelt.plugins.builtin.files import confined, plugin, searching, settings, toolkit
+
+
+def test_the_plugin_is_sound() -> None:
+    runtime.assert_sound(plugin.Files())
+
+
+def test_hints_say_what_is_so() -> None:
+    reading = {tool.name for tool in plugin.Files.tools if tool.annotations["readOnlyHint"]}
+    assert reading == set(toolkit.Reading.members)
+    destroying = {tool.name for tool in plugin.Files.tools if tool.annotations["destructiveHint"]}
+    assert destroying == set(toolkit.Writing.members)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({}, "needs a root"),
+        ({"root": ""}, "needs a root"),
+        ({"root": 5}, "needs a root"),
+        ({"root": "notes"}, "write it from / on"),
+        ({"root": "/nowhere/at/all"}, "not a directory that is there"),
+        ({"root": "/", "largest": 3}, "does not know largest"),
+        ({"root": "/", "largest_bytes": 0}, "number from 1"),
+        ({"root": "/", "largest_bytes": True}, "number from 1"),
+    ],
+)
+def test_without_a_sound_configuration_it_does_not_start(config, said) -> None:
+    with pytest.raises(settings.Unsound, match=said):
+        runtime.Running(plugin.Files(), config)
+
+
+def test_a_system_that_cannot_hold_the_root_is_refused(root, monkeypatch) -> None:
+    monkeypatch.setattr(os, "supports_dir_fd", set())
+    with pytest.raises(settings.Unsound, match="relative to a directory"):
+        runtime.Running(plugin.Files(), {"root": str(root)})
+
+
+def test_a_file_is_read_whole(files) -> None:
+    assert files("read", path="notes/today.md") == {
+        "path": "notes/today.md",
+        "content": "one\ntwo\nthree\n",
+        "first_line": 1,
+        "last_line": 3,
+        "line_count": 3,
+    }
+
+
+def test_a_range_of_lines_says_where_to_go_on(files) -> None:
+    found = files("read", path="./notes//today.md", first_line=2, lines=1)
+    assert (found["content"], found["last_line"], found["next_line"]) == ("two\n", 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("data", "content", "count"),
+    [
+        (b"", "", 0),
+        (b"a", "a", 1),
+        (b"a\r\nb", "a\r\nb", 2),
+        ("é\x0c\u2028x\n".encode(), "é\x0c\u2028x\n", 1),
+    ],
+)
+def test_a_file_comes_back_to_the_character(files, root, data, content, count) -> None:
+    (root / "some").write_bytes(data)
+    found = files("read", path="some")
+    assert (found["content"], found["line_count"]) == (content, count)
+
+
+def test_a_line_that_is_not_there_is_refused(files) -> None:
+    with pytest.raises(toolbelt.ToolError, match="no line 4: the file has 3"):
+        files("read", path="notes/today.md", first_line=4)
+
+
+def test_an_answer_is_never_longer_than_its_limit(root) -> None:
+    (root / "long").write_text("x" * 150_000 + "\n" + "y\n" * 60_000)
+    files = runtime.Running(plugin.Files(), {"root": str(root)})
+    found = files("read", path="long")
+    assert (len(found["content"]), found["next_line"]) == (100_000, 2)
+    assert "too long" in found["note"]
+    assert len(files("read", path="long", first_line=2)["content"]) <= 100_000
+
+
+@pytest.mark.parametrize("data", [b"a\0b", b"\xff\xfe", b"caf\xe9"])
+def test_what_is_no_text_is_refused_in_words(files, root, data) -> None:
+    (root / "binary").write_bytes(data)
+    with pytest.raises(toolbelt.ToolError, match="not text in UTF-8"):
+        files("read", path="binary")
+    with pytest.raises(toolbelt.ToolError, match="not text in UTF-8"):
+        files("patch", path="binary", old="a", new="b")
+
+
+def test_a_file_that_is_too_large_is_refused(files, root) -> None:
+    (root / "large").write_bytes(b"a" * 50_001)
+    with pytest.raises(toolbelt.ToolError, match="50001 bytes: at most 50000"):
+        files("read", path="large")
+    with pytest.raises(toolbelt.ToolError, match="at most 50000 are written"):
+        files("write", path="larger", content="é" * 25_001)
+    assert not (root / "larger").exists()
+
+
+def test_missing_and_mistaken_paths_are_told_apart(files) -> None:
+    with pytest.raises(toolbelt.ToolError, match=r"There is no notes/gone\.md"):
+        files("read", path="notes/gone.md")
+    with pytest.raises(toolbelt.ToolError, match="There is no gone"):
+        files("read", path="gone/gone.md")
+    with pytest.raises(toolbelt.ToolError, match=r"main\.py is not a directory"):
+        files("read", path="main.py/more")
+    with pytest.raises(toolbelt.ToolError, match="notes is a directory"):
+        files("read", path="notes")
+    with pytest.raises(toolbelt.ToolError, match="name a file"):
+        files("read", path="notes/")
+
+
+def test_a_directory_is_listed_in_order(files) -> None:
+    assert files("list") == {
+        "path": ".",
+        "entries": [
+            {"path": "main.py", "kind": "file", "bytes": 26},
+            {"path": "notes", "kind": "directory"},
+            {"path": "picture.png", "kind": "file", "bytes": 10},
+        ],
+        "complete": True,
+    }
+    deep = files("list", depth=2)["entries"]
+    assert [entry["path"] for entry in deep] == ["main.py", "notes", "notes/today.md", "picture.png"]
+
+
+def test_a_long_list_admits_that_it_is_cut(files, root, monkeypatch) -> None:
+    (root / "many").mkdir()
+    for number in range(1_001):
+        (root / "many" / f"{number:04}").touch()
+    found = files("list", path="many")
+    assert (len(found["entries"]), found["complete"]) == (1_000, False)
+    monkeypatch.setattr(confined, "MOST_READ_OF_A_DIRECTORY", 10)
+    assert files("list", path="many")["complete"] is False
+    assert files("search", query="x", path="many")["stopped_by"] == "a directory of more than 10 names"
+
+
+def test_lines_are_found_with_path_and_number(files) -> None:
+    assert files("search", query="two") == {
+        "matches": [{"path": "notes/today.md", "line": 2, "text": "two"}],
+        "files_searched": 3,
+        "complete": True,
+        "files_passed_over": 1,
+    }
+    assert files("search", query="print(", path="main.py")["matches"][0]["line"] == 3
+    assert files("search", query="hello")["matches"] == []
+    assert len(files("search", query="HELLO", ignore_case=True)["matches"]) == 1
+    assert len(files("search", query=r"^t\w+$", regex=True)["matches"]) == 2
+    assert files("search", query="two", glob="*.py")["files_searched"] == 1
+    assert files("search", query="two", glob="notes/*.md")["files_searched"] == 1
+
+
+def test_an_expression_that_backtracks_elsewhere_is_harmless_and_one_that_is_none_is_refused(
+    files, root
+) -> None:
+    (root / "a").write_text("a" * 40_000 + "!")
+    assert files("search", query="(a+)+$", regex=True, path="a")["matches"] == []
+    with pytest.raises(toolbelt.ToolError, match="not an expression for RE2"):
+        files("search", query="(a", regex=True)
+    with pytest.raises(toolbelt.ToolError, match="not an expression for RE2"):
+        files("search", query=r"(a)\1", regex=True)
+
+
+def test_a_search_stops_at_its_limits_and_says_so(files, root, monkeypatch) -> None:
+    (root / "many").write_text("hit\n" * 100)
+    found = files("search", query="hit", limit=5)
+    assert (len(found["matches"]), found["complete"], found["stopped_by"]) == (5, False, "5 matches")
+    monkeypatch.setattr(searching, "MOST_FILES", 1)
+    assert files("search", query="nothing")["stopped_by"].startswith("1 files with")
+    monkeypatch.setattr(searching, "MOST_SECONDS", -1.0)
+    assert "seconds" in files("search", query="nothing")["stopped_by"]
+
+
+def test_a_long_line_is_shown_around_its_match(files, root) -> None:
+    (root / "min.js").write_text("x" * 10_000 + "needle" + "y" * 10_000)
+    text = files("search", query="needle")["matches"][0]["text"]
+    assert "needle" in text
+    assert len(text) == 300
+
+
+def test_after_shutdown_nothing_is_read(root) -> None:
+    opened = confined.Root(str(root))
+    opened.close()
+    opened.close()
+    with pytest.raises(toolbelt.ToolError, match="not open any more"):
+        opened.read(("main.py",), 10)
+
+
+def test_another_tool_is_not_taken_for_one_of_these(files) -> None:
+    with pytest.raises(ValueError, match="no tool"):
+        files.plugin.execute("files__delete", {})

@@ -1,0 +1,132 @@
+"""A small fake of what a plugin is given, and a way to call a plugin's tools as a server would."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import toolbelt
+from toolbelt.core import keys, schema
+from toolbelt.plugins import background, contract
+
+
+class State:
+    """JSON values in memory. With ``broken`` it takes no more."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.broken = False
+
+    async def get(self, key: str, default: Any = None) -> Any:
+        return self.values.get(key, default)
+
+    async def set(self, key: str, value: Any) -> None:
+        if self.broken:
+            raise ConnectionError("the state's store is away")
+        self.values[key] = value
+
+    async def delete(self, key: str) -> bool:
+        return self.values.pop(key, None) is not None
+
+    async def list(self, prefix: str = "") -> Mapping[str, Any]:
+        return {key: value for key, value in sorted(self.values.items()) if key.startswith(prefix)}
+
+
+class Log:
+    """Keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, str, dict[str, Any]]] = []
+
+    def debug(self, event: str, /, **facts: Any) -> None:
+        self.events.append(("debug", event, facts))
+
+    def info(self, event: str, /, **facts: Any) -> None:
+        self.events.append(("info", event, facts))
+
+    def warning(self, event: str, /, **facts: Any) -> None:
+        self.events.append(("warning", event, facts))
+
+    def error(self, event: str, /, **facts: Any) -> None:
+        self.events.append(("error", event, facts))
+
+
+class Runtime:
+    """A RuntimeAPI in memory: nobody's secrets, no network, and the call under way is what the test says."""
+
+    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        self.config: Mapping[str, Any] = dict(config or {})
+        self.state = State()
+        self.log = Log()
+        self.call: contract.CallContext | None = contract.CallContext(agent="ada", session="s-1")
+
+    @property
+    def secrets(self) -> contract.Secrets:
+        raise AssertionError("the built-in plugins under test have no secrets")
+
+    @property
+    def http(self) -> contract.Http:
+        raise AssertionError("the built-in plugins under test have no network")
+
+
+class Running:
+    """A plugin that was initialized, and its tools by their short names: ``running("read", path="a.txt")``."""
+
+    def __init__(self, plugin: contract.ToolPlugin, config: Mapping[str, Any] | None = None) -> None:
+        self.plugin = plugin
+        self.runtime = Runtime(config)
+        asyncio.run(background.call(background.Threads(), plugin.initialize, self.runtime))
+
+    def __call__(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool with arguments that its schema takes, in a thread of its own, as plain functions run."""
+        key = f"{self.plugin.namespace}__{name}"
+        assert violations(self.plugin, key, arguments) == ()
+        found = asyncio.run(background.call(background.Threads(), self.plugin.execute, key, arguments))
+        schema.canonical(found)  # JSON can say it
+        assert isinstance(found, dict)
+        return found
+
+    def stop(self) -> None:
+        asyncio.run(background.call(background.Threads(), self.plugin.shutdown))
+
+
+def violations(
+    plugin: contract.ToolPlugin, key: str, arguments: Mapping[str, Any]
+) -> Sequence[schema.Violation]:
+    """Say what of the arguments the tool's schema does not take."""
+    found = next(tool for tool in plugin.tools if tool.name == key)
+    return schema.violations(schema.canonical(found.input_schema), dict(arguments))
+
+
+def assert_sound(plugin: contract.ToolPlugin) -> None:
+    """Check what every plugin owes: names, schemas, hints, and toolkits whose members are its own tools."""
+    assert keys.name_problem(plugin.name) is None
+    assert keys.namespace_problem(plugin.namespace) is None
+    assert plugin.title
+    assert plugin.description
+    names = [tool.name for tool in plugin.tools]
+    assert len({keys.fold(name) for name in names}) == len(names)
+    for tool in plugin.tools:
+        assert keys.tool_key_problem(tool.name) is None
+        assert keys.in_namespace(tool.name, plugin.namespace)
+        assert schema.problem(tool.input_schema) is None
+        assert tool.input_schema["additionalProperties"] is False
+        assert tool.title
+        assert tool.description.endswith(".")
+        assert set(tool.annotations) == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+    for toolkit in plugin.toolkits:
+        assert keys.toolkit_key_problem(toolkit.key) is None
+        assert toolkit.title
+        assert toolkit.description
+        assert set(toolkit.members) <= set(names)
+        for count in range(1, len(toolkit.members) + 1):
+            active = tuple(toolkit.members[:count])
+            said = toolkit.policy(toolbelt.PolicyContext(active_tools=active)) or ""
+            assert all(key in said for key in active)
+            assert not any(key in said for key in set(names).difference(active))
+
+
+def focus(toolkit: contract.CodeToolkit, message: str) -> contract.Focus | None:
+    """Ask the toolkit what the message is about, with all of its members active."""
+    return toolkit.directive(toolbelt.DirectiveContext(active_tools=tuple(toolkit.members), message=message))

@@ -1,0 +1,252 @@
+"""self_evolution: what an agent might name, that must not be done."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import toolbelt
+from tests.plugins.builtin import runtime
+from tests.plugins.builtin.self_evolution import repositories
+from toolbelt.plugins.builtin.self_evolution import edits, plugin
+
+MESSAGE = "Greet the world"
+PATCH = {"path": "app/main.py", "old": "'Hello'", "new": "'Hello, world'"}
+PROTECTED = ["secrets", "deploy/*", "*.pem", "docs/legal"]
+
+
+@pytest.fixture
+def repository(guarded, tmp_path) -> repositories.Repository:
+    made: repositories.Repository = guarded.copy(tmp_path / "repository")
+    return made
+
+
+@pytest.fixture
+def evolve(repository):
+    running = runtime.Running(
+        plugin.SelfEvolution(),
+        {"repository": str(repository.path), "protected_paths": PROTECTED, "check_command": ["true"]},
+    )
+    yield running
+    running.stop()
+
+
+def write(evolve: runtime.Running, path: str, branch: str = "evolve/x") -> None:
+    evolve("commit_push", branch=branch, message=MESSAGE, files=[{"path": path, "content": "owned"}])
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        "--upload-pack=touch owned",
+        "--output=owned",
+        "-n1",
+        "main..evolve",
+        "main:README.md",
+        "@{-1}",
+        "main@{1}",
+        "^main",
+        "main^{tree}",
+        ":/Begin",
+        "HEAD~99999999",
+        "main\nHEAD",
+        "main\0",
+        "main ",
+        "../../outside",
+        "refs/heads/../../config",
+        "a.lock",
+        "$(touch owned)",
+        "`touch owned`",
+        "main;touch owned",
+    ],
+)
+def test_no_name_of_a_commit_is_taken_for_anything_else(evolve, repository, ref) -> None:
+    before = sorted(os.listdir(repository.path))
+    for name, arguments in (
+        ("read_file", {"path": "README.md", "ref": ref}),
+        ("list_files", {"ref": ref}),
+        ("search_code", {"query": "x", "ref": ref}),
+        ("compare_commits", {"base": ref, "head": "main"}),
+        ("compare_commits", {"base": "main", "head": ref}),
+        ("check_deploy", {"ref": ref}),
+        ("revert_commit", {"commit": ref, "branch": "evolve/x", "reason": "It is an attack."}),
+    ):
+        with pytest.raises(toolbelt.ToolError, match=r"names no commit|is not a commit|There is no commit"):
+            evolve.plugin.execute(f"evolve__{name}", arguments)
+    assert sorted(os.listdir(repository.path)) == before
+
+
+@pytest.mark.parametrize(
+    "branch",
+    [
+        "main",
+        "evolve",
+        "evolve/",
+        "Evolve/x",
+        "evolve/../main",
+        "evolve/x..y",
+        "evolve//x",
+        "evolve/x.lock",
+        "evolve/.x",
+        "evolve/-x",
+        "evolve/x~1",
+        "evolve/@{1}",
+        "evolve/x:main",
+        "refs/heads/main",
+        "refs/heads/evolve/x",
+        "--delete",
+        "HEAD",
+        "evolve/x\nmain",
+        "evolve/" + "x" * 200,
+    ],
+)
+def test_no_other_branch_is_written_to(evolve, repository, branch) -> None:
+    before = repository.git("for-each-ref")
+    commit = repository.git("rev-parse", "HEAD")
+    for name, arguments in (
+        ("patch_files", {"branch": branch, "message": MESSAGE, "patches": [PATCH]}),
+        ("commit_push", {"branch": branch, "message": MESSAGE, "files": [{"path": "a", "content": "b"}]}),
+        ("revert_commit", {"commit": commit, "branch": branch, "reason": "It is an attack."}),
+    ):
+        with pytest.raises(toolbelt.ToolError, match=r"protected|not a branch's name"):
+            evolve.plugin.execute(f"evolve__{name}", arguments)
+    assert repository.git("for-each-ref") == before
+    assert evolve.runtime.state.values == {}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../outside",
+        "app/../../outside",
+        "/etc/passwd",
+        "app\\..\\outside",
+        "a\0b",
+        "a\nb",
+        "\ud800",
+        "app/",
+        ".",
+        "x" * 401,
+    ],
+)
+def test_no_path_leaves_the_repository(evolve, path) -> None:
+    with pytest.raises(toolbelt.ToolError):
+        evolve.plugin.execute("evolve__read_file", {"path": path})
+    for arguments in (
+        {"files": [{"path": path, "content": "x"}]},
+        {"files": [{"path": path, "delete": True}]},
+    ):
+        with pytest.raises(toolbelt.ToolError):
+            evolve.plugin.execute(
+                "evolve__commit_push", {"branch": "evolve/x", "message": MESSAGE, **arguments}
+            )
+
+
+@pytest.mark.parametrize(
+    "path", ["--output=owned", "-rf", ":(top)README.md", ":!README.md", "*", "[R]EADME.md"]
+)
+def test_paths_are_neither_options_nor_patterns(evolve, repository, path) -> None:
+    before = sorted(os.listdir(repository.path))
+    with pytest.raises(toolbelt.ToolError, match="There is no"):
+        evolve("read_file", path=path)
+    with pytest.raises(toolbelt.ToolError, match="There is no"):
+        evolve("list_files", path=path)
+    assert evolve("search_code", query="o", path=path)["files_searched"] == 0
+    assert evolve("compare_commits", base="main~1", head="main", paths=[path])["files"] == []
+    assert sorted(os.listdir(repository.path)) == before
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "secrets/key.txt",
+        "app/secrets/new.txt",
+        "Secrets/key.txt",
+        "secrets",
+        "ſecrets/key.txt",
+        "ｓecrets/key.txt",
+        "sec\u200crets/key.txt",
+        "secrets./key.txt",
+        "secrets /key.txt",
+        "SECRE~1/key.txt",
+        "deploy/run.sh",
+        "deploy/deeper/new.sh",
+        "DEPLOY/run.sh",
+        "./deploy//run.sh",
+        "keys/server.PEM",
+        "docs/legal/terms.md",
+        ".git/config",
+        ".GIT/hooks/post-commit",
+        "app/.git/config",
+        ".g\u200cit/config",
+        "git~1/config",
+        ".git./config",
+        ".git::$INDEX_ALLOCATION/config",
+    ],
+)
+def test_what_is_protected_is_not_written_in_whatever_disguise(evolve, repository, path) -> None:
+    with pytest.raises(toolbelt.ToolError, match=r"protected by the operator|is not written"):
+        write(evolve, path)
+    with pytest.raises(toolbelt.ToolError, match=r"protected by the operator|is not written"):
+        evolve(
+            "patch_files",
+            branch="evolve/x",
+            message=MESSAGE,
+            patches=[PATCH, {"path": path, "old": "a", "new": "b"}],
+        )
+    assert repository.git("branch", "--list", "evolve/*") == ""
+
+
+def test_what_a_forge_runs_is_protected_unless_the_operator_says_otherwise(repository) -> None:
+    evolve = runtime.Running(plugin.SelfEvolution(), {"repository": str(repository.path)})
+    for path in (".github/workflows/ci.yml", ".gitattributes", "app/.gitmodules"):
+        with pytest.raises(toolbelt.ToolError, match="protected by the operator"):
+            write(evolve, path)
+    evolve = runtime.Running(
+        plugin.SelfEvolution(), {"repository": str(repository.path), "protected_paths": []}
+    )
+    write(evolve, ".github/workflows/ci.yml")
+
+
+def test_a_revert_does_not_reach_what_is_protected(evolve, repository) -> None:
+    commit = repository.git("rev-parse", "HEAD")
+    with pytest.raises(toolbelt.ToolError, match="protected by the operator"):
+        evolve("revert_commit", commit=commit, branch="evolve/x", reason="It is in the way.")
+    assert repository.git("branch", "--list", "evolve/*") == ""
+
+
+def test_whatever_made_the_tree_the_guard_looks_at_all_of_it(evolve, repository, monkeypatch) -> None:
+    monkeypatch.setattr(
+        edits, "replaced", lambda *_: [edits.Change(path="secrets/key.txt", mode="100644", data=b"owned")]
+    )
+    with pytest.raises(toolbelt.ToolError, match="protected by the operator"):
+        write(evolve, "harmless")
+    assert repository.git("branch", "--list", "evolve/*") == ""
+
+
+@pytest.mark.parametrize("message", ["", "  \n ", "a\0b", "a\x1b[31mred", "half \ud800"])
+def test_a_message_is_text(evolve, message) -> None:
+    with pytest.raises(toolbelt.ToolError, match="message is text"):
+        evolve.plugin.execute(
+            "evolve__commit_push",
+            {"branch": "evolve/x", "message": message, "files": [{"path": "a", "content": "b"}]},
+        )
+
+
+def test_a_message_cannot_pretend_to_be_another_agents(evolve, repository) -> None:
+    evolve(
+        "patch_files",
+        branch="evolve/x",
+        message="Greet the world\n\nToolbelt-Agent: somebody-else",
+        patches=[PATCH],
+    )
+    said = repository.git("log", "-1", "--format=%an/%(trailers:key=Toolbelt-Agent,valueonly)", "evolve/x")
+    assert said == "ada (agent)/ada"
+
+
+def test_an_agent_or_session_with_a_strange_name_stays_on_its_line(evolve, repository) -> None:
+    evolve.runtime.call = toolbelt.CallContext(agent="<x>\nevil", session="s\nToolbelt-Agent: boss\x1b")
+    write(evolve, "a")
+    said = repository.git("log", "-1", "--format=%an%n%(trailers:key=Toolbelt-Agent,valueonly)", "evolve/x")
+    assert said.splitlines() == ["x evil (agent)", "x evil"]

@@ -1,0 +1,259 @@
+"""self_evolution: changing a real repository, on branches of an agent's own."""
+
+from __future__ import annotations
+
+import pytest
+
+import toolbelt
+from tests.plugins.builtin import runtime
+from tests.plugins.builtin.self_evolution import repositories
+from toolbelt.plugins.builtin.self_evolution import plugin
+
+MESSAGE = "Greet the world\n\nBecause it is there."
+PATCH = {"path": "app/main.py", "old": "'Hello'", "new": "'Hello, world'"}
+
+
+def configured(repository: repositories.Repository, **config: object) -> runtime.Running:
+    return runtime.Running(plugin.SelfEvolution(), {"repository": str(repository.path), **config})
+
+
+def test_a_patch_of_several_files_is_one_commit_on_a_branch_of_its_own(evolve, repository) -> None:
+    before = repository.git("rev-parse", "main")
+    repository.write("README.md", "somebody is working here")
+    found = evolve(
+        "patch_files",
+        branch="evolve/greet",
+        message=MESSAGE,
+        patches=[
+            PATCH,
+            {"path": "README.md", "old": "App", "new": "Application"},
+            {**PATCH, "old": "import os", "new": "import sys"},
+        ],
+    )
+    assert found == {
+        "branch": "evolve/greet",
+        "commit": repository.git("rev-parse", "evolve/greet"),
+        "before": before,
+        "paths": ["README.md", "app/main.py"],
+        "created": True,
+    }
+    assert repository.at("evolve/greet", "app/main.py").startswith("import sys")
+    assert "Hello, world" in repository.at("evolve/greet", "app/main.py")
+    assert repository.git("rev-parse", "evolve/greet~1") == before == repository.git("rev-parse", "main")
+    assert (repository.path / "README.md").read_text() == "somebody is working here"
+    assert repository.git("fsck", "--strict", "--no-dangling") == ""
+
+
+def test_the_commit_says_who_made_it(evolve, repository) -> None:
+    evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
+    said = repository.git("log", "-1", "--format=%an|%ae|%cn|%s|%(trailers:unfold)", "evolve/greet")
+    assert said.split("|")[:4] == ["ada (agent)", "agent@toolbelt.invalid", "Toolbelt", "Greet the world"]
+    assert "Toolbelt-Agent: ada\nToolbelt-Session: s-1" in said
+
+
+def test_every_write_leaves_a_trail(evolve, repository) -> None:
+    found = evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
+    ((key, entry),) = evolve.runtime.state.values.items()
+    assert key == f"write/{entry['at']}/{found['commit'][:12]}"
+    assert {name: value for name, value in entry.items() if name != "at"} == {
+        "agent": "ada",
+        "session": "s-1",
+        "request_id": "",
+        "tool": "evolve__patch_files",
+        "branch": "evolve/greet",
+        "before": "",
+        "commit": found["commit"],
+        "paths": ["app/main.py"],
+        "subject": "Greet the world",
+        "outcome": "written",
+    }
+    assert evolve.runtime.log.events[0][:2] == ("info", "self-evolution write")
+
+
+def test_without_a_trail_nothing_is_written(evolve, repository) -> None:
+    evolve.runtime.state.broken = True
+    with pytest.raises(ConnectionError):
+        evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
+    assert repository.git("branch", "--list", "evolve/*") == ""
+
+
+@pytest.mark.parametrize(
+    ("patches", "said"),
+    [
+        ([PATCH, {"path": "README.md", "old": "gone", "new": ""}], "holds the old text 0 times, not 1"),
+        ([{"path": "README.md", "old": "l", "new": "L"}], "2 times, not 1"),
+        ([PATCH, PATCH], "nothing|0 times|2 times"),
+        ([{**PATCH, "new": PATCH["old"]}], "the same text"),
+        ([{**PATCH, "path": "gone.py"}], r"There is no gone\.py"),
+        ([{**PATCH, "new": "\ud800"}], "half a character"),
+        ([{**PATCH, "new": "é" * 600_000}], "at most 1000000"),
+        ([PATCH, {**PATCH, "old": PATCH["new"], "new": PATCH["old"]}], "changes nothing"),
+    ],
+)
+def test_a_patch_that_does_not_fit_changes_nothing_at_all(evolve, repository, patches, said) -> None:
+    if patches == [PATCH, PATCH]:
+        patches = [{**PATCH, "new": "gone"}, PATCH]
+    with pytest.raises(toolbelt.ToolError, match=said):
+        evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=patches)
+    assert repository.git("branch", "--list", "evolve/*") == ""
+    assert evolve.runtime.state.values == {}
+
+
+def test_work_goes_on_where_the_branch_stands(evolve, repository) -> None:
+    first = evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
+    second = evolve(
+        "patch_files",
+        branch="evolve/greet",
+        message=MESSAGE,
+        head=first["commit"][:10],
+        patches=[{**PATCH, "old": "world", "new": "moon"}],
+    )
+    assert (second["before"], second["created"]) == (first["commit"], False)
+    with pytest.raises(toolbelt.ToolError, match="read it again"):
+        evolve("patch_files", branch="evolve/greet", message=MESSAGE, head=first["commit"], patches=[PATCH])
+
+
+def test_whole_files_are_added_replaced_and_deleted_in_one_commit(evolve, repository) -> None:
+    (repository.path / "run").write_text("#!/bin/sh\n")
+    (repository.path / "run").chmod(0o755)
+    repository.commit("Add a program")
+    found = evolve(
+        "commit_push",
+        branch="evolve/files",
+        message=MESSAGE,
+        files=[
+            {"path": "docs/new.md", "content": "Ünïcode\n"},
+            {"path": "run", "content": "#!/bin/bash\n"},
+            {"path": "README.md", "delete": True},
+        ],
+    )
+    assert found["paths"] == ["README.md", "docs/new.md", "run"]
+    assert found["pushed"] is False
+    assert repository.git("ls-tree", "-r", "--name-only", "evolve/files").split() == [
+        "app/main.py",
+        "docs/new.md",
+        "run",
+    ]
+    assert repository.git("ls-tree", "evolve/files", "run").startswith("100755")
+    assert repository.at("evolve/files", "docs/new.md") == "Ünïcode"
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ({"path": "README.md"}, "either its content or delete"),
+        ({"path": "README.md", "content": "x", "delete": True}, "either its content or delete"),
+        ({"path": "gone", "delete": True}, "no gone to delete"),
+        ({"path": "app", "content": "x"}, "app is a directory"),
+        ({"path": "README.md/below", "content": "x"}, r"README\.md is a file: nothing can be below it"),
+    ],
+)
+def test_files_that_cannot_be_so_are_refused(evolve, file, said) -> None:
+    with pytest.raises(toolbelt.ToolError, match=said):
+        evolve("commit_push", branch="evolve/files", message=MESSAGE, files=[file])
+
+
+def test_a_file_named_twice_is_refused(evolve) -> None:
+    with pytest.raises(toolbelt.ToolError, match="named twice"):
+        evolve(
+            "commit_push",
+            branch="evolve/files",
+            message=MESSAGE,
+            files=[{"path": "a", "content": "1"}, {"path": "./a", "content": "2"}],
+        )
+
+
+def test_a_branch_is_pushed_where_the_operator_allows_it(repository, tmp_path) -> None:
+    repository.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
+    repository.git("remote", "add", "origin", str(tmp_path / "remote.git"))
+    evolve = configured(repository, push=True)
+    found = evolve(
+        "commit_push", branch="evolve/files", message=MESSAGE, files=[{"path": "a", "content": "1"}]
+    )
+    assert found["pushed"] is True
+    assert repository.git("ls-remote", "origin", "refs/heads/evolve/files").split()[0] == found["commit"]
+    assert evolve("check_deploy", ref="evolve/files")["pushed"] is True
+    outcomes = [
+        (key.split("/")[0], entry["outcome"]) for key, entry in sorted(evolve.runtime.state.values.items())
+    ]
+    assert outcomes == [("push", "written"), ("write", "written")]
+    evolve("patch_files", branch="evolve/files", message=MESSAGE, patches=[PATCH])
+    assert evolve("check_deploy", ref="evolve/files")["pushed"] is False
+    assert evolve("commit_push", branch="evolve/files")["pushed"] is True
+    # Somebody else pushed: theirs stays.
+    repository.git("push", "--quiet", "--force", "origin", "main:evolve/files")
+    evolve(
+        "patch_files",
+        branch="evolve/files",
+        message=MESSAGE,
+        patches=[{**PATCH, "old": "world", "new": "you"}],
+    )
+    repository.git("commit", "--quiet", "--allow-empty", "-m", "Elsewhere")
+    repository.git("push", "--quiet", "--force", "origin", "main:evolve/files")
+    refused = evolve("commit_push", branch="evolve/files")
+    assert refused["pushed"] is False
+    assert "refused the push" in refused["note"]
+
+
+def test_without_leave_nothing_is_pushed(evolve, repository, tmp_path) -> None:
+    repository.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
+    repository.git("remote", "add", "origin", str(tmp_path / "remote.git"))
+    found = evolve(
+        "commit_push", branch="evolve/files", message=MESSAGE, files=[{"path": "a", "content": "1"}]
+    )
+    assert "does not allow" in found["note"]
+    assert repository.git("ls-remote", "origin") == ""
+    with pytest.raises(toolbelt.ToolError, match="does not allow pushing"):
+        evolve("commit_push", branch="evolve/files")
+
+
+def test_a_commit_is_undone_by_a_new_one(evolve, repository) -> None:
+    first = evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
+    evolve(
+        "patch_files",
+        branch="evolve/greet",
+        message=MESSAGE,
+        patches=[{**PATCH, "old": "import os", "new": "import sys"}],
+    )
+    found = evolve(
+        "revert_commit", commit=first["commit"], branch="evolve/greet", reason="It greets too many."
+    )
+    assert found["paths"] == ["app/main.py"]
+    text = repository.at("evolve/greet", "app/main.py")
+    assert "'Hello'" in text
+    assert "import sys" in text
+    said = repository.git("log", "-1", "--format=%B", "evolve/greet")
+    assert said.startswith('Revert "Greet the world"\n\nThis reverts commit')
+    assert "It greets too many." in said
+
+
+def test_a_revert_that_conflicts_changes_nothing(evolve, repository) -> None:
+    first = evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
+    second = evolve(
+        "patch_files",
+        branch="evolve/greet",
+        message=MESSAGE,
+        patches=[{**PATCH, "old": "world", "new": "you"}],
+    )
+    with pytest.raises(toolbelt.ToolError, match=r"same lines of app/main\.py"):
+        evolve("revert_commit", commit=first["commit"], branch="evolve/greet", reason="It greets too many.")
+    assert repository.git("rev-parse", "evolve/greet") == second["commit"]
+
+
+def test_what_cannot_be_reverted_is_refused(evolve, repository) -> None:
+    root = repository.git("rev-list", "--max-parents=0", "main")
+    repository.git("checkout", "--quiet", "-b", "side", "main~1")
+    repository.write("side.md", "side")
+    side = repository.commit("Side")
+    repository.git("checkout", "--quiet", "main")
+    for commit, said in ((root, "the first commit"), (side, "is not on")):
+        with pytest.raises(toolbelt.ToolError, match=said):
+            evolve("revert_commit", commit=commit, branch="evolve/x", reason="It was a mistake.")
+    repository.git("merge", "--quiet", "--no-ff", "-m", "Merge", "side")
+    with pytest.raises(toolbelt.ToolError, match="is a merge"):
+        evolve(
+            "revert_commit",
+            commit=repository.git("rev-parse", "HEAD"),
+            branch="evolve/x",
+            reason="It was a mistake.",
+        )

@@ -1,0 +1,36 @@
+"""Registries that are always shut down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.plugins import samples
+from toolbelt.plugins import registry as registries
+
+
+@pytest.fixture
+def make_registry() -> Iterator[Callable[..., registries.ToolPluginRegistry]]:
+    made: list[registries.ToolPluginRegistry] = []
+
+    def make(**limits: Any) -> registries.ToolPluginRegistry:
+        made.append(registries.ToolPluginRegistry(limits=registries.Limits(**limits)))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.shutdown_sync()
+
+
+@pytest.fixture
+def registry(make_registry: Callable[..., registries.ToolPluginRegistry]) -> registries.ToolPluginRegistry:
+    return make_registry(shutdown=2.0)
+
+
+@pytest.fixture
+def fine(registry: registries.ToolPluginRegistry) -> samples.Sample:
+    plugin = samples.Sample("fine", "fine")
+    registry.register(plugin)
+    return plugin

@@ -1,0 +1,55 @@
+"""Functions of which no tool can be made: refused where the plugin is made, by their name."""
+
+from __future__ import annotations
+
+import pydantic
+import pytest
+
+from toolbelt.plugins import functions
+
+
+class Opaque: ...
+
+
+def untyped(query): ...
+
+
+def starred(*names: str) -> None: ...
+
+
+def open_ended(**more: str) -> None: ...
+
+
+def positional(query: str, /) -> None: ...
+
+
+def opaque(what: Opaque) -> None: ...
+
+
+def unresolved(what: Missing) -> None: ...  # type: ignore[name-defined] # noqa: F821
+
+
+def with_field(limit: int = pydantic.Field(10)) -> None: ...
+
+
+def answers_opaque() -> Opaque:
+    return Opaque()
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (untyped, "'query' has no type"),
+        (starred, "takes named arguments"),
+        (open_ended, "takes named arguments"),
+        (positional, "takes named arguments"),
+        (opaque, "no schema can be made"),
+        (answers_opaque, "no schema can be made"),
+        (unresolved, "its type hints cannot be read: name 'Missing'"),
+        (with_field, "write limit: Annotated"),
+    ],
+)
+def test_a_function_of_which_no_tool_can_be_made_is_refused_by_its_name(function, words):
+    with pytest.raises(TypeError, match=words) as refused:
+        functions.FunctionPlugin(name="knowledge", namespace="kb", functions=[function])
+    assert function.__qualname__ in str(refused.value)

@@ -1,0 +1,1 @@
+"""think: a place to reason in writing, between what a tool answered and what is done about it."""

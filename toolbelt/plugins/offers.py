@@ -1,0 +1,234 @@
+"""What does this plugin offer, and may it be registered beside what is there?
+
+An offer is read once, as a copy: what the plugin's code does to its lists later changes nothing. Every problem is
+found, not only the first, and one of a name that is taken says who has it and who wants it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolbelt.core import errors, keys, schema
+from toolbelt.core.belts import shapes
+from toolbelt.plugins import contract, lifecycle
+
+_TEXT, _JSON = shapes.Text(), shapes.Json()
+_PLUGIN = shapes.Fields(
+    dict.fromkeys(("name", "namespace", "title", "description", "category"), _TEXT), required=("name",)
+)
+_TOOL = shapes.Fields(
+    {
+        **dict.fromkeys(("name", "title", "description", "category"), _TEXT),
+        **dict.fromkeys(("input_schema", "output_schema", "annotations"), _JSON),
+        "default_on": shapes.YesNo(),
+    },
+    required=("name",),
+)
+_TOOLKIT = shapes.Fields(
+    {
+        **dict.fromkeys(("key", "title", "description", "policy_when_off", "examples"), _TEXT),
+        "members": shapes.Each(_TEXT),
+        "options": shapes.Pairs(_JSON),
+    },
+    required=("key",),
+)
+
+# Who has a name, by (space, folded name). Tools and toolkits share a space, as they share tools_config.
+Owners = Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What a plugin says of itself. ``source`` tells where it comes from: a module, or a line of a file."""
+
+    name: str
+    source: str
+    namespace: str = ""
+    title: str = ""
+    description: str = ""
+    category: str = ""
+    tools: tuple[contract.ToolDefinition, ...] = ()
+    toolkits: tuple[contract.CodeToolkit, ...] = ()
+
+    @property
+    def home(self) -> str:
+        """Under which name its secrets and state are kept."""
+        return self.namespace or self.name
+
+    @property
+    def owner(self) -> str:
+        """Name the plugin and its source, as a sentence about a taken name does."""
+        return f"the plugin {self.name!r} ({self.source})"
+
+    def names(self) -> Iterator[tuple[str, str]]:
+        """Give every name that is this plugin's alone, with its space."""
+        yield "plugin", keys.fold(self.name)
+        yield "namespace", keys.fold(self.home)
+        yield from (("key", keys.fold(tool.name)) for tool in self.tools)
+        yield from (("key", keys.fold(toolkit.key)) for toolkit in self.toolkits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """An offer and what is wrong: ``against`` the plugin as a whole, or with the tools that are ``left_out`` of it."""
+
+    offer: Offer
+    against: tuple[errors.Problem, ...] = ()
+    left_out: tuple[errors.Problem, ...] = ()
+
+
+def source_of(plugin: object) -> str:
+    """Say where the plugin's code is."""
+    return f"{type(plugin).__module__}:{type(plugin).__qualname__}"
+
+
+def examine(plugin: contract.ToolPlugin, source: str, owners: Owners) -> Examined:
+    """Read what the plugin offers and check it. Its properties are foreign code: what they raise is a problem."""
+    where = type(plugin).__qualname__
+    nothing = Offer(name=where, source=source)
+    try:
+        stated = {field: getattr(plugin, field) for field in _PLUGIN.fields}
+        tools = [(tool, _stated(tool, _TOOL)) for tool in plugin.tools]
+        toolkits = [(toolkit, _stated(toolkit, _TOOLKIT)) for toolkit in plugin.toolkits]
+    except Exception as error:
+        message = f"What the plugin offers cannot be read: {lifecycle.described(error)}."
+        return Examined(offer=nothing, against=(errors.Problem(path=where, message=message),))
+    if unfit := tuple(_unfit(_PLUGIN, stated, where)):
+        return Examined(offer=nothing, against=unfit)
+    offer = Offer(source=source, **(_PLUGIN.read(stated) or {}))
+    claims = _Claims(offer, owners)
+    against = list(_of_plugin(offer, claims))
+    if against:
+        # Its tools' names hang on its own: what is wrong with them is known when that is right.
+        return Examined(offer=offer, against=tuple(against))
+    left_out: list[errors.Problem] = []
+    sound = []
+    for position, (tool, fields) in enumerate(tools):
+        path = _path(offer, "tools", fields.get("name"), position)
+        problems = list(_of_tool(tool, fields, offer, claims, path))
+        if not problems:
+            sound.append(contract.ToolDefinition(**{"description": "", **(_TOOL.read(fields) or {})}))
+        left_out += problems
+    for position, (toolkit, fields) in enumerate(toolkits):
+        path = _path(offer, "toolkits", fields.get("key"), position)
+        against += _of_toolkit(toolkit, fields, claims, path)
+    offer = dataclasses.replace(offer, tools=tuple(sound), toolkits=tuple(toolkit for toolkit, _ in toolkits))
+    return Examined(offer=offer, against=tuple(against), left_out=tuple(left_out))
+
+
+class _Claims:
+    """The names that are taken, while an offer claims its own."""
+
+    def __init__(self, offer: Offer, owners: Owners) -> None:
+        self._offer, self._owners = offer, owners
+        self._own: set[tuple[str, str]] = set()
+
+    def problem(self, space: str, name: str, said: str) -> str | None:
+        """Claim the name; say who has it already, if that is somebody else or this very offer."""
+        at = space, keys.fold(name)
+        if at in self._own:
+            return (
+                f"{said} stands twice in {self._offer.owner}: names that differ in case alone count as one."
+            )
+        if at in self._owners:
+            owner = self._owners[at]
+            return (
+                f"{said} of {self._offer.owner} is taken by {owner}: one of the two must be named otherwise."
+            )
+        self._own.add(at)
+        return None
+
+
+def _of_plugin(offer: Offer, claims: _Claims) -> Iterator[errors.Problem]:
+    found = [keys.name_problem(offer.name)]
+    if offer.namespace:
+        found.append(keys.namespace_problem(offer.namespace))
+    if offer.category:
+        found.append(keys.name_problem(offer.category))
+    if not any(found):
+        found.append(claims.problem("plugin", offer.name, f"The name {offer.name!r}"))
+        found.append(claims.problem("namespace", offer.home, f"The namespace {offer.home!r}"))
+    yield from (errors.Problem(path=offer.name, message=message) for message in found if message)
+
+
+def _of_tool(
+    tool: object, fields: Mapping[str, Any], offer: Offer, claims: _Claims, path: str
+) -> Iterator[errors.Problem]:
+    if not isinstance(tool, contract.ToolDefinition):
+        yield errors.Problem(path=path, message=f"A tool is a ToolDefinition, not a {type(tool).__name__}.")
+        return
+    if unfit := list(_unfit(_TOOL, fields, path)):
+        yield from unfit
+        return
+    if problem := _naming_problem(tool.name, offer):
+        yield errors.Problem(path=path, message=f"{problem} It was wanted by {offer.owner}.")
+    elif problem := claims.problem("key", tool.name, repr(tool.name)):
+        yield errors.Problem(path=path, message=problem)
+    if tool.category and (problem := keys.name_problem(tool.category)):
+        yield errors.Problem(path=f"{path}.category", message=problem)
+    for field in ("input_schema", "output_schema"):
+        if fields[field] is not None and (problem := _schema_problem(schema.canonical(fields[field]))):
+            message = f"A tool cannot have this schema: {problem}."
+            yield errors.Problem(path=f"{path}.{field}", message=message)
+
+
+@functools.lru_cache(maxsize=4096)
+def _schema_problem(text: str) -> str | None:
+    # Kept, because the meta-schema takes a millisecond and plugins are read again.
+    return schema.problem(json.loads(text))
+
+
+def _naming_problem(key: str, offer: Offer) -> str | None:
+    if problem := keys.tool_key_problem(key):
+        return problem
+    if offer.namespace and not keys.in_namespace(key, offer.namespace):
+        fitting = keys.fit(key, offer.namespace)
+        return f"{key!r} lies outside the namespace {offer.namespace!r}: call it {fitting!r}."
+    if not offer.namespace and keys.SEPARATOR in key:
+        return f"{key!r} lies in a namespace, and its plugin has none: state the namespace, or name it without '__'."
+    return None
+
+
+def _of_toolkit(
+    toolkit: object, fields: Mapping[str, Any], claims: _Claims, path: str
+) -> Iterator[errors.Problem]:
+    if not isinstance(toolkit, contract.CodeToolkit):
+        message = f"A toolkit is a CodeToolkit, not a {type(toolkit).__name__}."
+        yield errors.Problem(path=path, message=message)
+        return
+    if unfit := list(_unfit(_TOOLKIT, fields, path)):
+        yield from unfit
+        return
+    problem = keys.toolkit_key_problem(toolkit.key) or claims.problem(
+        "key", toolkit.key, f"The toolkit {toolkit.key!r}"
+    )
+    if problem:
+        yield errors.Problem(path=path, message=problem)
+    members, options = fields["members"] or (), fields["options"] or {}
+    for position, key in enumerate(members):
+        if problem := keys.tool_key_problem(key):
+            yield errors.Problem(path=f"{path}.members[{position}]", message=problem)
+    for key in options:
+        if key not in members:
+            message = f"Options are for members, and {key!r} is none."
+            yield errors.Problem(path=f"{path}.options.{key}", message=message)
+
+
+def _stated(value: object, shape: shapes.Fields) -> dict[str, Any]:
+    return {field: getattr(value, field, None) for field in shape.fields}
+
+
+def _unfit(shape: shapes.Fields, fields: Mapping[str, Any], path: str) -> Iterator[errors.Problem]:
+    for found in shape.problems(fields, ()):
+        where = ".".join(str(part) for part in found.at)
+        yield errors.Problem(path=f"{path}.{where}" if where else path, message=found.message)
+
+
+def _path(offer: Offer, section: str, name: object, position: int) -> str:
+    named = f".{name}" if isinstance(name, str) and name.strip() else f"[{position}]"
+    return f"{offer.name}.{section}{named}"

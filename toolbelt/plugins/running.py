@@ -1,0 +1,193 @@
+"""How does one plugin get ready, run its tools and stop? On the plugins' loop, and whatever its code does.
+
+Every coroutine here runs on that one loop, so nothing in between two awaits is ever done twice: that two first
+calls at once initialize once needs no lock. What waits for a plugin's code waits no longer than it was told to,
+and does not count on the code to heed its cancellation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from toolbelt.core import errors
+from toolbelt.plugins import background, contract, lifecycle, offers
+
+# Makes what a plugin is given, of the name that its secrets and state are under and of its config. Called in a thread
+# that may block. Where the runtime has an ``aclose``, that is awaited once the plugin has stopped.
+RuntimeFor = Callable[[str, Mapping[str, Any]], contract.RuntimeAPI]
+
+# How long calls that are cancelled at the end, and what else is closed then, may take over it.
+LET_GO_WITHIN = 1.0
+PARTS = 20
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long a plugin may take for each of these, in seconds."""
+
+    initialize: float = 30.0
+    call: float = 60.0
+    shutdown: float = 10.0
+
+
+class Unavailable(errors.ToolbeltError):
+    """The operator's to put right: the plugin has failed, or was stopped. ``life`` has its state and its error."""
+
+    code = "tool-unavailable"
+
+    def __init__(self, plugin: str, life: lifecycle.Life) -> None:
+        self.plugin, self.life = plugin, life
+        state = f"has failed: {life.error}" if life.error else f"is {life.state}"
+        super().__init__(f"The plugin {plugin!r} {state}.")
+
+
+class Running:
+    """A registered plugin. ``life`` is read from any thread, and moved by the loop's and a waiting caller's."""
+
+    def __init__(
+        self,
+        plugin: contract.ToolPlugin,
+        offer: offers.Offer,
+        *,
+        config: Mapping[str, Any],
+        runtime_for: RuntimeFor,
+        limits: Limits,
+    ) -> None:
+        self.plugin, self.offer, self.life = plugin, offer, lifecycle.Life()
+        self._moving = threading.Lock()
+        self._config, self._runtime_for, self._limits = config, runtime_for, limits
+        self._runtime: contract.RuntimeAPI | None = None
+        self._threads = background.Threads()
+        self._starting: asyncio.Task[None] | None = None
+        self._calls: set[asyncio.Task[Any]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._stopping = False
+
+    def owns(self, task: asyncio.Task[Any] | None) -> bool:
+        """Say whether the task runs this plugin's code."""
+        return task in self._tasks
+
+    def fail(self, error: str, cause: BaseException | None = None) -> None:
+        """Take the plugin to failed, unless its life is over."""
+        if self._move(lifecycle.failed(error)):
+            facts = {"plugin": self.offer.name, "source": self.offer.source, "error": error}
+            if cause is not None:
+                facts["traceback"] = lifecycle.traced(cause)
+            _log.error("plugin failed", **facts)
+
+    def unavailable(self) -> Unavailable:
+        """Give the refusal of a call that comes too late."""
+        return Unavailable(self.offer.name, lifecycle.move(self.life, lifecycle.stopped()))
+
+    async def ready(self) -> None:
+        """Initialize the plugin, or wait until it is; raise :class:`Unavailable` where that does not succeed."""
+        if self.life.state == "registered" and not self._stopping:
+            if self._starting is None:
+                # In an empty context: what the first caller has bound to its own is no business of the plugin's.
+                self._starting = asyncio.get_running_loop().create_task(
+                    self._initialize(), context=contextvars.Context()
+                )
+            # A caller that gives up does not take the plugin's beginning with it.
+            await asyncio.shield(self._starting)
+        if self.life.state != "initialized" or self._stopping:
+            raise self.unavailable()
+
+    async def run(self, tool_name: str, args: Mapping[str, Any], call: contract.CallContext | None) -> Any:
+        """Run one of its tools; it is initialized first where that is still to come."""
+        task: asyncio.Task[Any] = asyncio.ensure_future(self._run(tool_name, args, call))
+        self._own(task)
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self._stopping:
+                raise self.unavailable() from None
+            raise
+
+    def stop_unbegun(self) -> None:
+        """Stop a plugin that was never told to get ready: nothing of it ever ran."""
+        self._stopping = True
+        self._move(lifecycle.stopped())
+
+    async def stop(self) -> None:
+        """End what is under way, shut the plugin down if it was initialized, and close what it was given."""
+        self._stopping = True
+        under_way: list[asyncio.Task[Any]] = [*self._calls]
+        if self._starting is not None and not self._starting.done():
+            under_way.append(self._starting)
+        for task in under_way:
+            task.cancel()
+        if under_way:
+            await asyncio.wait(under_way, timeout=LET_GO_WITHIN)
+        if self.life.state == "initialized":
+            shut_down = background.call(self._threads, self.plugin.shutdown)
+            error, cause = await self._ended(shut_down, self._limits.shutdown, "shutdown()")
+            if error:
+                self.fail(error, cause)
+        self._move(lifecycle.stopped())
+        close = getattr(self._runtime, "aclose", None)
+        if close is not None:
+            await self._ended(background.call(self._threads, close), LET_GO_WITHIN, "aclose()")
+
+    async def _run(self, tool_name: str, args: Mapping[str, Any], call: contract.CallContext | None) -> Any:
+        await self.ready()
+        contract.UNDER_WAY.set(call)
+        return await background.call(self._threads, self.plugin.execute, tool_name, dict(args))
+
+    async def _initialize(self) -> None:
+        error, cause = await self._ended(self._begin(), self._limits.initialize, "initialize()")
+        if error:
+            self.fail(error, cause)
+        else:
+            self._move(lifecycle.initialized())
+
+    async def _begin(self) -> None:
+        self._runtime = await self._threads.run(self._runtime_for, self.offer.home, self._config)
+        await background.call(self._threads, self.plugin.initialize, self._runtime)
+
+    async def _ended(
+        self, coroutine: Coroutine[Any, Any, Any], within: float, what: str
+    ) -> tuple[str, BaseException | None]:
+        """Wait until the coroutine ends, so long and no longer; say what went wrong, if anything, and its exception.
+
+        Time in which somebody else blocked the loop does not count: the limit runs down in small parts, and of a part
+        that took longer only the part is taken off.
+        """
+        task = asyncio.ensure_future(coroutine)
+        self._own(task)
+        # One that is given up may still fail later, and by then nobody asks.
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        try:
+            for _ in range(PARTS):
+                await asyncio.wait({task}, timeout=within / PARTS)
+                if task.done():
+                    break
+        finally:
+            is_done = task.done()
+            task.cancel()
+        if not is_done:
+            return f"{what} took longer than {within:g} s", None
+        if task.cancelled():
+            return f"{what} was cancelled", None
+        error = task.exception()
+        return (lifecycle.described(error), error) if error else ("", None)
+
+    def _own(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _move(self, to: lifecycle.Life) -> bool:
+        with self._moving:
+            before = self.life
+            self.life = lifecycle.move(before, to)
+            return self.life is not before
