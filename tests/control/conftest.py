@@ -1,0 +1,58 @@
+"""What do the tests of the operators' door start from? A small configuration, stored."""
+
+from typing import Any
+
+import pytest
+
+from toolbelt.control import actors, belts
+
+BELT: dict[str, Any] = {
+    "plugins": [{"name": "git", "namespace": "git", "category": "git"}],
+    "tools": [
+        {
+            "key": "git__status",
+            "plugin": "git",
+            "description": "Show status.",
+            "annotations": {"readOnlyHint": True},
+        },
+        {
+            "key": "git__log",
+            "plugin": "git",
+            "description": "Show the log.",
+            "annotations": {"readOnlyHint": True},
+        },
+        {
+            "key": "git__push",
+            "plugin": "git",
+            "description": "Push.",
+            "annotations": {"destructiveHint": True},
+        },
+        {
+            "key": "clock",
+            "description": "Tell the time.",
+            "default_on": True,
+            "annotations": {"readOnlyHint": True},
+        },
+    ],
+    "toolkits": [
+        {
+            "key": "reading",
+            "members": ["git__status", "git__log"],
+            "policy": "Look before you write: {active_tools}.",
+            "policy_when_off": "You cannot look at the repository.",
+        },
+        {"key": "pushing", "members": ["git__push"]},
+        {"key": "verbose", "members": [{"tool": "git__log", "options": {"depth": 9}}]},
+    ],
+    "agents": [{"key": "ada"}, {"key": "bob", "tools_config": {"reading": True}}],
+}
+
+
+@pytest.fixture
+def operator() -> actors.Actor:
+    return actors.Actor(name="olive", via="screen")
+
+
+@pytest.fixture
+def stored(db: None, operator: actors.Actor) -> None:
+    belts.import_(operator, BELT)

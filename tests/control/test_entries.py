@@ -1,0 +1,155 @@
+"""Is everything that is configured created, changed and removed through one door, checked and audited?"""
+
+from typing import Any
+
+import pytest
+
+from toolbelt.control import actors, agents, belts, entries, queries
+from toolbelt.core import errors
+from toolbelt.runtime import surfaces
+
+pytestmark = pytest.mark.usefixtures("stored")
+
+
+def test_only_the_keys_that_change_stand_in_the_log(operator: actors.Actor) -> None:
+    change = entries.change(operator, "agent", "bob", {"title": "Bob", "protected": False})
+
+    entry = queries.change(change.entry or 0)
+    assert entry is not None
+    assert (entry.before, entry.after) == ({"title": None}, {"title": "Bob"})
+
+
+def test_none_puts_a_key_back_to_its_default(operator: actors.Actor) -> None:
+    entries.change(operator, "agent", "bob", {"title": "Bob"})
+
+    entries.change(operator, "agent", "bob", {"title": None})
+
+    assert "title" not in entries.read("agent", "bob")
+
+
+def test_an_entry_that_is_not_sound_is_refused_whole_with_every_problem(operator: actors.Actor) -> None:
+    with pytest.raises(errors.Invalid) as refused:
+        entries.change(operator, "agent", "bob", {"kind": "spy", "loadout": "ghost", "title": "Bob"})
+
+    assert {problem.path for problem in refused.value.problems} == {"agents.bob.kind", "agents.bob.loadout"}
+    assert "title" not in entries.read("agent", "bob")
+
+
+def test_an_edit_that_saw_an_old_state_of_its_key_is_refused(operator: actors.Actor) -> None:
+    entries.change(operator, "agent", "bob", {"title": "Robert"})
+
+    with pytest.raises(errors.Stale):
+        entries.change(operator, "agent", "bob", {"title": "Bob"}, was={"title": None})
+
+
+@pytest.mark.parametrize(("kind", "name"), [("tool", "clock"), ("plugin", "git")])
+def test_tools_and_plugins_are_retired_never_removed(operator: actors.Actor, kind: str, name: str) -> None:
+    with pytest.raises(errors.Refused, match="never removed"):
+        entries.remove(operator, kind, name)
+
+
+def test_what_something_refers_to_is_not_removed(operator: actors.Actor) -> None:
+    with pytest.raises(errors.Refused, match="bob"):
+        entries.remove(operator, "toolkit", "reading")
+
+
+def test_a_loadout_in_use_is_not_removed_from_under_its_agent(operator: actors.Actor) -> None:
+    entries.put(operator, "loadout", {"name": "slim", "categories": ["git"]})
+    agents.equip(operator, "ada", "SLIM", confirm=True)
+
+    with pytest.raises(errors.Refused, match="ada"):
+        entries.remove(operator, "loadout", "slim")
+
+
+def test_a_toolkit_edit_that_would_bring_an_agent_two_sets_of_options_is_refused(
+    operator: actors.Actor,
+) -> None:
+    agents.allow_toolkits(operator, "bob", ["pushing"], ["pushing"], confirm=True)
+
+    with pytest.raises(errors.Invalid) as refused:
+        entries.change(
+            operator, "toolkit", "pushing", {"members": [{"tool": "git__log", "options": {"depth": 1}}]}
+        )
+
+    assert [problem.path for problem in refused.value.problems] == ["toolkits.pushing.members"]
+
+
+def test_a_retired_tool_keeps_its_row_and_is_unavailable(operator: actors.Actor) -> None:
+    entries.change(operator, "tool", "git__log", {"retired": True})
+
+    answer = surfaces.ask("bob")
+    assert "git__log" not in answer.because
+    assert answer.resolution.decision("git__log").code == "tool-retired"
+
+
+def test_allowed_toolkits_are_in_the_order_given_and_initial_ones_among_them(operator: actors.Actor) -> None:
+    agents.allow_toolkits(operator, "ada", ["pushing", "reading"], ["reading"])
+
+    entry = entries.read("agent", "ada")
+    assert (entry["allowed_toolkits"], entry["initial_toolkits"]) == (["pushing", "reading"], ["reading"])
+
+
+def test_exporting_and_importing_changes_nothing(operator: actors.Actor) -> None:
+    document = belts.export()
+
+    done = belts.import_(operator, document)
+
+    assert (done.created, done.changed) == (0, 0)
+    assert belts.export() == document
+
+
+def test_a_belt_with_one_unsound_entry_is_refused_and_leaves_nothing_behind(operator: actors.Actor) -> None:
+    document: dict[str, Any] = {"agents": [{"key": "eve"}, {"key": "mal", "loadout": "ghost"}]}
+
+    with pytest.raises(errors.Invalid):
+        belts.import_(operator, document)
+
+    assert queries.agent_keys() == ["ada", "bob"]
+
+
+def test_a_belt_may_name_what_is_stored_already(operator: actors.Actor) -> None:
+    belts.import_(operator, {"agents": [{"key": "eve", "tools_config": {"reading": True}}]})
+
+    assert "git__status" in surfaces.ask("eve").because
+
+
+def test_an_edit_of_an_agent_that_brings_destructive_tools_asks_first(operator: actors.Actor) -> None:
+    with pytest.raises(errors.ConfirmationRequired, match="git__push"):
+        agents.equip(operator, "ada", "developer")
+    assert "loadout" not in entries.read("agent", "ada")
+
+    agents.equip(operator, "ada", "developer", confirm=True)
+    assert "git__push" in surfaces.ask("ada").because
+
+
+def test_an_edit_of_an_agent_cannot_pass_a_budget_that_refuses(operator: actors.Actor) -> None:
+    entries.change(operator, "agent", "ada", {"budget": {"max_tools": 1, "on_exceed": "refuse"}})
+
+    with pytest.raises(errors.Refused):
+        entries.change(operator, "agent", "ada", {"tools": ["git__log"]})
+
+    assert "tools" not in entries.read("agent", "ada")
+
+
+def test_a_protected_agent_is_not_unprotected_unasked(operator: actors.Actor) -> None:
+    entries.change(operator, "agent", "bob", {"protected": True})
+
+    entries.change(operator, "agent", "bob", {"title": "Bob"})
+    with pytest.raises(errors.ConfirmationRequired):
+        entries.change(operator, "agent", "bob", {"protected": None})
+
+
+def test_a_list_of_allowed_toolkits_that_somebody_changed_since_is_not_overwritten(
+    operator: actors.Actor,
+) -> None:
+    agents.allow_toolkits(operator, "ada", ["reading"])
+
+    with pytest.raises(errors.Stale):
+        agents.allow_toolkits(operator, "ada", ["pushing"], was=([], []))
+
+
+def test_checking_a_belt_knows_what_is_stored(operator: actors.Actor) -> None:
+    assert belts.check({"agents": [{"key": "eve", "allowed_toolkits": ["reading"]}]}) == []
+    assert [str(p.path) for p in belts.check({"agents": [{"key": "eve", "loadout": "ghost"}]})] == [
+        "agents.eve.loadout"
+    ]

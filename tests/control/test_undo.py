@@ -1,0 +1,162 @@
+"""Can every change be taken back, unless somebody changed the same thing since?"""
+
+import pytest
+
+from toolbelt.control import actors, agents, belts, entries, queries, switches, undo
+from toolbelt.core import errors
+from toolbelt.runtime import surfaces
+
+pytestmark = pytest.mark.usefixtures("stored")
+
+
+def test_undoing_a_flip_brings_the_surface_back_to_the_byte(operator: actors.Actor) -> None:
+    before = surfaces.ask("bob")
+    change = switches.flip(operator, "bob", "reading", False)
+    assert surfaces.ask("bob").fingerprint != before.fingerprint
+
+    undo.undo(operator, change.entry or 0)
+
+    assert surfaces.ask("bob").fingerprint == before.fingerprint
+
+
+def test_undoing_leaves_an_entry_of_its_own_that_can_be_undone_too(operator: actors.Actor) -> None:
+    change = switches.flip(operator, "bob", "reading", False)
+    undone = undo.undo(operator, change.entry or 0)
+    entry = queries.change(undone.entry or 0)
+    assert entry is not None
+    assert entry.undoes == change.entry
+
+    undo.undo(operator, undone.entry or 0)
+
+    assert [definition.name for definition in surfaces.ask("bob").tools] == ["clock"]
+
+
+def test_undoing_what_was_changed_since_is_refused_with_all_three_states(operator: actors.Actor) -> None:
+    change = switches.flip(operator, "bob", "reading", False)
+    switches.clear(operator, "bob", "reading")
+
+    with pytest.raises(errors.Stale) as refused:
+        undo.undo(operator, change.entry or 0)
+
+    assert (refused.value.was, refused.value.now, refused.value.wanted) == (False, None, True)
+
+
+def test_undoing_needs_no_second_confirmation(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "pushing", True, confirm=True)
+    change = switches.flip(operator, "ada", "pushing", False)
+
+    undo.undo(operator, change.entry or 0)
+
+    assert "git__push" in surfaces.ask("ada").because
+
+
+def test_undoing_one_field_leaves_the_others_as_they_are(operator: actors.Actor) -> None:
+    change = entries.change(operator, "toolkit", "reading", {"policy": "Changed."})
+    entries.change(operator, "toolkit", "reading", {"title": "Reading"})
+
+    undo.undo(operator, change.entry or 0)
+
+    entry = entries.read("toolkit", "reading")
+    assert (entry["policy"], entry["title"]) == ("Look before you write: {active_tools}.", "Reading")
+
+
+def test_a_removed_agent_comes_back_whole(operator: actors.Actor) -> None:
+    before = entries.read("agent", "bob")
+    change = entries.remove(operator, "agent", "bob")
+    with pytest.raises(errors.NotFound):
+        surfaces.ask("bob")
+
+    undo.undo(operator, change.entry or 0)
+
+    assert entries.read("agent", "bob") == before
+
+
+def test_undoing_a_creation_removes_what_nobody_has_touched_since(operator: actors.Actor) -> None:
+    change = entries.put(operator, "agent", {"key": "eve"})
+
+    undo.undo(operator, change.entry or 0)
+
+    assert "eve" not in queries.agent_keys()
+
+
+def test_undoing_an_equipment_gives_the_former_loadout_back(operator: actors.Actor) -> None:
+    agents.equip(operator, "ada", "minimal")
+    change = agents.equip(operator, "ada", "full", confirm=True)
+
+    undo.undo(operator, change.entry or 0)
+
+    assert entries.read("agent", "ada")["loadout"] == "minimal"
+
+
+def test_undoing_an_act_takes_back_all_of_it(operator: actors.Actor) -> None:
+    switches.override(operator, "ada", "clock", False)
+    switches.override(operator, "ada", "git__log", True)
+    change = switches.reset(operator, "ada", {"clock": False, "git__log": True})
+
+    undone = undo.undo_act(operator, change.entry or 0)
+
+    assert entries.read("agent", "ada")["tools_config"] == {"clock": False, "git__log": True}
+    assert undone.effect is not None
+    assert (undone.effect.added, undone.effect.removed) == (("git__log",), ("clock",))
+
+
+def test_a_whole_import_can_be_taken_back_entry_by_entry(operator: actors.Actor) -> None:
+    belts.import_(operator, {"agents": [{"key": "eve"}, {"key": "bob", "title": "Bob"}]})
+    newest = queries.changes(size=2).entries
+
+    undo.undo_act(operator, newest[0].id)
+
+    assert queries.agent_keys() == ["ada", "bob"]
+    assert "title" not in entries.read("agent", "bob")
+
+
+def test_an_unknown_change_is_said_to_be_unknown(operator: actors.Actor) -> None:
+    with pytest.raises(errors.NotFound):
+        undo.undo(operator, 10**9)
+
+
+def test_undoing_an_act_of_which_a_part_is_undone_takes_back_the_rest(operator: actors.Actor) -> None:
+    switches.override(operator, "ada", "clock", False)
+    switches.override(operator, "ada", "git__log", True)
+    change = switches.reset(operator, "ada", {"clock": False, "git__log": True})
+    first = queries.changes(agent="ada", key="clock").entries[0]
+    undo.undo(operator, first.id)
+
+    undo.undo_act(operator, change.entry or 0)
+
+    assert entries.read("agent", "ada")["tools_config"] == {"clock": False, "git__log": True}
+
+
+def test_the_undoing_of_an_act_can_be_undone_as_one(operator: actors.Actor) -> None:
+    switches.override(operator, "ada", "clock", False)
+    switches.override(operator, "ada", "git__log", True)
+    change = switches.reset(operator, "ada", {"clock": False, "git__log": True})
+    undone = undo.undo_act(operator, change.entry or 0)
+
+    undo.undo_act(operator, undone.entry or 0)
+
+    assert "tools_config" not in entries.read("agent", "ada")
+
+
+def test_a_switch_that_an_import_set_can_be_undone_after_another_key_was_flipped(
+    operator: actors.Actor,
+) -> None:
+    belts.import_(operator, {"agents": [{"key": "ada", "tools_config": {"reading": True}}]})
+    written = queries.changes(agent="ada", key="reading").entries[0]
+    switches.override(operator, "ada", "clock", False)
+
+    undo.undo(operator, written.id)
+
+    assert (written.action, written.batch is None) == ("switch.set", False)
+    assert entries.read("agent", "ada")["tools_config"] == {"clock": False}
+
+
+def test_undoing_asks_for_the_right_to_do_the_reverse(operator: actors.Actor) -> None:
+    flipped = switches.flip(operator, "bob", "reading", False)
+    created = entries.put(operator, "agent", {"key": "eve"})
+    edited = entries.change(operator, "toolkit", "reading", {"title": "Reading"})
+
+    written = [queries.change(one.entry or 0) for one in (flipped, created, edited)]
+    rights = [undo.rights(entry) for entry in written if entry is not None]
+
+    assert rights == [["toolbelt.change_agent"], ["toolbelt.delete_agent"], ["toolbelt.change_toolkit"]]

@@ -1,0 +1,20 @@
+"""Do rows and the two doors answer every scenario as the core alone does?"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolbelt import testing
+
+HERE = Path(__file__).parent.parent / "scenarios"
+SCENARIOS: list[dict[str, Any]] = [
+    s for file in sorted(HERE.rglob("*.json")) for s in json.loads(file.read_text())
+]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=[scenario["id"] for scenario in SCENARIOS])
+def test_a_scenario_holds_through_rows_and_doors(scenario: dict[str, Any]) -> None:
+    assert [str(failure) for failure in testing.run_through_rows(scenario)] == []

@@ -1,0 +1,156 @@
+"""Plugins of every temper, for tests of the agents' door. A plugins' file names them by module and class."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import toolbelt
+
+# Set by a tool when it has begun, and when it was cancelled.
+BEGUN, CANCELLED = threading.Event(), threading.Event()
+
+
+def definition(name: str, **fields: Any) -> toolbelt.ToolDefinition:
+    return toolbelt.ToolDefinition(name=name, **{"description": "x", **fields})
+
+
+QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+
+
+class Kb(toolbelt.ToolPlugin):
+    """Does what its tools' names say."""
+
+    name = "kb"
+    namespace = "kb"
+    tools = (
+        definition("kb__search", description="Search.", input_schema=QUERY),
+        *(
+            definition(f"kb__{what}")
+            for what in ("fail", "crash", "leak", "hang", "large", "odd", "plain", "who")
+        ),
+        *(definition(f"kb__{what}") for what in ("count", "wrong_secret", "visit", "take_long")),
+    )
+
+    async def initialize(self, runtime: toolbelt.RuntimeAPI) -> None:
+        self.runtime = runtime
+
+    async def execute(self, tool_name: str, args: dict[str, Any]) -> Any:
+        return await getattr(self, tool_name.removeprefix("kb__"))(args)
+
+    async def search(self, args: dict[str, Any]) -> Any:
+        return {"results": [args["query"]]}
+
+    async def fail(self, args: dict[str, Any]) -> Any:
+        raise toolbelt.ToolError("The index is being rebuilt: try again in an hour.")
+
+    async def crash(self, args: dict[str, Any]) -> Any:
+        raise KeyError("row 7 of the customers")
+
+    async def leak(self, args: dict[str, Any]) -> Any:
+        key = await self.runtime.secrets.retrieve("kb", "api_key")
+        raise toolbelt.ToolError(f"GET /?key={key} gave 403")
+
+    async def hang(self, args: dict[str, Any]) -> Any:
+        BEGUN.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            CANCELLED.set()
+            raise
+
+    async def take_long(self, args: dict[str, Any]) -> Any:
+        await asyncio.sleep(0.2)
+        return {}
+
+    async def large(self, args: dict[str, Any]) -> Any:
+        return {"text": "é" * 1000}
+
+    async def odd(self, args: dict[str, Any]) -> Any:
+        return {"results": [...]}
+
+    async def plain(self, args: dict[str, Any]) -> Any:
+        return ("one", 2)
+
+    async def who(self, args: dict[str, Any]) -> Any:
+        call = self.runtime.call
+        assert call is not None
+        return {
+            "agent": call.agent,
+            "session": call.session,
+            "request": call.request_id,
+            "options": call.options,
+            "active": {plugin: list(tools) for plugin, tools in call.active_tools.items()},
+            "args": args,
+        }
+
+    async def count(self, args: dict[str, Any]) -> Any:
+        seen = await self.runtime.state.get("seen", 0) + 1
+        await self.runtime.state.set("seen", seen)
+        return {"seen": seen}
+
+    async def wrong_secret(self, args: dict[str, Any]) -> Any:
+        return await self.runtime.secrets.retrieve("other", "api_key")
+
+    async def visit(self, args: dict[str, Any]) -> Any:
+        return (await self.runtime.http.get(args["url"])).text
+
+
+class Broken(toolbelt.ToolPlugin):
+    """Cannot get ready."""
+
+    name = "broken"
+    namespace = "broken"
+    tools = (definition("broken__run"),)
+
+    def initialize(self, runtime: toolbelt.RuntimeAPI) -> None:
+        raise ConnectionError("the index is not there")
+
+    def execute(self, tool_name: str, args: dict[str, Any]) -> Any:
+        return {}
+
+
+class Desk(toolbelt.CodeToolkit):
+    """Says which of its members are active, in their order."""
+
+    key = "desk"
+    title = "Desk"
+    members = ("notes__write", "notes__read")
+    options = {"notes__read": {"depth": 2}}
+    policy_when_off = "You have no notes."
+
+    def policy(self, context: toolbelt.PolicyContext) -> str:
+        return f"Notes by {' and '.join(context.active_tools)}."
+
+    def directive(self, context: toolbelt.DirectiveContext) -> toolbelt.Focus | None:
+        if "note" not in context.message:
+            return None
+        return toolbelt.Focus(
+            active_tools=("notes__write", "kb__search"), tool_choice="required", because="it says note"
+        )
+
+
+class Shaky(toolbelt.CodeToolkit):
+    """Breaks whenever it is asked."""
+
+    key = "shaky"
+    members = ("notes__read",)
+
+    def policy(self, context: toolbelt.PolicyContext) -> str:
+        raise RuntimeError("no policy today")
+
+    def directive(self, context: toolbelt.DirectiveContext) -> toolbelt.Focus:
+        raise RuntimeError("no focus today")
+
+
+class Notes(toolbelt.ToolPlugin):
+    """Has toolkits in code."""
+
+    name = "notes"
+    namespace = "notes"
+    tools = (definition("notes__read"), definition("notes__write"))
+    toolkits = (Desk(), Shaky())
+
+    def execute(self, tool_name: str, args: dict[str, Any]) -> Any:
+        return {}

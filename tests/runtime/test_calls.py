@@ -1,0 +1,297 @@
+"""Does every call pass one gate, come to an answer that a model can read, and leave a record?"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from tests.runtime import sample_plugins
+from tests.runtime.conftest import OPERATOR, Install
+from toolbelt import models, testing
+from toolbelt.control import plugins as configured
+from toolbelt.core import calls as gate
+from toolbelt.core import errors
+from toolbelt.runtime import calls, plugins
+
+KB = [tool.name for tool in sample_plugins.Kb.tools]
+ADA = {
+    "key": "ada",
+    "tools": [{"tool": "kb__who", "options": {"depth": 3}}, *(key for key in KB if key != "kb__who")],
+}
+
+
+@pytest.fixture
+def kb(db: None, install: Install) -> None:
+    install("Kb", config="api_key: sesame-2000", agents=[ADA])
+
+
+def call(tool: str, arguments: Any = None, **about: Any) -> calls.Answer:
+    return calls.run("ada", tool, {} if arguments is None else arguments, **about)
+
+
+def refusal(tool: str, arguments: Any = None, **about: Any) -> gate.Refusal:
+    answer = call(tool, arguments, **about)
+    assert isinstance(answer, gate.Refusal)
+    return answer
+
+
+def content(answer: calls.Answer) -> Mapping[str, Any]:
+    assert isinstance(answer, calls.Result), answer
+    return answer.content
+
+
+def the_record() -> models.CallRecord:
+    return models.CallRecord.objects.get()
+
+
+def test_a_call_comes_to_the_tools_answer_and_is_recorded(kb: None) -> None:
+    answer = call("kb__search", {"query": "é"}, session="s", request_id="r1")
+
+    assert answer == calls.Result(content={"results": ["é"]})
+    assert answer.document() == {"is_error": False, "content": {"results": ["é"]}}
+    record = the_record()
+    assert (record.agent, record.session, record.request_id) == ("ada", "s", "r1")
+    assert (record.tool, record.plugin, record.outcome, record.error) == ("kb__search", "kb", "ok", "")
+    assert record.arguments_bytes == len('{"query": "é"}'.encode())
+    assert record.result_bytes == len('{"results": ["é"]}'.encode())
+    assert record.duration_ms < 60_000
+    assert record.arguments is None
+
+
+def test_what_is_no_mapping_stands_under_result(kb: None) -> None:
+    assert content(call("kb__plain")) == {"result": ["one", 2]}
+
+
+def test_a_plugin_is_told_of_the_call_and_options_are_no_arguments(kb: None) -> None:
+    told = content(call("kb__who", {"a": 1}, session="s", request_id="r1"))
+
+    assert told == {
+        "agent": "ada",
+        "session": "s",
+        "request": "r1",
+        "options": {"depth": 3},
+        "active": {"kb": sorted(KB)},
+        "args": {"a": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code"),
+    [
+        ("kb__nothing", {}, "unknown-tool"),
+        ("kb__search", {"query": 1}, "invalid-arguments"),
+        ("kb__search", ["no mapping"], "invalid-arguments"),
+        ("kb__fail", {}, "tool-failed"),
+        ("kb__crash", {}, "tool-failed"),
+        ("kb__odd", {}, "tool-failed"),
+    ],
+)
+def test_a_refusal_is_an_answer_and_is_recorded(kb: None, tool: str, arguments: Any, code: str) -> None:
+    answer = refusal(tool, arguments)
+
+    assert answer.code == code
+    assert answer.document()["is_error"] is True
+    assert (the_record().tool, the_record().outcome) == (tool, code)
+    assert the_record().error
+
+
+def test_what_a_tool_says_is_shown_and_what_it_broke_on_is_not(kb: None) -> None:
+    assert refusal("kb__fail").message == "The index is being rebuilt: try again in an hour."
+
+    assert "row 7" not in refusal("kb__crash").message
+    assert "row 7" in models.CallRecord.objects.get(tool="kb__crash").error
+
+
+def test_a_secret_that_a_tool_lets_out_is_withheld(kb: None) -> None:
+    assert refusal("kb__leak").message == "GET /?key=[withheld] gave 403"
+    assert "sesame" not in the_record().error
+
+
+def test_a_plugin_gets_no_secret_of_another_namespace(kb: None) -> None:
+    assert refusal("kb__wrong_secret").code == "tool-failed"
+    assert "NamespaceRefused" in the_record().error
+
+
+def test_a_call_of_a_tool_that_was_switched_off_a_moment_ago_is_refused_in_the_same_request(kb: None) -> None:
+    about = {"session": "s", "request_id": "r1"}
+    assert content(call("kb__search", {"query": "x"}, **about))
+
+    with testing.overridden("ada", "kb__search", False):
+        assert refusal("kb__search", {"query": "x"}, **about).code == "tool-denied"
+
+
+def test_a_call_of_a_disabled_plugin_is_unavailable(kb: None) -> None:
+    configured.disable(OPERATOR, "kb")
+
+    assert refusal("kb__search", {"query": "x"}).code == "tool-unavailable"
+
+    configured.enable(OPERATOR, "kb", plugins.live())
+    assert content(call("kb__search", {"query": "x"}))
+
+
+def test_a_tool_that_nothing_here_serves_is_unavailable(kb: None, settings: Any) -> None:
+    plugins.stop()
+    settings.TOOLBELT_PLUGINS_FILE = ""
+
+    assert refusal("kb__search", {"query": "x"}).code == "tool-unavailable"
+    assert "no plugin" in the_record().error
+
+
+def test_a_tool_that_takes_too_long_is_cancelled(kb: None, settings: Any) -> None:
+    settings.TOOLBELT_CALL_SECONDS = 0.2
+    sample_plugins.CANCELLED.clear()
+
+    answer = refusal("kb__hang")
+
+    assert (answer.code, answer.message) == ("timed-out", "kb__hang did not answer within 0.2 s.")
+    assert the_record().outcome == "timed-out"
+    assert sample_plugins.CANCELLED.wait(5)
+
+
+def test_a_result_that_is_too_large_is_not_sent(kb: None, settings: Any) -> None:
+    settings.TOOLBELT_CALL_RESULT_BYTES = 2000
+
+    answer = refusal("kb__large")
+
+    assert answer.code == "tool-failed"
+    assert "2012 bytes" in answer.message
+
+
+def test_a_meta_tool_passes_the_same_gate_and_is_recorded(db: None, install: Install) -> None:
+    install("Notes", agents=[{"key": "ada", "allowed_toolkits": ["desk"]}])
+
+    told = content(call("load_tools", {"toolkit": "desk"}, session="s", request_id="r1"))
+
+    assert told["status"] == "loaded"
+    assert (the_record().tool, the_record().outcome) == ("load_tools", "ok")
+    assert refusal("notes__read", session="s", request_id="r1").code == "tool-not-active"
+    assert content(call("notes__read", session="s", request_id="r2")) == {}
+    assert refusal("load_tools", {}).code == "invalid-arguments"
+
+
+def test_arguments_are_kept_only_if_asked_for_and_without_secrets(kb: None, settings: Any) -> None:
+    settings.TOOLBELT_RECORD_ARGUMENTS = True
+    refusal("kb__leak")
+    models.CallRecord.objects.all().delete()
+
+    call("kb__search", {"query": "sesame-2000", "auth": {"apiKey": "k", "user_password": ["p"]}, "tokens": 3})
+
+    assert the_record().arguments == {
+        "query": "[withheld]",
+        "auth": {"apiKey": "[withheld]", "user_password": "[withheld]"},
+        "tokens": "[withheld]",
+    }
+
+
+def test_an_unknown_agent_is_the_callers_error_and_no_call(kb: None) -> None:
+    with pytest.raises(errors.NotFound, match="Did you mean ada"):
+        calls.run("adda", "kb__search", {"query": "x"})
+
+    assert not models.CallRecord.objects.exists()
+
+
+def test_a_name_that_no_database_takes_is_recorded_all_the_same(kb: None) -> None:
+    assert refusal("a\0b\ud800" + "c" * 500).code == "unknown-tool"
+
+    assert len(the_record().tool) == 200
+
+
+def test_a_plugin_that_cannot_get_ready_is_written_down_as_failed(db: None, install: Install) -> None:
+    install("Kb", "Broken", agents=[{"key": "ada", "tools": ["broken__run", "kb__search"]}])
+
+    assert refusal("broken__run").code == "tool-unavailable"
+
+    row = models.Plugin.objects.get(name="broken")
+    assert (row.status, row.error) == ("failed", "ConnectionError: the index is not there")
+    entry = models.AuditEntry.objects.filter(subject_key="broken", via="system").get()
+    assert (entry.actor, entry.after) == ("toolbelt", {"status": "failed"})
+    assert content(call("kb__search", {"query": "x"}))
+
+
+def test_a_call_in_an_event_loop_comes_to_the_same(kb: None) -> None:
+    assert content(async_to_sync(calls.arun)("ada", "kb__search", {"query": "x"})) == {"results": ["x"]}
+    assert isinstance(async_to_sync(calls.arun)("ada", "kb__crash", {}), gate.Refusal)
+    assert list(models.CallRecord.objects.order_by("id").values_list("outcome", flat=True)) == [
+        "ok",
+        "tool-failed",
+    ]
+
+
+def test_a_call_that_is_cancelled_cancels_the_tool(kb: None) -> None:
+    sample_plugins.BEGUN.clear()
+    sample_plugins.CANCELLED.clear()
+
+    async def give_up() -> None:
+        task = asyncio.create_task(calls.arun("ada", "kb__hang", {}))
+        await asyncio.to_thread(sample_plugins.BEGUN.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    async_to_sync(give_up)()
+
+    assert sample_plugins.CANCELLED.wait(5)
+    assert the_record().outcome == "cancelled"
+
+
+def test_calls_of_one_plugin_wait_for_a_place_and_for_no_longer_than_they_may_take(
+    kb: None, settings: Any
+) -> None:
+    settings.TOOLBELT_CALLS_PER_PLUGIN = 1
+
+    async def together(*tools: str) -> list[calls.Answer]:
+        return list(await asyncio.gather(*(calls.arun("ada", tool, {}) for tool in tools)))
+
+    assert [content(answer) for answer in async_to_sync(together)(*["kb__take_long"] * 3)] == [{}] * 3
+
+    settings.TOOLBELT_CALL_SECONDS = 0.3
+    answers = async_to_sync(together)("kb__hang", "kb__plain")
+    assert [answer.document().get("code") for answer in answers] == ["timed-out", "timed-out"]
+    assert content(call("kb__plain"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_plugin_keeps_what_it_keeps_across_a_restart(install: Install) -> None:
+    install("Kb", agents=[ADA])
+    assert content(call("kb__count")) == {"seen": 1}
+
+    plugins.stop()
+
+    assert content(call("kb__count")) == {"seen": 2}
+    assert models.PluginState.objects.get().natural_key() == ("kb", "seen")
+
+
+def test_a_plugin_reaches_no_address_of_this_machine(kb: None, settings: Any) -> None:
+    for url in (
+        "http://127.0.0.1:9/",
+        "http://localhost:9/",
+        "http://169.254.169.254/latest/",
+        "http://[::1]:9/",
+    ):
+        assert refusal("kb__visit", {"url": url}).code == "tool-failed"
+        record = models.CallRecord.objects.first()
+        assert record is not None
+        assert "AddressRefused" in record.error
+
+    settings.TOOLBELT_ALLOW_PRIVATE_HTTP = True
+    refusal("kb__visit", {"url": "http://127.0.0.1:9/"})
+    record = models.CallRecord.objects.first()
+    assert record is not None
+    assert record.error.startswith("ConnectError")
+
+
+def test_first_calls_at_once_load_the_plugins_once(kb: None) -> None:
+    plugins.stop()
+    found: list[Any] = []
+    threads = [threading.Thread(target=lambda: found.append(plugins.registry())) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len({id(one) for one in found}) == 1

@@ -1,0 +1,113 @@
+"""Do toolkits in code speak at every door, and can their code never break a question?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.runtime import sample_plugins
+from tests.runtime.conftest import OPERATOR, Install
+from toolbelt.control import plugins as configured
+from toolbelt.control import queries, switches
+from toolbelt.plugins import contract
+from toolbelt.runtime import code_toolkits, plugins, surfaces
+
+
+@pytest.fixture
+def notes(db: None, install: Install) -> None:
+    install("Notes", "Kb", agents=[{"key": "ada", "tools": ["kb__search"], "tools_config": {"desk": True}}])
+
+
+def section(toolkit: str, **about: Any) -> tuple[str, str] | None:
+    told = surfaces.ask("ada", **about).policy.sections
+    return next(((one.state, one.text) for one in told if one.toolkit == toolkit), None)
+
+
+def test_a_section_is_written_by_the_code_from_the_active_members_in_their_order(notes: None) -> None:
+    assert section("desk") == ("on", "Notes by notes__write and notes__read.")
+
+    switches.override(OPERATOR, "ada", "notes__write", False)
+    assert section("desk") == ("on", "Notes by notes__read.")
+
+    switches.flip(OPERATOR, "ada", "desk", False)
+    assert section("desk") == ("off", "You have no notes.")
+
+
+def test_operators_see_the_section_that_agents_get(notes: None) -> None:
+    seen = queries.access("ada").surface
+
+    assert seen.policy.text == surfaces.ask("ada").policy.text
+    assert "Notes by notes__write" in seen.policy.text
+
+
+def test_a_directive_is_cut_to_active_tools_and_says_why(notes: None) -> None:
+    directive = surfaces.ask("ada", message="take a note").directive
+
+    assert directive is not None
+    assert directive.active_tools == ("kb__search", "notes__write")
+    assert directive.tool_choice == "required"
+    assert directive.because == (("desk", "it says note"),)
+    assert surfaces.ask("ada", message="hello").directive is None
+
+
+def test_code_that_breaks_costs_its_section_and_nothing_else(notes: None) -> None:
+    told = surfaces.ask("ada", message="take a note")
+
+    assert "notes__read" in told.because
+    assert section("shaky") is None
+    assert section("desk") is not None
+    assert told.directive is not None
+
+
+def test_the_code_is_asked_once_for_one_state(notes: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def policy(self: Any, context: contract.PolicyContext) -> str:
+        asked.append(context.active_tools)
+        return "Once."
+
+    monkeypatch.setattr(sample_plugins.Desk, "policy", policy)
+    surfaces.ask("ada")
+    surfaces.ask("ada", session="s", message="hello")
+    surfaces.ask("ada", session="t")
+
+    assert asked == [("notes__write", "notes__read")]
+
+
+def test_the_code_of_a_disabled_plugin_says_nothing(notes: None) -> None:
+    configured.disable(OPERATOR, "notes")
+
+    assert section("desk") == ("off", "You have no notes.")
+    assert surfaces.ask("ada", message="take a note").directive is None
+
+
+def test_where_the_plugin_does_not_run_the_question_is_answered_without_its_code(
+    notes: None, settings: Any
+) -> None:
+    plugins.stop()
+    settings.TOOLBELT_PLUGINS_FILE = ""
+
+    assert "notes__read" in surfaces.ask("ada").because
+    assert section("desk") is None
+
+
+@pytest.mark.parametrize("said", [7, b"text"])
+def test_a_section_that_is_no_text_is_none(said: Any) -> None:
+    class Wrong(contract.CodeToolkit):
+        key = "wrong"
+
+        def policy(self, context: contract.PolicyContext) -> Any:
+            return said
+
+    assert code_toolkits.Voice(Wrong()).policy(("a",)) is None
+
+
+def test_a_focus_with_a_choice_that_is_none_is_none() -> None:
+    class Wrong(contract.CodeToolkit):
+        key = "wrong"
+
+        def directive(self, context: contract.DirectiveContext) -> Any:
+            return contract.Focus(active_tools=("a",), tool_choice="maybe")  # type: ignore[arg-type]
+
+    assert code_toolkits.Voice(Wrong()).focus(("a",), "x") is None

@@ -1,0 +1,64 @@
+"""Are plugins loaded once, reported when they are broken, and stopped at the end, whatever one of them does?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.runtime.conftest import Install
+from toolbelt import models
+from toolbelt.plugins import lifecycle
+from toolbelt.runtime import plugins
+
+
+def test_one_broken_plugin_never_stops_the_others(db: None, install: Install) -> None:
+    install("Broken", "Kb")
+
+    states = {plugin.name: plugin.state for plugin in plugins.initialize()}
+
+    assert states == {"broken": "failed", "kb": "initialized"}
+    assert dict(models.Plugin.objects.values_list("name", "status")) == {"broken": "failed", "kb": "ready"}
+
+
+def test_a_file_that_cannot_be_read_leaves_a_server_without_plugins(
+    db: None, listed: Callable[[str], None]
+) -> None:
+    listed("tool_plugins: [")
+
+    assert plugins.live() == []
+    assert len(plugins.loaded().problems) == 1
+
+
+def test_a_plugin_that_cannot_be_loaded_is_reported_under_its_name(
+    db: None, install: Install, listed: Callable[[str], None]
+) -> None:
+    install("Kb")
+    listed("tool_plugins:\n  - id: kb\n    module: tests.runtime.no_such\n    class_name: Kb")
+
+    plugins.report_unserved("kb")
+
+    assert "no_such" in models.Plugin.objects.get(name="kb").error
+
+
+def test_a_report_that_cannot_be_written_troubles_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(plugin: str, error: str) -> None:
+        raise RuntimeError("the database is gone")
+
+    monkeypatch.setattr(plugins, "_listener", fail)
+
+    plugins.report("kb", lifecycle.Life("failed", "x"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_plugins_are_initialized_at_the_start_if_the_installation_wants_that(
+    install: Install, settings: Any
+) -> None:
+    install("Kb")
+    plugins.start()
+    assert [plugin.state for plugin in plugins.live()] == ["registered"]
+
+    settings.TOOLBELT_PLUGIN_INIT = "start"
+    plugins._start()
+    assert [plugin.state for plugin in plugins.live()] == ["initialized"]

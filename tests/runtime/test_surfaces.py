@@ -1,0 +1,161 @@
+"""Does a question answer anew after every change, at a fixed number of queries, without writing?"""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from toolbelt import testing
+from toolbelt.control import actors, belts, entries
+from toolbelt.core import calls as admission
+from toolbelt.core import errors
+from toolbelt.runtime import calls, explain, meta_tools, surfaces
+from toolbelt.store import snapshots
+
+OPERATOR = actors.Actor(name="olive", via="screen")
+
+
+@pytest.fixture
+def stored(db: None) -> None:
+    many: list[dict[str, Any]] = [{"key": f"tool{n}", "description": "x"} for n in range(30)]
+    belts.import_(
+        OPERATOR,
+        {
+            "tools": many,
+            "toolkits": [
+                {
+                    "key": "kit",
+                    "members": [f"tool{n}" for n in range(10)],
+                    "policy": "Use {active_tools}.",
+                    "triggers": [
+                        {"name": "go", "any": ["go"], "focus": ["tool3"], "tool_choice": "required"}
+                    ],
+                },
+                {"key": "spare", "members": ["tool20", "tool21"]},
+            ],
+            "agents": [{"key": "ada", "tools_config": {"kit": True}, "allowed_toolkits": ["spare"]}],
+        },
+    )
+    snapshots.forget()
+
+
+def queries(act: Any) -> int:
+    with CaptureQueriesContext(connection) as taken:
+        act()
+    return len(taken)
+
+
+def test_a_question_takes_one_query_while_nothing_changes(stored: None) -> None:
+    surfaces.ask("ada", session="s")
+
+    assert queries(lambda: surfaces.ask("ada", session="s", request_id="r1", message="go")) == 1
+    assert queries(lambda: surfaces.ask("ada", session="t")) == 1
+
+
+def test_a_question_never_writes(stored: None) -> None:
+    with CaptureQueriesContext(connection) as taken:
+        surfaces.ask("ada", session="new", request_id="r1", message="go")
+
+    writing = ("INSERT", "UPDATE", "DELETE", "REPLACE")
+    assert len(taken) > 0
+    assert [query["sql"] for query in taken if query["sql"].lstrip().upper().startswith(writing)] == []
+
+
+def test_a_flip_of_one_agent_does_not_compile_the_catalog_again(stored: None) -> None:
+    before = snapshots.find("ada", None).catalog
+
+    with testing.switched("ada", "kit", False):
+        assert snapshots.find("ada", None).catalog is before
+
+
+def test_a_change_of_the_catalog_reaches_the_next_question(stored: None) -> None:
+    surfaces.ask("ada")
+
+    entries.change(OPERATOR, "toolkit", "kit", {"members": ["tool1"]})
+
+    assert list(surfaces.ask("ada").because) == ["tool1"]
+
+
+def test_sessions_never_move_the_revision(stored: None) -> None:
+    before = surfaces.ask("ada", session="s").revision
+
+    meta_tools.call("ada", "load_tools", {"toolkit": "spare"}, session="s", request_id="r1")
+
+    assert surfaces.ask("ada", session="s", request_id="r2").revision == before
+
+
+def test_what_is_kept_of_one_request_is_not_shown_to_another(stored: None) -> None:
+    meta_tools.call("ada", "load_tools", {"toolkit": "spare"}, session="s", request_id="r1")
+
+    assert "tool20" not in surfaces.ask("ada", session="s", request_id="r1").because
+    assert "tool20" in surfaces.ask("ada", session="s", request_id="r2").because
+    assert surfaces.ask("ada", session="s", request_id="r2").request_id == "r2"
+    assert "tool20" not in surfaces.ask("ada", session="other").because
+
+
+def test_two_equal_questions_have_equal_bytes(stored: None) -> None:
+    first = surfaces.ask("ada", session="s", message="go").document()
+    snapshots.forget()
+
+    assert surfaces.ask("ada", session="s", message="go").document() == first
+
+
+def test_a_message_gives_a_directive_and_a_question_without_one_does_not(stored: None) -> None:
+    with_message = surfaces.ask("ada", message="go on")
+
+    assert with_message.directive is not None
+    assert with_message.directive.active_tools == ("tool3",)
+    assert surfaces.ask("ada").directive is None
+    assert with_message.fingerprint != surfaces.ask("ada").fingerprint
+
+
+@pytest.mark.parametrize(
+    ("named", "path"),
+    [
+        ({"session": ""}, "session"),
+        ({"request_id": "x" * 201}, "request_id"),
+        ({"session": "a\nb"}, "session"),
+        ({"subagent": "spy"}, "subagent"),
+    ],
+)
+def test_an_id_that_cannot_be_is_refused_by_name(stored: None, named: dict[str, str], path: str) -> None:
+    with pytest.raises(errors.Invalid) as refused:
+        surfaces.ask("ada", **named)
+
+    assert [problem.path for problem in refused.value.problems] == [path]
+
+
+def test_an_unknown_agent_is_named_with_the_nearest(stored: None) -> None:
+    with pytest.raises(errors.NotFound, match="Did you mean ada"):
+        surfaces.ask("adda")
+
+
+def test_why_says_the_decision_and_asks_every_question(stored: None) -> None:
+    told = explain.why("ada", "tool3")
+
+    assert told.line == "tool3  active  switch-on: toolkit kit is on"
+    assert [step.question for step in told.trace] == list(range(1, 12))
+    with pytest.raises(errors.NotFound, match="tool3"):
+        explain.why("ada", "tool_3")
+
+
+def test_a_call_is_refused_the_moment_its_tool_is_switched_off(stored: None) -> None:
+    surfaces.ask("ada", session="s", request_id="r1")
+    assert calls.admit("ada", "tool3", {}, session="s", request_id="r1") == admission.Admission(tool="tool3")
+
+    with testing.switched("ada", "kit", False):
+        refusal = calls.admit("ada", "tool3", {}, session="s", request_id="r1")
+
+    assert isinstance(refusal, admission.Refusal)
+    assert refusal.code == "tool-denied"
+
+
+def test_a_setting_hides_denied_tools_from_agents(stored: None, settings: Any) -> None:
+    settings.TOOLBELT_HIDE_DENIED = True
+
+    with testing.overridden("ada", "tool3", False):
+        refusal = calls.admit("ada", "tool3", {})
+
+    assert isinstance(refusal, admission.Refusal)
+    assert refusal.code == "unknown-tool"

@@ -1,0 +1,108 @@
+"""The settings, as a process reads them from its environment."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core import checks
+
+from toolbelt import conf
+from toolbelt.settings import logs
+
+ROOT = Path(__file__).resolve().parent.parent
+KEY = "x7Jq2Lr9Vb4Nc6Zt1Wd8Ky3Hm5Gf0PsAeRuTiYoQlBnMvCxZkSdFgH"
+GOOD = {"SECRET_KEY": KEY, "ALLOWED_HOSTS": "toolbelt.example.com"}
+
+
+def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run manage.py with no other settings than these."""
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "TOOLBELT_ENV_FILE": os.devnull, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_production_with_a_key_and_hosts_passes_the_deployment_checks() -> None:
+    run = manage("check", "--deploy", "--fail-level", "WARNING", **GOOD)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"SECRET_KEY": ""}, "SECRET_KEY"),
+        ({"SECRET_KEY": KEY[:49]}, "SECRET_KEY"),
+        ({"SECRET_KEY": "ab" * 40}, "SECRET_KEY"),
+        ({"ALLOWED_HOSTS": ""}, "ALLOWED_HOSTS"),
+        ({"ALLOWED_HOSTS": "*"}, "ALLOWED_HOSTS"),
+        ({"DEBUG": "on"}, "DEBUG"),
+        ({"TOOLBELT_ENV": "staging"}, "TOOLBELT_ENV"),
+        ({"DATABASE_URL": "mysql://127.0.0.1/toolbelt"}, "DATABASE_URL"),
+        ({"TOOLBELT_ENV_FILE": "nowhere.env"}, "TOOLBELT_ENV_FILE"),
+    ],
+)
+def test_production_refuses_to_start_and_says_in_one_line_what_to_set(change, named) -> None:
+    run = manage("check", **GOOD | change)
+    assert run.returncode == 1
+    assert run.stderr.count("\n") == 1
+    assert f"{named} to " in run.stderr
+
+
+def test_the_key_of_the_example_is_refused() -> None:
+    run = manage("check", TOOLBELT_ENV_FILE=".env.example")
+    assert "SECRET_KEY to " in run.stderr
+
+
+def test_plain_http_is_served_when_asked_for_and_warned_about() -> None:
+    run = manage("check", "--deploy", "--fail-level", "WARNING", **GOOD, TOOLBELT_INSECURE_HTTP="on")
+    assert run.returncode == 1
+    assert "toolbelt.W001" in run.stderr
+
+
+def test_a_setting_that_cannot_be_used_is_named_with_what_it_should_be(settings) -> None:
+    settings.TOOLBELT_KIND_LOADOUTS = {"stroll": "research"}
+    found = [message for message in checks.run_checks() if message.id == "toolbelt.E001"]
+    assert [message.msg.partition(" ")[0] for message in found] == ["TOOLBELT_KIND_LOADOUTS"]
+
+
+def test_kinds_that_are_left_out_keep_their_default(settings) -> None:
+    settings.TOOLBELT_KIND_LOADOUTS = {"task": "full"}
+    assert (conf.KIND_LOADOUTS["task"], conf.KIND_LOADOUTS["explore"]) == ("full", "research")
+
+
+def test_an_unknown_setting_is_no_setting() -> None:
+    with pytest.raises(AttributeError, match="NO_SUCH"):
+        conf.NO_SUCH  # noqa: B018
+
+
+def test_secrets_and_query_strings_stay_out_of_the_log() -> None:
+    event = {
+        "password": "p",
+        "api_token": "t",
+        "tokens": 12,
+        "tool_key": "git__status",
+        "request": "GET /a?q=p",
+    }
+    assert logs.withhold(None, "info", event) == {
+        "password": "[withheld]",
+        "api_token": "[withheld]",
+        "tokens": 12,
+        "tool_key": "git__status",
+        "request": "GET /a",
+    }
+
+
+def test_the_example_explains_every_variable_that_is_read() -> None:
+    source = (ROOT / "toolbelt/settings/__init__.py").read_text()
+    read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', source))
+    read |= {f"TOOLBELT_{setting.name}" for setting in conf.SETTINGS}
+    explained = set(re.findall(r"^(?:# )?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    assert len(read) > 15
+    assert read - explained == set()

@@ -1,0 +1,23 @@
+"""What happens once when Toolbelt starts?"""
+
+from django.apps import AppConfig
+
+
+class ToolbeltConfig(AppConfig):
+    name = "toolbelt"
+    verbose_name = "Toolbelt"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        # Imported here, because checks and receivers need the models, and those need the app registry.
+        from toolbelt import checks  # noqa: F401
+        from toolbelt.control import plugins as operators_door
+        from toolbelt.runtime import code_toolkits, plugins
+        from toolbelt.store import receivers
+        from toolbelt.web import request_ids
+
+        receivers.connect()
+        request_ids.connect()
+        code_toolkits.connect()
+        # The two doors do not know each other: what one finds out, the other writes down.
+        plugins.tell(operators_door.found_broken)

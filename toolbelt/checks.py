@@ -1,0 +1,31 @@
+"""Is this installation set up soundly? Toolbelt's part of `manage.py check`, and of `check --deploy`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core import checks
+
+from toolbelt import conf
+
+
+@checks.register
+def settings_are_sound(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
+    return [
+        checks.Error(f"{name} should be {should_be}.", id="toolbelt.E001")
+        for name, should_be in conf.unsound()
+    ]
+
+
+@checks.register(checks.Tags.security, deploy=True)
+def served_over_https(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
+    if not settings.INSECURE_HTTP:
+        return []
+    return [
+        checks.Warning(
+            "Toolbelt is served over plain HTTP: passwords and tokens can be read on the way.",
+            hint="Set TOOLBELT_INSECURE_HTTP to off, or unset it, and serve over HTTPS.",
+            id="toolbelt.W001",
+        )
+    ]

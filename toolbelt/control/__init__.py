@@ -1,0 +1,1 @@
+"""The operators' door: each thing that an operator does is one function, one transaction, one audit entry."""

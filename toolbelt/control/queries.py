@@ -1,0 +1,145 @@
+"""What does an operator want to look at? Read for the screens in a fixed number of queries; nothing here writes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from toolbelt import conf
+from toolbelt.core import agents, budgets, catalog, resolution, surface
+from toolbelt.store import agents as agent_rows
+from toolbelt.store import audit, entries, snapshots
+
+Entry = audit.Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One agent in a list: what it has active out of ``total`` tools, the loadout in force, its newest change."""
+
+    agent: agents.Agent
+    loadout: str
+    surface: surface.Surface
+    total: int
+    last: Entry | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Everything about one agent's access: the surface of a request outside any session, the decision for every tool
+    of the catalog by key, what each overridden tool would be without its override, and the newest entry of the agent
+    and of each of its switches and overrides (by key).
+    """
+
+    agent: agents.Agent
+    loadout: str
+    catalog: catalog.Catalog
+    surface: surface.Surface
+    decisions: Mapping[str, resolution.Decision]
+    inherited: Mapping[str, resolution.Decision]
+    last: Entry | None
+    switched: Mapping[str, Entry]
+    revision: int
+
+
+def summaries() -> Sequence[Summary]:
+    """Summarise every agent, in stored order."""
+    stored = snapshots.catalog()
+    every = agent_rows.every()
+    latest = audit.newest("agent")
+    return [
+        Summary(
+            agent=agent,
+            loadout=agent.loadout_name(conf.KIND_LOADOUTS),
+            surface=surface.build(_snapshot(stored, agent)),
+            total=len(stored.tools),
+            last=latest.get(agent.key),
+        )
+        for agent in every
+    ]
+
+
+def access(agent: str, message: str | None = None) -> Access:
+    """Look at one agent's access, and at the directive for ``message``. Raises errors.NotFound."""
+    found = snapshots.find(agent, None)
+    snapshot = _snapshot(found.catalog, found.agent)
+    resolved = budgets.resolve(snapshot)
+    return Access(
+        agent=found.agent,
+        loadout=found.agent.loadout_name(conf.KIND_LOADOUTS),
+        catalog=found.catalog,
+        surface=surface.of(resolved, snapshot, message, revision=found.number),
+        decisions=resolved.everything(),
+        inherited=_inherited(snapshot),
+        last=next(iter(audit.page(subject_kind="agent", subject_key=agent, size=1).entries), None),
+        switched=audit.newest_by_key("agent", agent),
+        revision=found.number,
+    )
+
+
+def count_agents() -> int:
+    """Count the agents, for the frame around the pages."""
+    return agent_rows.count()
+
+
+def agent_keys() -> list[str]:
+    """Name the agents, in order."""
+    return entries.names("agent")
+
+
+def changes(
+    *,
+    actor: str = "",
+    agent: str = "",
+    action: str = "",
+    key: str = "",
+    via: str = "",
+    since: datetime | None = None,
+    until: datetime | None = None,
+    older_than: int | None = None,
+    newer_than: int | None = None,
+    size: int = 50,
+) -> audit.Page:
+    """Give a page of the audit log, newest first; ``agent`` narrows it to one agent. See store.audit.page."""
+    return audit.page(
+        subject_kind="agent" if agent else "",
+        subject_key=agent,
+        actor=actor,
+        action=action,
+        key=key,
+        via=via,
+        since=since,
+        until=until,
+        older_than=older_than,
+        newer_than=newer_than,
+        size=size,
+    )
+
+
+def change(entry: int) -> Entry | None:
+    """Give one audit entry."""
+    return audit.find(entry)
+
+
+def said(field: str) -> list[str]:
+    """Give what the audit log says in ``actor``, ``action`` or ``via``: what it can be filtered by."""
+    return audit.said(field)
+
+
+def _snapshot(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:
+    return resolution.Snapshot(catalog=stored, agent=agent, kind_loadouts=conf.KIND_LOADOUTS)
+
+
+def _inherited(snapshot: resolution.Snapshot) -> dict[str, Any]:
+    """Decide for each overridden tool as if it were not, each on its own."""
+    agent = snapshot.agent
+    found = {}
+    for tool in agent.overrides:
+        if tool in snapshot.catalog.tools:
+            others = {key: on for key, on in agent.overrides.items() if key != tool}
+            without = dataclasses.replace(snapshot, agent=dataclasses.replace(agent, overrides=others))
+            found[tool] = budgets.resolve(without).decision(tool)
+    return found

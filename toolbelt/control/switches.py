@@ -1,0 +1,279 @@
+"""How does an operator flip a switch or override a tool? (semantics: tools_config, Budgets; dashboard: Access page)
+
+A flip says what is wanted, never "the other way"; ``was`` is what its writer saw. A flip that nothing stands against
+is done at once; a far-reaching one raises ConfirmationRequired with its differences, and is done when it is repeated
+with ``confirm``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from toolbelt import conf
+from toolbelt.control import actors, writing
+from toolbelt.core import agents, catalog, conflicts, effects, errors, resolution, risks, surface
+from toolbelt.store import audit, grants, snapshots
+
+Family = Literal["switch", "override"]
+
+
+def flip(
+    actor: actors.Actor,
+    agent: str,
+    toolkit: str,
+    on: bool | None,
+    *,
+    was: bool | writing._Any | None = writing.ANY,
+    reason: str = "",
+    confirm: bool = False,
+    batch: uuid.UUID | None = None,
+    undoes: int | None = None,
+) -> writing.Change:
+    """Set the agent's switch of ``toolkit`` on or off, or clear it (None).
+
+    Raises NotFound, Stale (``was`` is no longer so), Invalid (it would make a conflict of options), Refused (it would
+    pass a budget that refuses) or ConfirmationRequired.
+    """
+    return _set("switch", actor, agent, toolkit, on, was, reason, confirm, batch, undoes)
+
+
+def override(
+    actor: actors.Actor,
+    agent: str,
+    tool: str,
+    on: bool | None,
+    *,
+    was: bool | writing._Any | None = writing.ANY,
+    reason: str = "",
+    confirm: bool = False,
+    batch: uuid.UUID | None = None,
+    undoes: int | None = None,
+) -> writing.Change:
+    """Set the agent's override of ``tool`` on or off, or clear it (None). Raises as :func:`flip` does."""
+    return _set("override", actor, agent, tool, on, was, reason, confirm, batch, undoes)
+
+
+def clear(
+    actor: actors.Actor,
+    agent: str,
+    key: str,
+    *,
+    was: bool | writing._Any | None = writing.ANY,
+    reason: str = "",
+    confirm: bool = False,
+) -> writing.Change:
+    """Clear the switch or the override of ``key``, whichever the key is: it follows the defaults again."""
+    found = snapshots.find(agent, None)
+    write = flip if key in found.catalog.toolkits else override
+    return write(actor, agent, key, None, was=was, reason=reason, confirm=confirm)
+
+
+def reset(
+    actor: actors.Actor,
+    agent: str,
+    seen: Mapping[str, bool | None],
+    *,
+    reason: str = "",
+    confirm: bool = False,
+) -> writing.Change:
+    """Clear several overrides in one act: ``seen`` are their keys with what the writer saw. All of them, or none.
+
+    The entries share a batch; the answer names the last of them, and the effect of all together.
+    """
+    batch = writing.new_batch()
+    with writing.begin():
+        found = snapshots.find(agent, None)
+        wanted = found.agent
+        for key, was in seen.items():
+            _known(found.catalog, "override", key)
+            now = found.agent.overrides.get(key)
+            if was is not now:
+                raise errors.Stale(f"The override of {key} for {agent}", was, now)
+            wanted = _with(wanted, "override", key, None)
+        # Judged once, together: halfway there may be a state that neither was nor is wanted.
+        keys = ", ".join(seen)
+        _refuse_conflicts(found.catalog, found.agent, wanted, keys)
+        together = guarded(found.catalog, found.agent, wanted, keys, confirm=confirm)
+        last = None
+        for key, was in seen.items():
+            if was is None:
+                continue
+            grants.write("override", found.agent_id, key, None)
+            last = audit.record(
+                actor=actor.name,
+                via=actor.via,
+                action="override.clear",
+                subject_kind="agent",
+                subject_key=agent,
+                key=key,
+                before=was,
+                after=None,
+                reason=reason,
+                batch=batch,
+            )
+    return writing.Change(entry=last, before=dict(seen), after=None, effect=together)
+
+
+def preview(agent: str, key: str, on: bool | None) -> effects.Effect:
+    """Say what setting the switch or override of ``key`` would do to what the model sees, without doing it."""
+    found = snapshots.find(agent, None)
+    family: Family = "switch" if key in found.catalog.toolkits else "override"
+    _known(found.catalog, family, key)
+    return effect(found.catalog, found.agent, _with(found.agent, family, key, on))
+
+
+def effect(stored: catalog.Catalog, agent: agents.Agent, wanted: agents.Agent) -> effects.Effect:
+    """Compare what the model sees of the agent as it is with the agent as ``wanted``, outside any session."""
+    return _effect(stored, agent, wanted)[2]
+
+
+def _set(
+    family: Family,
+    actor: actors.Actor,
+    agent: str,
+    key: str,
+    on: bool | None,
+    was: bool | writing._Any | None,
+    reason: str,
+    confirm: bool,
+    batch: uuid.UUID | None,
+    undoes: int | None,
+) -> writing.Change:
+    with writing.begin():
+        found = snapshots.find(agent, None)
+        _known(found.catalog, family, key)
+        now = _rows(found.agent, family).get(key)
+        if not isinstance(was, writing._Any) and was is not now:
+            raise errors.Stale(f"The {family} of {key} for {agent}", was, now, on)
+        if on is now:
+            return writing.Change(entry=None, before=now, after=on)
+        wanted = _with(found.agent, family, key, on)
+        _refuse_conflicts(found.catalog, found.agent, wanted, key)
+        effect = guarded(found.catalog, found.agent, wanted, key, on, confirm=confirm)
+        grants.write(family, found.agent_id, key, on)
+        entry = audit.record(
+            actor=actor.name,
+            via=actor.via,
+            action=f"{family}.set" if on is not None else f"{family}.clear",
+            subject_kind="agent",
+            subject_key=agent,
+            key=key,
+            before=now,
+            after=on,
+            reason=reason,
+            batch=batch,
+            undoes=undoes,
+        )
+    return writing.Change(entry=entry, before=now, after=on, effect=effect)
+
+
+def guarded(
+    stored: catalog.Catalog,
+    agent: agents.Agent,
+    wanted: agents.Agent,
+    key: str,
+    on: bool | None = None,
+    *,
+    confirm: bool,
+) -> effects.Effect:
+    """Give the effect of making the agent as ``wanted``, unless something stands against it.
+
+    Raises Refused where a budget that refuses would be passed, and ConfirmationRequired unless ``confirm``.
+    """
+    before, after, effect = _effect(stored, agent, wanted)
+    _refuse_budget(before, after)
+    if not confirm:
+        _ask_to_confirm(stored, agent, wanted, key, on, effect)
+    return effect
+
+
+def _rows(agent: agents.Agent, family: Family) -> Mapping[str, bool]:
+    return agent.switches if family == "switch" else agent.overrides
+
+
+def _known(stored: catalog.Catalog, family: Family, key: str) -> None:
+    if family == "switch" and key not in stored.toolkits:
+        raise errors.NotFound("toolkit", key, stored.toolkits)
+    if family == "override" and key not in stored.tools:
+        raise errors.NotFound("tool", key, stored.tools)
+
+
+def _with(agent: agents.Agent, family: Family, key: str, on: bool | None) -> agents.Agent:
+    rows = {known: value for known, value in _rows(agent, family).items() if known != key}
+    if on is not None:
+        rows[key] = on
+    if family == "switch":
+        return dataclasses.replace(agent, switches=rows)
+    return dataclasses.replace(agent, overrides=rows)
+
+
+def _effect(
+    stored: catalog.Catalog, agent: agents.Agent, wanted: agents.Agent
+) -> tuple[surface.Surface, surface.Surface, effects.Effect]:
+    before, after = (
+        surface.build(resolution.Snapshot(catalog=stored, agent=one, kind_loadouts=conf.KIND_LOADOUTS))
+        for one in (agent, wanted)
+    )
+    return before, after, effects.compare(before, after)
+
+
+def _refuse_conflicts(stored: catalog.Catalog, agent: agents.Agent, wanted: agents.Agent, key: str) -> None:
+    already = conflicts.of_agent(stored, agent)
+    made = [conflict for conflict in conflicts.of_agent(stored, wanted) if conflict not in already]
+    if made:
+        path = f"agents.{agent.key}.tools_config.{key}"
+        raise errors.Invalid([errors.Problem(path=path, message=conflict.message) for conflict in made])
+
+
+def _refuse_budget(before: surface.Surface, after: surface.Surface) -> None:
+    budget = after.spent.budget
+    if budget is None or budget.on_exceed != "refuse" or not after.spent.is_passed:
+        return
+    if after.spent.tools > before.spent.tools or after.spent.tokens > before.spent.tokens:
+        most = " and ".join(
+            f"{number} {unit}"
+            for number, unit in ((budget.max_tools, "tools"), (budget.max_tokens, "tokens"))
+            if number is not None
+        )
+        raise errors.Refused(
+            f"The budget of {after.agent} is {most}; this would make {after.spent.tools} tools and "
+            f"{after.spent.tokens} tokens. Switch something else off first, or raise the budget."
+        )
+
+
+def _ask_to_confirm(
+    stored: catalog.Catalog,
+    agent: agents.Agent,
+    wanted: agents.Agent,
+    key: str,
+    on: bool | None,
+    effect: effects.Effect,
+) -> None:
+    reasons: list[str] = []
+    touched = not effect.is_nothing or agent.tools_config() != wanted.tools_config() or not wanted.protected
+    if agent.protected and touched:
+        reasons.append(f"{agent.key} is protected.")
+    destructive = [tool for tool in effect.added if risks.of(stored.tools[tool]) == "destructive"]
+    if destructive:
+        reasons.append(f"Tools that can destroy something go on: {', '.join(destructive)}.")
+    most: int = conf.CONFIRM_OFF_TOOLS
+    if on is not True and len(effect.removed) > most:
+        reasons.append(f"{len(effect.removed)} active tools go away.")
+    if reasons:
+        raise errors.ConfirmationRequired(reasons, differences(key, on, effect))
+
+
+def differences(key: str, on: bool | None, effect: effects.Effect) -> dict[str, Any]:
+    """Give an effect as plain values, as the screens, the API and a refusal show it."""
+    return {
+        "key": key,
+        "on": on,
+        "tools": [effect.tools_before, effect.tools_after],
+        "tokens": [effect.tokens_before, effect.tokens_after],
+        "added": list(effect.added),
+        "removed": list(effect.removed),
+        "policy": [list(change) for change in effect.policy],
+    }

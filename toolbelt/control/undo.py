@@ -1,0 +1,131 @@
+"""How is a change taken back? By a change of its own, after comparing with what is so now.
+
+What the entry left must still be so; if somebody changed it since, errors.Stale says what was, what the entry left,
+and what is. Undoing is audited like any change, and can itself be undone.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Protocol
+
+from toolbelt.control import actors, entries, switches, writing
+from toolbelt.core import errors
+from toolbelt.store import audit, snapshots
+from toolbelt.store import entries as rows
+
+
+class Told(Protocol):
+    """What of an audit entry, or of its row, says how it is taken back."""
+
+    @property
+    def action(self) -> str: ...
+
+    @property
+    def subject_kind(self) -> str: ...
+
+
+def rights(entry: Told) -> list[str]:
+    """Name the permissions that the change which takes this one back asks for, whichever shell it comes through."""
+    family, _, act = entry.action.partition(".")
+    verb = {"create": "delete", "remove": "add"}.get(act, "change")
+    needed = [f"toolbelt.{verb}_{entry.subject_kind.replace('_', '')}"]
+    return needed if family not in _WAYS else ["toolbelt.change_agent"]
+
+
+def act_of(entry: int) -> list[audit.Entry]:
+    """List what was done in the same act as this entry (its batch, else itself), newest first, but for what is
+    undone already. Raises errors.NotFound.
+    """
+    done = audit.find(entry)
+    if done is None:
+        raise errors.NotFound("change", str(entry))
+    if done.batch is None:
+        return [done]
+    return [one for one in audit.of_batch(done.batch) if one.undone is None]
+
+
+def undo(
+    actor: actors.Actor, entry: int, *, reason: str = "", batch: uuid.UUID | None = None
+) -> writing.Change:
+    """Take back what the audit entry with this id did. Undoing counts as confirming."""
+    with writing.begin():
+        done = audit.find(entry)
+        if done is None:
+            raise errors.NotFound("change", str(entry))
+        family, _, act = done.action.partition(".")
+        write = _WAYS.get(family) or (
+            _removed if act == "remove" else _created if act == "create" else _changed
+        )
+        return write(actor, done, reason, batch)
+
+
+def undo_act(actor: actors.Actor, entry: int, *, reason: str = "") -> writing.Change:
+    """Take back all that was done in the same act as this entry, last first: all of it, or nothing.
+
+    What was undone of it already stays so. The entries of the undoing share a batch, so it can be undone as one.
+    """
+    with writing.begin():
+        act = act_of(entry)
+        if not act:
+            return writing.Change(entry=None, before=None, after=None)
+        agent = act[0].subject_key if act[0].subject_kind == "agent" else None
+        before = snapshots.find(agent, None) if agent else None
+        batch = writing.new_batch()
+        changes = [undo(actor, one.id, reason=reason, batch=batch) for one in act]
+        effect = None
+        if before is not None and agent in rows.names("agent"):
+            after = snapshots.find(str(agent), None)
+            effect = switches.effect(before.catalog, before.agent, after.agent)
+    return writing.Change(entry=changes[-1].entry, before=None, after=None, effect=effect)
+
+
+def _switched(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
+    write = switches.flip if done.action.startswith("switch.") else switches.override
+    return write(
+        actor,
+        done.subject_key,
+        done.key,
+        done.before,
+        was=done.after,
+        reason=reason,
+        confirm=True,
+        batch=batch,
+        undoes=done.id,
+    )
+
+
+def _created(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
+    now = entries.read(done.subject_kind, done.subject_key)
+    if now != done.after:
+        raise errors.Stale(f"{done.subject_kind} {done.subject_key}", done.after, now)
+    return entries.remove(
+        actor, done.subject_kind, done.subject_key, reason=reason, batch=batch, undoes=done.id
+    )
+
+
+def _removed(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
+    try:
+        now = entries.read(done.subject_kind, done.subject_key)
+    except errors.NotFound:
+        return entries.put(actor, done.subject_kind, done.before, reason=reason, batch=batch, undoes=done.id)
+    raise errors.Stale(f"{done.subject_kind} {done.subject_key}", None, now)
+
+
+def _changed(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
+    return entries.change(
+        actor,
+        done.subject_kind,
+        done.subject_key,
+        done.before,
+        was=done.after,
+        reason=reason,
+        confirm=True,
+        batch=batch,
+        undoes=done.id,
+    )
+
+
+_Way = Callable[[actors.Actor, audit.Entry, str, uuid.UUID | None], writing.Change]
+_WAYS: dict[str, _Way] = {"switch": _switched, "override": _switched}

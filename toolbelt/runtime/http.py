@@ -1,0 +1,120 @@
+"""Where may a plugin's HTTP go? To public addresses, unless the installation allows others.
+
+An address is judged after its name was resolved, and the connection goes to the very address that was judged: a
+name that answers differently the second time gains nothing. A redirect is another request, and judged like one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from http import cookiejar
+
+import httpx
+
+from toolbelt import conf
+
+SECONDS = 30.0
+SECONDS_TO_CONNECT = 10.0
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+
+# Public by its number, and still the host's own: the platform's agent on Azure.
+_METADATA = frozenset({ipaddress.ip_address("168.63.129.16")})
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+class AddressRefused(httpx.ConnectError):
+    """The operator's to allow: the address is not a public one."""
+
+
+def client() -> httpx.AsyncClient:
+    """Make a plugin's client: with time limits, and behind the gate. It asks no proxy, which would go anywhere."""
+    return httpx.AsyncClient(
+        transport=Gate(httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))),
+        timeout=httpx.Timeout(SECONDS, connect=SECONDS_TO_CONNECT),
+        trust_env=False,
+        # One client serves all agents: a cookie that one of them was given must not go out with another's request.
+        cookies=cookiejar.CookieJar(cookiejar.DefaultCookiePolicy(allowed_domains=[])),
+    )
+
+
+async def _resolve(host: str, port: int) -> list[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class Gate(httpx.AsyncBaseTransport):
+    """Lets requests to public addresses through to the transport ``inner``.
+
+    Connections are not kept for later: ``inner`` sees numbers in place of names, and would take two names at one
+    address for the same server.
+    """
+
+    def __init__(self, inner: httpx.AsyncBaseTransport, resolve: Resolve = _resolve) -> None:
+        self._inner, self._resolve = inner, resolve
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Judge the address, then send the request there."""
+        if conf.ALLOW_PRIVATE_HTTP:
+            return await self._inner.handle_async_request(request)
+        host = request.url.host
+        refused: httpx.ConnectError | None = None
+        for address in await self._public(request):
+            sent = httpx.Request(
+                request.method,
+                request.url.copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": host},
+            )
+            try:
+                return await self._inner.handle_async_request(sent)
+            except httpx.ConnectError as error:
+                refused = error
+        raise refused or httpx.ConnectError(f"{host} has no address", request=request)
+
+    async def aclose(self) -> None:
+        """Close what is open."""
+        await self._inner.aclose()
+
+    async def _public(self, request: httpx.Request) -> list[str]:
+        host = request.url.host
+        port = request.url.port or (443 if request.url.scheme == "https" else 80)
+        try:
+            found = await self._resolve(host, port)
+        except OSError as error:
+            raise httpx.ConnectError(f"{host} cannot be found: {error}", request=request) from error
+        for address in found:
+            if not is_public(address):
+                raise AddressRefused(
+                    f"{host} is at {address}, which is not a public address: an operator can allow it with "
+                    "TOOLBELT_ALLOW_PRIVATE_HTTP.",
+                    request=request,
+                )
+        return found
+
+
+def is_public(text: str) -> bool:
+    """Say whether the address is one of the public network, also by every address that it stands for."""
+    address = ipaddress.ip_address(text.partition("%")[0])
+    return all(one.is_global and not one.is_multicast and one not in _METADATA for one in _meant(address))
+
+
+def _meant(address: Address) -> Iterator[Address]:
+    """Give the address, or those inside it: IPv6 carries IPv4 in several ways. NAT64 and mapped ones are no more."""
+    if isinstance(address, ipaddress.IPv4Address):
+        yield address
+    elif address.ipv4_mapped is not None:
+        yield address.ipv4_mapped
+    elif address in _NAT64:
+        yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    else:
+        yield address
+        if address.sixtofour is not None:
+            yield address.sixtofour
+        if address.teredo is not None:
+            yield from address.teredo

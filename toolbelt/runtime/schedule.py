@@ -1,0 +1,24 @@
+"""What did agents ask to be reminded of, and is it due? One round of the built-in scheduler's worker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from django.utils import timezone
+
+from toolbelt.plugins.builtin.scheduler import worker
+from toolbelt.runtime import state
+from toolbelt.store import locks
+
+NAMESPACE = "scheduler"
+Run = worker.Run
+Round = worker.Round
+
+
+def run_due(deliver: Callable[[worker.Run], Awaitable[None]]) -> worker.Round | None:
+    """Deliver what is due now; None where another worker is at it. A run that ``deliver`` raises for stays due."""
+    with locks.alone(NAMESPACE) as is_ours:
+        if not is_ours:
+            return None
+        return asyncio.run(worker.run_due(state.State(NAMESPACE), timezone.now(), deliver))

@@ -1,0 +1,67 @@
+"""What does the model get for this request? The question that everything else here exists for."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections import OrderedDict
+from typing import Any
+
+from toolbelt.core import resolution, sessions, surface
+from toolbelt.runtime import snapshots
+
+# How many surfaces to keep with one catalog; each refers to definitions that the catalog holds anyway.
+MOST_KEPT = 1024
+_lock = threading.Lock()
+
+
+def ask(
+    agent: str,
+    session: str | None = None,
+    request_id: str | None = None,
+    message: str | None = None,
+    subagent: str | None = None,
+) -> surface.Surface:
+    """Ask for the surface of one request: tools, policy text, directive.
+
+    ``agent`` is the agent's key; ``session`` names the conversation (None: nothing can be loaded), ``request_id`` the
+    request in it; ``message`` is the user's, sent with the first step only; ``subagent`` is a kind to ask on behalf
+    of. One query when nothing changed since the last question. Never writes.
+    """
+    snapshot, found = snapshots.take(agent, session, request_id, subagent)
+    kept = _resolved(snapshot, found.agent_stamp)
+    if message is not None and message.strip():
+        return surface.of(kept.resolution, snapshot, message, revision=found.number)
+    return dataclasses.replace(kept, session=session, request_id=request_id, revision=found.number)
+
+
+def _resolved(snapshot: resolution.Snapshot, agent_stamp: str) -> surface.Surface:
+    """Give the surface without a message; worked out once for each state, and kept with the catalog."""
+    stamped = snapshot.catalog.stamp and agent_stamp
+    if not stamped:
+        return surface.build(snapshot)
+    slot = (agent_stamp, _session_state(snapshot), snapshot.subagent, tuple(snapshot.kind_loadouts.items()))
+    with _lock:
+        kept: OrderedDict[Any, surface.Surface] = snapshot.catalog.derived.setdefault(
+            "surfaces", OrderedDict()
+        )
+        known = kept.get(slot)
+        if known is not None:
+            kept.move_to_end(slot)
+            return known
+    built = surface.build(snapshot)
+    with _lock:
+        kept[slot] = built
+        while len(kept) > MOST_KEPT:
+            kept.popitem(last=False)
+    return built
+
+
+def _session_state(snapshot: resolution.Snapshot) -> tuple[Any, ...]:
+    """Give what of the session decides: what counts for this request, not who asks."""
+    session = snapshot.session
+    if session is None:
+        return ()
+    request = snapshot.request_id
+    kinds: tuple[sessions.Kind, ...] = ("toolkit", "plugin", "tool")
+    return (session.loadout, *(sessions.counting(session, kind, request) for kind in kinds))

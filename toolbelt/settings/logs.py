@@ -1,0 +1,74 @@
+"""What is logged, in which form, and what is kept out of it?
+
+Everything goes to standard error through structlog, Django's and uvicorn's own lines too: one JSON object a line
+in production, readable lines elsewhere.
+"""
+
+import re
+import sys
+from typing import Any
+
+import structlog
+from structlog import dev, processors, stdlib, typing
+
+SECRET_NAMES = re.compile(
+    r"(^|[_-])(authorization|cookie|passwo?r?d|secret|secret_key|api_key|token|sessionid)$", re.IGNORECASE
+)
+
+
+def withhold(logger: Any, name: str, event: typing.EventDict) -> typing.EventDict:
+    """Keep out of the log what is nobody's to read: values with a secret's name, and query strings."""
+    for key in event:
+        if SECRET_NAMES.search(key):
+            event[key] = "[withheld]"
+    if isinstance(event.get("request"), str):
+        event["request"] = event["request"].partition("?")[0]
+    return event
+
+
+def configure(*, level: str, as_json: bool) -> dict[str, Any]:
+    """Set structlog up, and return Django's LOGGING to match."""
+    shared: list[typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        stdlib.add_logger_name,
+        stdlib.add_log_level,
+        stdlib.PositionalArgumentsFormatter(),
+        processors.TimeStamper(fmt="iso", utc=True),
+        processors.StackInfoRenderer(),
+        withhold,
+    ]
+    # Both print plain tracebacks: the other kinds show local variables, and secrets are among those.
+    rendering: list[typing.Processor] = (
+        [processors.format_exc_info, processors.JSONRenderer()]
+        if as_json
+        else [dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=dev.plain_traceback)]
+    )
+    structlog.configure(
+        processors=[stdlib.filter_by_level, *shared, stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "entry": {
+                "()": stdlib.ProcessorFormatter,
+                "processors": [stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
+                "foreign_pre_chain": shared,
+            }
+        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "entry"}},
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            "django": {"handlers": [], "propagate": True},
+            # A request is logged once, by django-structlog; Django's own line would hold the query string.
+            "django.request": {"handlers": [], "level": "CRITICAL"},
+            "django.server": {"handlers": [], "level": "CRITICAL"},
+            "uvicorn.access": {"handlers": [], "level": "CRITICAL"},
+            # One line says it all, and anyone can send as many as they like: no traceback for each.
+            "django.security.DisallowedHost": {"handlers": [], "level": "CRITICAL", "propagate": False},
+            "uvicorn": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+            "uvicorn.error": {"handlers": [], "propagate": True},
+        },
+    }
