@@ -1,0 +1,58 @@
+"""The demo: filled once, and from then on left as it was changed."""
+
+import io
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth import models as auth
+from django.core import management
+from django.core.serializers import base
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def small_fixture(settings, tmp_path) -> None:
+    """A demo of one row: what is under test is when it is loaded, not what is in it."""
+    (tmp_path / "demo.yaml").write_text("- {model: auth.group, fields: {name: loaded}}\n")
+    settings.FIXTURE_DIRS = [tmp_path]
+
+
+def demo(**options: str) -> str:
+    said = io.StringIO()
+    management.call_command("demo", stdout=said, **options)
+    return said.getvalue()
+
+
+def test_the_first_run_loads_the_demo_and_says_address_and_login() -> None:
+    said = demo(address="http://127.0.0.1:8001/", password="given")
+    operator = get_user_model().objects.get(username="operator")
+    assert operator.is_superuser
+    assert operator.check_password("given")
+    assert "http://127.0.0.1:8001/" in said
+    assert "operator, password given" in said
+    assert auth.Group.objects.filter(name="loaded").exists()
+
+
+def test_a_password_is_made_up_where_none_is_given(monkeypatch) -> None:
+    monkeypatch.delenv("DEMO_PASSWORD", raising=False)
+    password = demo().partition("password ")[2].split()[0]
+    assert get_user_model().objects.get(username="operator").check_password(password)
+
+
+def test_a_later_run_keeps_what_was_changed() -> None:
+    demo(password="given")
+    auth.Group.objects.all().delete()
+    assert "operator, password given" in demo(password="given")
+    operator = get_user_model().objects.get(username="operator")
+    operator.set_password("changed")
+    operator.save()
+    assert "as you changed it" in demo(password="given")
+    assert not auth.Group.objects.exists()
+
+
+def test_a_demo_that_cannot_be_loaded_leaves_nothing_behind(tmp_path) -> None:
+    (tmp_path / "demo.yaml").write_text("- {model: auth.group, fields: {name: [}\n")
+    with pytest.raises(base.DeserializationError):
+        demo()
+    assert not get_user_model().objects.exists()

@@ -1,0 +1,255 @@
+"""Do the commands for plugins and calls do what they say, with the example of a plugin as its author wrote it?"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from toolbelt import models
+from toolbelt.control import actors, belts
+from toolbelt.runtime import plugins
+from toolbelt.store import snapshots
+
+OLIVE = actors.Actor(name="olive", via="command")
+
+EXAMPLE = '''
+from toolbelt import RuntimeAPI, ToolDefinition, ToolPlugin
+
+class MyToolPlugin(ToolPlugin):
+    @property
+    def name(self) -> str:
+        return "my-tool-plugin"
+
+    @property
+    def namespace(self) -> str:
+        return "mytool"
+
+    @property
+    def tools(self) -> list[ToolDefinition]:
+        return [
+            ToolDefinition(
+                name="mytool__search",
+                description="Search an external knowledge base",
+                input_schema={
+                    "type": "object",
+                    "properties": {
+                        "query": {"type": "string"}
+                    },
+                    "required": ["query"],
+                },
+            ),
+        ]
+
+    async def initialize(self, runtime: RuntimeAPI) -> None:
+        """Called once at startup. Use runtime to access secrets, state, etc."""
+        self.api_key = await runtime.secrets.retrieve("mytool", "api_key")
+
+    async def execute(self, tool_name: str, args: dict) -> dict:
+        """Called when the agent invokes one of this plugin's tools."""
+        if tool_name == "mytool__search":
+            return {"results": [args["query"], len(self.api_key)]}
+        raise ValueError(f"Unknown tool: {tool_name}")
+
+    async def shutdown(self) -> None:
+        """Called when the runtime shuts down."""
+        pass
+'''
+LISTED = """
+tool_plugins:
+  - id: "my-tool-plugin"
+    module: "my_tool_plugin"
+    class_name: "MyToolPlugin"
+    config:
+      api_key: "${MY_TOOL_API_KEY}"
+"""
+
+
+def run(*args: str) -> tuple[str, str, int]:
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        call_command(*args, stdout=out, stderr=err)
+    except SystemExit as end:
+        return out.getvalue(), err.getvalue(), int(end.code or 0)
+    return out.getvalue(), err.getvalue(), 0
+
+
+@pytest.fixture
+def example(db: None, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Install the example in a directory of its own, list it, and forget it afterwards."""
+    (tmp_path / "my_tool_plugin.py").write_text(EXAMPLE)
+    (tmp_path / "plugins.yaml").write_text(LISTED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("MY_TOOL_API_KEY", "sesame")
+    monkeypatch.delitem(sys.modules, "my_tool_plugin", raising=False)
+    settings.TOOLBELT_PLUGINS_FILE = str(tmp_path / "plugins.yaml")
+    plugins.stop()
+    yield tmp_path
+    plugins.stop()
+    snapshots.forget()
+
+
+def test_the_example_is_synced_granted_and_called(example: Path) -> None:
+    out, err, code = run("plugins", "sync")
+    assert (out, err, code) == ("created plugin my-tool-plugin\ncreated tool mytool__search\n", "", 0)
+    belts.import_(OLIVE, {"agents": [{"key": "ada", "tools": ["mytool__search"]}]})
+
+    out, _, code = run(
+        "call", "ada", "mytool__search", '{"query": "x"}', "--session", "s", "--request-id", "r1"
+    )
+
+    assert code == 0
+    assert json.loads(out) == {"content": {"results": ["x", 6]}, "is_error": False}
+    record = models.CallRecord.objects.get()
+    assert (record.session, record.request_id, record.outcome) == ("s", "r1", "ok")
+
+
+def test_a_refused_call_is_printed_and_fails(example: Path) -> None:
+    run("plugins", "sync")
+    belts.import_(OLIVE, {"agents": [{"key": "ada", "tools": ["mytool__search"]}]})
+
+    out, _, code = run("call", "ada", "mytool__search", "{}")
+
+    assert code == 1
+    assert json.loads(out)["code"] == "invalid-arguments"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("ada", "t", "{"), "not JSON"),
+        (("adda", "t"), "Did you mean ada"),
+        (("ada", "t", "--session", ""), "session"),
+    ],
+)
+def test_a_call_that_cannot_be_made_says_why(example: Path, args: tuple[str, ...], said: str) -> None:
+    belts.import_(OLIVE, {"agents": [{"key": "ada"}]})
+
+    with pytest.raises(CommandError, match=said):
+        run("call", *args)
+
+
+def test_list_tells_what_runs_what_is_stored_and_how_it_is(example: Path) -> None:
+    models.Plugin.objects.create(name="wiki", namespace="wiki")
+
+    def states() -> dict[str, str]:
+        lines = run("plugins", "list")[0].splitlines()
+        return {line.split()[0]: line for line in lines[1:]}
+
+    assert "not synced" in states()["my-tool-plugin"]
+    assert "ready, not run here" in states()["wiki"]
+    run("plugins", "sync")
+    assert states()["my-tool-plugin"].split()[:4] == ["my-tool-plugin", "mytool", "on", "1"]
+    assert run("plugins", "disable", "my-tool-plugin")[0].startswith("my-tool-plugin is off:")
+    assert states()["my-tool-plugin"].split()[2] == "off"
+    assert run("plugins", "disable", "my-tool-plugin")[0].startswith("my-tool-plugin is off already")
+    assert run("plugins", "enable", "my-tool-plugin", "--reason", "again")[0].endswith(
+        "my-tool-plugin is on.\n"
+    )
+    assert models.AuditEntry.objects.filter(reason="again").count() == 1
+
+
+def test_check_passes_a_sound_plugin_and_names_what_a_broken_one_lacks(
+    example: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("plugins", "check") == ("my-tool-plugin: initialized, 1 tools\nNo problems.\n", "", 0)
+
+    monkeypatch.delenv("MY_TOOL_API_KEY")
+    plugins.stop()
+    out, err, code = run("plugins", "check")
+
+    assert code == 1
+    assert "my-tool-plugin: failed" in out
+    assert "MY_TOOL_API_KEY" in err
+    assert "plugins.yaml" in err
+
+
+def test_an_unknown_plugin_is_named_with_the_nearest(example: Path) -> None:
+    run("plugins", "sync")
+
+    with pytest.raises(CommandError, match="Did you mean my-tool-plugin"):
+        run("plugins", "enable", "my-tool-plugins")
+
+
+def test_a_plugin_that_is_installed_and_not_listed_is_shown_and_says_how_to_list_it(
+    example: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = example / "other-1.0.dist-info"
+    home.mkdir()
+    (home / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (home / "entry_points.txt").write_text("[toolbelt.tool_plugins]\nother = no_such_module:Other\n")
+
+    assert "installed, not listed" in run("plugins", "list")[0]
+    with pytest.raises(CommandError, match="- id: other"):
+        run("plugins", "enable", "other")
+
+
+@pytest.mark.django_db
+def test_calls_are_forgotten_by_age() -> None:
+    for days in (1, 29, 31):
+        at = timezone.now() - dt.timedelta(days=days)
+        models.CallRecord.objects.create(at=at, agent="ada", tool="t", outcome="ok", duration_ms=1)
+
+    assert run("prune_calls", "--days", "30")[0] == "1 calls forgotten.\n"
+    assert models.CallRecord.objects.count() == 2
+    with pytest.raises(CommandError, match="0 or more"):
+        run("prune_calls", "--days", "-1")
+    with pytest.raises(CommandError, match="longer"):
+        run("prune_calls", "--days", "9999999")
+
+
+@pytest.mark.slow
+def test_a_started_plugin_is_a_package_whose_tests_pass(tmp_path: Path) -> None:
+    home = tmp_path / "weather"
+    run("startplugin", "acme-weather", str(home))
+
+    project = tomllib.loads((home / "pyproject.toml").read_text())
+    assert project["project"]["entry-points"]["toolbelt.tool_plugins"] == {
+        "acme-weather": "toolbelt_acme_weather:AcmeWeather"
+    }
+    here = os.pathsep.join([str(home), *filter(None, sys.path)])
+    tested = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:django",
+            "-p",
+            "no:cacheprovider",
+            "--rootdir",
+            str(home),
+        ],
+        cwd=home,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": here},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    assert "2 passed" in tested.stdout
+
+
+@pytest.mark.parametrize("name", ["", "a b", "7up", "-", "load__tools" * 8])
+def test_a_plugin_is_not_started_under_a_name_that_cannot_be(tmp_path: Path, name: str) -> None:
+    with pytest.raises(CommandError):
+        run("startplugin", name, str(tmp_path / "new"))
+
+
+def test_a_plugin_is_not_started_over_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("x")
+
+    with pytest.raises(CommandError, match="there already"):
+        run("startplugin", "weather", str(tmp_path))

@@ -1,0 +1,100 @@
+"""Is what agents scheduled delivered once, when it is due?"""
+
+import datetime as dt
+import io
+import json
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.utils import timezone
+
+from toolbelt.control import actors, belts, plugins
+from toolbelt.core import calls as gate
+from toolbelt.runtime import calls, schedule
+from toolbelt.runtime import plugins as live
+from toolbelt.store import locks
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def scheduled(tmp_path: Path, settings):
+    """An agent that scheduled one note for a moment from now, through the real plugin."""
+    file = tmp_path / "plugins.yaml"
+    file.write_text("tool_plugins:\n  - id: scheduler\n")
+    settings.TOOLBELT_PLUGINS_FILE = str(file)
+    live.stop()
+    operator = actors.Actor(name="olive", via="command")
+    plugins.sync(operator, live.live())
+    belts.import_(operator, {"agents": [{"key": "ada", "tools_config": {"scheduler__schedule": True}}]})
+    when = (timezone.now() + dt.timedelta(minutes=5)).isoformat(timespec="seconds")
+    answer = calls.run("ada", "scheduler__schedule", {"when": when, "note": "Water the plants"})
+    assert not isinstance(answer, gate.Refusal), answer
+    yield
+    live.stop()
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour from now."""
+    now = timezone.now() + dt.timedelta(hours=1)
+    monkeypatch.setattr("toolbelt.runtime.schedule.timezone.now", lambda: now)
+
+
+def run(*args: str) -> tuple[str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    call_command("run_schedule", *args, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+def test_nothing_is_delivered_before_it_is_due(scheduled: None) -> None:
+    assert run() == ("", "")
+
+
+def test_what_is_due_is_printed_once(scheduled: None, later: None) -> None:
+    line, _ = run()
+
+    assert (json.loads(line)["agent"], json.loads(line)["note"]) == ("ada", "Water the plants")
+    assert run() == ("", "")
+
+
+def test_what_the_program_refuses_stays_due(scheduled: None, later: None) -> None:
+    refuse = f"{sys.executable} -c 'raise SystemExit(3)'"
+
+    assert "stays due" in run("--to", refuse)[1]
+    assert "Water the plants" in run()[0]
+
+
+def test_the_program_gets_the_line_on_its_input(scheduled: None, later: None, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    keep = f'{sys.executable} -c \'import sys; open("{kept}", "w").write(sys.stdin.read())\''
+
+    run("--to", keep)
+
+    assert json.loads(kept.read_text())["note"] == "Water the plants"
+
+
+def test_two_workers_do_not_work_at_once(scheduled: None, later: None) -> None:
+    held, done = threading.Event(), threading.Event()
+
+    def other_worker() -> None:
+        with locks.alone(schedule.NAMESPACE):
+            held.set()
+            done.wait(10)
+        connection.close()
+
+    other = threading.Thread(target=other_worker)
+    other.start()
+    held.wait(10)
+    try:
+        out, err = run()
+    finally:
+        done.set()
+        other.join()
+
+    assert (out, err) == ("", "Another worker is at it.\n")
+    assert "Water the plants" in run()[0]

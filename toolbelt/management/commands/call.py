@@ -1,0 +1,61 @@
+"""What does this tool answer to this agent? (``manage.py call AGENT TOOL JSON``)"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from toolbelt.core import calls as gate
+from toolbelt.core import errors
+from toolbelt.runtime import calls, plugins
+
+
+class Command(BaseCommand):
+    """Make one call for an agent."""
+
+    help = (
+        "Call a tool as an agent does, through the same gate, and print the answer as JSON. It is recorded."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Take the agent, the tool, its arguments, and what else a call may say."""
+        parser.add_argument("agent", metavar="AGENT")
+        parser.add_argument("tool", metavar="TOOL")
+        parser.add_argument(
+            "arguments",
+            metavar="JSON",
+            nargs="?",
+            default="{}",
+            help="an object; - reads it from the terminal",
+        )
+        parser.add_argument("--session", metavar="S", help="call within this session")
+        parser.add_argument("--request-id", metavar="R", help="call within this request of the session")
+        parser.add_argument("--subagent", metavar="KIND", help="call on behalf of a subagent of this kind")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Call once; exit with 1 if the answer is a refusal."""
+        given = sys.stdin.read() if options["arguments"] == "-" else options["arguments"]
+        try:
+            arguments = json.loads(given)
+        except ValueError as error:
+            raise CommandError(f"The arguments are not JSON: {error}") from error
+        try:
+            answer = calls.run(
+                options["agent"],
+                options["tool"],
+                arguments,
+                session=options["session"],
+                request_id=options["request_id"],
+                subagent=options["subagent"],
+            )
+        except errors.ToolbeltError as error:
+            raise CommandError(str(error)) from error
+        finally:
+            plugins.stop()
+        self.stdout.write(json.dumps(answer.document(), indent=2, sort_keys=True, ensure_ascii=False))
+        if isinstance(answer, gate.Refusal):
+            sys.exit(1)
