@@ -1,0 +1,201 @@
+// What makes the pages quicker to use than plain forms? Everything here is an addition: without it, or without htmx,
+// each control is a form that posts and comes back.
+(() => {
+  "use strict";
+
+  const root = document.documentElement;
+  if (!window.htmx) {
+    root.classList.remove("js");
+    return;
+  }
+
+  const kept = {
+    get(key) {
+      try {
+        return localStorage.getItem(key);
+      } catch {
+        return null;
+      }
+    },
+    set(key, value) {
+      try {
+        if (value === null) localStorage.removeItem(key);
+        else localStorage.setItem(key, value);
+      } catch {
+        // No storage: it holds for this page only.
+      }
+    },
+  };
+  const every = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const byId = (id) => document.getElementById(id);
+
+  // Colours: one choice, shown in each place that offers it.
+  function showTheme() {
+    const theme = root.dataset.theme ?? "system";
+    for (const radio of every("[data-theme-choice] input")) radio.checked = radio.value === theme;
+  }
+
+  function chooseTheme(theme) {
+    if (theme === "system") delete root.dataset.theme;
+    else root.dataset.theme = theme;
+    kept.set("toolbelt:theme", theme === "system" ? null : theme);
+    showTheme();
+  }
+
+  // Controls follow what is stored, which is the `was` that an answer brings; never what somebody has just chosen and
+  // what is still to be sent.
+  const touched = new WeakSet();
+
+  function follow(form) {
+    const was = form.elements.was.value;
+    if (form.dataset.control === "switch") followSwitch(form, was);
+    else if (!touched.has(form)) followOverride(form, was);
+  }
+
+  function followSwitch(form, was) {
+    const button = form.querySelector("[role=switch]");
+    button.dataset.stored = was;
+    button.value = was === "true" ? "false" : "true";
+    button.setAttribute("aria-checked", String(was === "true"));
+    const other = form.querySelector("[data-other]");
+    other.value = was === "unset" ? "false" : "unset";
+    other.firstElementChild.textContent = was === "unset" ? other.dataset.whenUnset : other.dataset.whenSet;
+  }
+
+  function followOverride(form, was) {
+    form.querySelector("[data-inherits]").textContent = form.elements.was.dataset.inherits;
+    const stored = every("[type=radio]", form).find((radio) => radio.value === was);
+    const inUse = document.activeElement?.type === "radio" && form.contains(document.activeElement);
+    stored.checked = true;
+    if (inUse) stored.focus({ preventScroll: true });
+  }
+
+  // Questions from the server.
+  function openQuestion() {
+    const dialog = byId("dialog")?.querySelector("dialog:not([open])");
+    if (!dialog) return;
+    dialog.addEventListener("close", () => dialog.remove());
+    dialog.showModal();
+  }
+
+  // Notices and the live region.
+  function tell(templateId) {
+    const content = byId(templateId).content.cloneNode(true);
+    byId("live").textContent = content.querySelector("p").textContent;
+    byId("toast").replaceChildren(content);
+  }
+
+  let lastControl = null;
+
+  function dismiss() {
+    byId("toast").replaceChildren();
+    (lastControl?.isConnected ? lastControl : byId("main")).focus({ preventScroll: true });
+  }
+
+  // A request: what it was sent from, and which parts this page would have use for.
+  document.addEventListener("htmx:configRequest", ({ target, detail }) => {
+    touched.delete(target);
+    if (detail.verb === "get") return;
+    lastControl = target.contains(document.activeElement) ? document.activeElement : lastControl;
+    byId("live").textContent = "";
+    detail.parameters.tools = [...new Set(every("[data-tool]").map((part) => part.dataset.tool))].join(" ");
+    detail.parameters.sections = every("[data-section]").map((part) => part.dataset.section).join(" ");
+  });
+
+  // A filter's answer takes controls away. As long as one of them has something to say, or waits for its answer, it is
+  // held back, and asked for again afterwards.
+  let underWay = 0;
+  let heldBack = null;
+
+  function holdBack(detail) {
+    for (const form of every("form[data-control=override]", detail.target)) {
+      if (touched.has(form)) htmx.trigger(form, "submit");
+    }
+    if (!underWay) return;
+    detail.shouldSwap = false;
+    heldBack = detail.requestConfig.elt;
+  }
+
+  document.addEventListener("htmx:beforeRequest", ({ detail }) => {
+    if (detail.requestConfig.verb !== "get") underWay += 1;
+  });
+
+  document.addEventListener("htmx:afterRequest", ({ detail }) => {
+    if (detail.requestConfig.verb === "get") return;
+    underWay -= 1;
+    if (underWay || !heldBack) return;
+    htmx.trigger(heldBack, "submit");
+    heldBack = null;
+  });
+
+  // Its answer. An open dialog is closed before it is taken away: only then the focus returns to where it was.
+  let focused = { element: null, place: null };
+
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    if (detail.target.id === "sections") holdBack(detail);
+    const element = document.activeElement;
+    focused = { element, place: element?.closest('[tabindex="-1"]') };
+  });
+
+  document.addEventListener("htmx:oobBeforeSwap", ({ target }) => {
+    if (target.id === "dialog") target.querySelector("dialog[open]")?.close();
+  });
+
+  document.addEventListener("htmx:afterRequest", () => {
+    every("form[data-control]").forEach(follow);
+    openQuestion();
+    if (document.activeElement === document.body && focused.element && !focused.element.isConnected) {
+      (focused.place?.isConnected ? focused.place : byId("main")).focus({ preventScroll: true });
+    }
+  });
+
+  for (const event of ["htmx:sendError", "htmx:timeout"]) {
+    document.addEventListener(event, () => tell("not-reached"));
+  }
+  document.addEventListener("htmx:responseError", ({ detail }) => {
+    tell(detail.xhr.status >= 500 ? "not-reached" : "not-done");
+  });
+
+  document.addEventListener("change", ({ target }) => {
+    if (target.matches("[data-theme-choice] input")) chooseTheme(target.value);
+    else if (target.matches("[data-shortcuts]")) kept.set("toolbelt:shortcuts", target.checked ? null : "off");
+    else if (target.form?.dataset.control === "override") touched.add(target.form);
+  });
+
+  // The second half of a double click would flip back what the first half flipped.
+  document.addEventListener(
+    "click",
+    (event) => {
+      if (event.detail > 1 && event.target.closest("[data-control] button")) {
+        event.preventDefault();
+        event.stopPropagation();
+      }
+    },
+    true,
+  );
+
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest("[data-dismiss]")) dismiss();
+    const opener = target.closest("[data-opens]");
+    if (opener) byId(opener.dataset.opens).showModal();
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" && event.key !== "?") return;
+    if (event.ctrlKey || event.metaKey || event.altKey || kept.get("toolbelt:shortcuts") === "off") return;
+    if (event.target.closest("input:not([type=radio], [type=checkbox]), select, textarea, dialog")) return;
+    const filter = document.querySelector("[data-filter]");
+    if (event.key === "/" && filter) {
+      event.preventDefault();
+      filter.focus();
+      filter.select();
+    } else if (event.key === "?" && byId("shortcuts")) {
+      event.preventDefault();
+      byId("shortcuts").showModal();
+    }
+  });
+
+  showTheme();
+  for (const tick of every("[data-shortcuts]")) tick.checked = kept.get("toolbelt:shortcuts") !== "off";
+  openQuestion();
+})();

@@ -1,0 +1,162 @@
+"""A browser without a window: opens a form, types into it as it was rendered, sends it as a browser would."""
+
+from __future__ import annotations
+
+import html.parser
+from typing import Any
+
+from django.test import Client
+
+
+class Page:
+    """One page of the admin with its form. ``fields`` is what would be sent."""
+
+    def __init__(self, client: Client, address: str, response: Any) -> None:
+        self.client, self.address, self.response = client, address, response
+        self.status = response.status_code
+        self.html = response.content.decode()
+        reader = _Reader()
+        reader.feed(self.html)
+        self.fields: dict[str, list[str]] = reader.fields
+
+    def type(self, **texts: Any) -> Page:
+        """Type into fields."""
+        for name, text in texts.items():
+            assert name in self.fields or name in self.boxes, f"there is no field {name}"
+            self.fields[name] = [str(text)]
+        return self
+
+    def tick(self, *names: str) -> Page:
+        """Tick boxes."""
+        for name in names:
+            assert name in self.boxes, f"there is no box {name}"
+            self.fields[name] = [self.boxes[name]]
+        return self
+
+    def untick(self, *names: str) -> Page:
+        """Take the tick out of boxes."""
+        for name in names:
+            assert name in self.boxes, f"there is no box {name}"
+            self.fields.pop(name, None)
+        return self
+
+    def line(self, table: str, **cells: Any) -> Page:
+        """Add a line to a table."""
+        number = int(self.fields[f"{table}-TOTAL_FORMS"][0])
+        self.fields[f"{table}-TOTAL_FORMS"] = [str(number + 1)]
+        for name in [name for name in self.fields if name.startswith(f"{table}-__prefix__-")]:
+            self.fields[name.replace("__prefix__", str(number))] = list(self.fields[name])
+        self.fields |= {f"{table}-{number}-{name}": [_sent(cell)] for name, cell in cells.items()}
+        return self
+
+    def number(self, table: str, column: str, row: Any) -> int:
+        """Find the line that names a row."""
+        for number in range(int(self.fields[f"{table}-TOTAL_FORMS"][0])):
+            if self.fields[f"{table}-{number}-{column}"] == [str(row.pk)]:
+                return number
+        raise AssertionError(f"no line of {table} names {row}")
+
+    def change(self, table: str, number: int, **cells: Any) -> Page:
+        """Type into the cells of a line."""
+        self.fields |= {f"{table}-{number}-{name}": [_sent(cell)] for name, cell in cells.items()}
+        return self
+
+    def tick_cell(self, table: str, number: int, name: str) -> Page:
+        """Tick the box in a line."""
+        self.fields[f"{table}-{number}-{name}"] = ["on"]
+        return self
+
+    def remove(self, table: str, number: int) -> Page:
+        """Mark a line to be removed."""
+        self.fields[f"{table}-{number}-DELETE"] = ["on"]
+        return self
+
+    def send(self) -> Page:
+        """Send the form; what comes back is the form again, or where it leads."""
+        return Page(self.client, self.address, self.client.post(self.address, self.fields))
+
+    @property
+    def boxes(self) -> dict[str, str]:
+        """Give the boxes that can be ticked, with what a tick would send."""
+        reader = _Reader()
+        reader.feed(self.html)
+        return reader.boxes
+
+    @property
+    def was_saved(self) -> bool:
+        """Say whether the answer leads away from the form, as it does where everything was saved."""
+        return bool(self.status == 302)
+
+    @property
+    def errors(self) -> dict[str, list[str]]:
+        """Give what the form says is wrong, by field; lines as ``members-0-tool``, a table's own as ``members``."""
+        found = {_place(name): list(said) for name, said in self.form.errors.items()}
+        for table in self.response.context["inline_admin_formsets"]:
+            formset = table.formset
+            if formset.non_form_errors():
+                found[formset.prefix] = list(formset.non_form_errors())
+            for line in formset.forms:
+                found |= {f"{line.prefix}-{_place(name)}": list(said) for name, said in line.errors.items()}
+        return found
+
+    @property
+    def form(self) -> Any:
+        """Give the form itself."""
+        return self.response.context["adminform"].form
+
+
+def open_(client: Client, address: str) -> Page:
+    """Open a page."""
+    return Page(client, address, client.get(address))
+
+
+def _place(name: str) -> str:
+    return "" if name == "__all__" else name
+
+
+def _sent(cell: Any) -> str:
+    return str(getattr(cell, "pk", cell))
+
+
+class _Reader(html.parser.HTMLParser):
+    """Reads from a page what its forms would send."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fields: dict[str, list[str]] = {}
+        self.boxes: dict[str, str] = {}
+        self._area: str | None = None
+        self._select: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        said = dict(attrs)
+        name = said.get("name") or ""
+        match tag:
+            case "input" if said.get("type") in ("checkbox", "radio"):
+                self.boxes.setdefault(name, said.get("value") or "on")
+                if "checked" in said:
+                    self.fields.setdefault(name, []).append(said.get("value") or "on")
+            case "input" if said.get("type") not in ("submit", "image", "search"):
+                self.fields.setdefault(name, []).append(said.get("value") or "")
+            case "textarea":
+                self._area = name
+                self.fields[name] = [""]
+            case "select":
+                self._select = name
+                self.fields.setdefault(name, [])
+            case "option" if self._select and "selected" in said:
+                self.fields[self._select].append(said.get("value") or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea" and self._area:
+            # A browser drops the first line break, and sends the others as it does on every system.
+            text = self.fields[self._area][0].removeprefix("\r").removeprefix("\n")
+            self.fields[self._area] = [text.replace("\r\n", "\n").replace("\n", "\r\n")]
+            self._area = None
+        elif tag == "select" and self._select:
+            self.fields[self._select] = self.fields[self._select] or [""]
+            self._select = None
+
+    def handle_data(self, data: str) -> None:
+        if self._area:
+            self.fields[self._area][0] += data

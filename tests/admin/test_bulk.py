@@ -1,0 +1,82 @@
+"""An operator changes several things at once from their list: one batch, all of them or none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin import helpers
+from django.test import Client
+
+from tests.admin import conftest
+from tests.admin.test_removing import told
+from toolbelt import models
+from toolbelt.core import catalog
+from toolbelt.runtime import surfaces
+
+
+def act(client: Client, action: str, *rows: Any) -> Any:
+    return client.post(
+        conftest.address(type(rows[0]), "changelist"),
+        {"action": action, helpers.ACTION_CHECKBOX_NAME: [row.pk for row in rows]},
+        follow=True,
+    )
+
+
+def active() -> set[str]:
+    return set(surfaces.ask("ada").resolution.active)
+
+
+def test_tools_are_retired_and_come_back(stored, client):
+    tools = conftest.tool("git__status"), conftest.tool("clock")
+    assert told(act(client, "retire", *tools)) == ["2 changed."]
+    assert active() == {"git__commit", "crm__find"}
+    entries = conftest.last_entries(2)
+    assert {(entry.action, entry.via) for entry in entries} == {("tool.change", "admin")}
+    assert len({entry.batch for entry in entries}) == 1
+    act(client, "unretire", *tools)
+    assert {"git__status", "clock"} <= active()
+
+
+def test_what_is_so_already_is_said_and_not_recorded(stored, client):
+    act(client, "retire", conftest.tool("clock"))
+    page = act(client, "retire", conftest.tool("clock"), conftest.tool("git__wipe"))
+    assert told(page) == ["1 changed. 1 were so already."]
+    assert models.AuditEntry.objects.filter(actor="olga").count() == 2
+
+
+def test_tools_plugins_and_toolkits_are_blocked_for_everyone(stored, client):
+    act(client, "block", conftest.tool("git__status"))
+    assert "git__status" not in active()
+    act(client, "block", models.Plugin.objects.get(name="crm"))
+    assert "crm__find" not in active()
+    act(client, "block", conftest.toolkit("dev"))
+    assert active() == {"clock"}
+    act(client, "unblock", conftest.toolkit("dev"))
+    assert active() == {"clock", "git__commit"}
+
+
+def test_plugins_are_disabled_and_activated(stored, client):
+    git = models.Plugin.objects.get(name="git")
+    act(client, "disable", git)
+    assert active() == {"clock", "crm__find"}
+    act(client, "activate", git)
+    assert "git__status" in active()
+
+
+def test_a_new_tool_counts_once_it_was_seen(stored, client):
+    models.Tool.objects.filter(key="clock").update(seen=False)
+    assert "clock" not in active()
+    act(client, "mark_seen", conftest.tool("clock"))
+    assert "clock" in active()
+
+
+def test_approving_holds_a_tool_to_its_present_version(stored, client):
+    act(client, "approve", conftest.tool("clock"))
+    clock = conftest.tool("clock")
+    assert clock.approved == catalog.version(catalog.Tool(key="clock", description="Tells the time."))
+    assert "clock" in active()
+    models.Tool.objects.filter(key="clock").update(description="Tells lies.")
+    assert "clock" not in active()
+    assert "changed since its approval" in client.get(conftest.address(models.Tool, "changelist")).text
+    act(client, "approve", conftest.tool("clock"))
+    assert "clock" in active()

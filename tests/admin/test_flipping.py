@@ -1,0 +1,200 @@
+"""An operator flips switches and overrides in the agent's form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.admin import conftest
+from toolbelt import models
+from toolbelt.control import actors, switches, undo
+from toolbelt.runtime import surfaces
+
+OTHER = actors.Actor(name="paul", via="screen")
+ME = actors.Actor(name="olga", via="admin")
+
+
+def active(agent: str) -> set[str]:
+    return set(surfaces.ask(agent).resolution.active)
+
+
+def flipped(page: Any, toolkit: str, on: bool) -> Any:
+    number = page.number("switches", "toolkit", conftest.toolkit(toolkit))
+    return page.change("switches", number, on=on)
+
+
+def test_a_switch_flipped_in_the_form_changes_the_next_surface_and_is_in_the_audit(opened):
+    page = flipped(opened(conftest.agent("ada")), "dev", False).type(reason="too eager").send()
+    assert page.was_saved
+    assert active("ada") == {"clock", "crm__find"}
+    assert surfaces.ask("ada").policy.text.count("You cannot work on code.") == 1
+    [entry] = conftest.last_entries()
+    assert (entry.actor, entry.via, entry.action) == ("olga", "admin", "switch.set")
+    assert (entry.subject_key, entry.key, entry.before, entry.after) == ("ada", "dev", True, False)
+    assert entry.reason == "too eager"
+
+
+def test_undoing_the_entry_brings_the_tools_back(opened):
+    before = active("ada")
+    flipped(opened(conftest.agent("ada")), "dev", False).send()
+    assert active("ada") != before
+    undo.undo(ME, conftest.last_entries()[0].pk)
+    assert active("ada") == before
+
+
+def test_a_new_line_sets_a_switch(opened):
+    page = opened(conftest.agent("ada")).line("switches", toolkit=conftest.toolkit("sales"), on=True).send()
+    assert page.was_saved
+    assert models.ToolkitSwitch.objects.get(agent__key="ada", toolkit__key="sales").on
+    assert conftest.last_entries()[0].before is None
+
+
+def test_a_line_taken_out_clears_its_override(opened):
+    page = opened(conftest.agent("ada"))
+    page = page.remove("overrides", page.number("overrides", "tool", conftest.tool("crm__find"))).send()
+    assert page.was_saved
+    assert active("ada") == {"clock", "git__status", "git__commit"}
+    assert conftest.last_entries()[0].action == "override.clear"
+
+
+def test_a_line_that_names_another_tool_now_clears_the_one_and_sets_the_other(opened):
+    page = opened(conftest.agent("ada"))
+    number = page.number("overrides", "tool", conftest.tool("crm__find"))
+    assert page.change("overrides", number, tool=conftest.tool("git__status")).send().was_saved
+    said = {(entry.action, entry.key) for entry in conftest.last_entries(2)}
+    assert said == {("override.clear", "crm__find"), ("override.set", "git__status")}
+
+
+def test_everything_of_one_form_shares_a_batch(opened):
+    page = flipped(opened(conftest.agent("ada")), "dev", False).type(title="Ada L.")
+    assert page.line("overrides", tool=conftest.tool("clock"), on=False).send().was_saved
+    entries = conftest.last_entries(3)
+    assert {entry.action for entry in entries} == {"switch.set", "agent.change", "override.set"}
+    assert len({entry.batch for entry in entries}) == 1
+    assert entries[0].batch is not None
+
+
+def test_what_is_not_touched_is_not_written(opened):
+    number = models.AuditEntry.objects.count()
+    revision = models.Revision.objects.get().number
+    assert opened(conftest.agent("ada")).send().was_saved
+    assert models.AuditEntry.objects.count() == number
+    assert models.Revision.objects.get().number == revision
+
+
+def test_switches_that_others_flip_meanwhile_are_kept(opened):
+    page = flipped(opened(conftest.agent("ada")), "dev", False)
+    switches.flip(OTHER, "ada", "sales", True)
+    switches.override(OTHER, "ada", "crm__note", None)
+    assert page.send().was_saved
+    assert dict(models.ToolkitSwitch.objects.filter(agent__key="ada").values_list("toolkit__key", "on")) == {
+        "dev": False,
+        "sales": True,
+    }
+    assert not models.ToolOverride.objects.filter(tool__key="crm__note").exists()
+
+
+def test_a_stale_flip_is_refused_at_its_line_and_nothing_is_written(opened):
+    page = flipped(opened(conftest.agent("ada")), "dev", False).type(title="Ada L.")
+    switches.flip(OTHER, "ada", "dev", None)
+    page = page.send()
+    assert not page.was_saved
+    assert "you saw on, it is unset now" in page.errors["switches-0-on"][0]
+    assert conftest.agent("ada").title == "Ada"
+    assert conftest.last_entries()[0].actor == "paul"
+
+
+def test_what_was_typed_is_kept_when_a_form_is_stale_and_counts_when_it_is_sent_again(opened):
+    page = flipped(opened(conftest.agent("ada")), "dev", False).type(title="Ada L.")
+    switches.flip(OTHER, "ada", "dev", None)
+    page = page.send()
+    assert page.fields["title"] == ["Ada L."]
+    assert page.fields["switches-0-on"] == ["False"]
+    assert page.send().was_saved
+    assert conftest.agent("ada").title == "Ada L."
+    assert not models.ToolkitSwitch.objects.get(agent__key="ada", toolkit__key="dev").on
+
+
+def test_a_flip_that_somebody_else_made_meanwhile_is_no_conflict(opened):
+    page = flipped(opened(conftest.agent("ada")), "dev", False).type(title="Ada L.")
+    switches.flip(OTHER, "ada", "dev", False)
+    assert page.send().was_saved
+    assert conftest.agent("ada").title == "Ada L."
+
+
+def test_removing_a_line_that_is_gone_already_is_no_conflict(opened):
+    page = opened(conftest.agent("ada"))
+    page.remove("switches", page.number("switches", "toolkit", conftest.toolkit("dev")))
+    switches.flip(OTHER, "ada", "dev", None)
+    assert page.send().was_saved
+
+
+def test_a_removed_line_that_is_stale_is_said_over_its_table(opened):
+    page = opened(conftest.agent("ada"))
+    page.remove("switches", page.number("switches", "toolkit", conftest.toolkit("dev")))
+    switches.flip(OTHER, "ada", "dev", False)
+    page = page.send()
+    assert "you saw on, it is off now" in page.errors["switches"][0]
+    assert page.send().was_saved
+    assert not models.ToolkitSwitch.objects.filter(agent__key="ada").exists()
+
+
+def test_a_flip_for_a_protected_agent_is_done_when_it_is_confirmed(opened):
+    page = flipped(opened(conftest.agent("cyd")), "dev", False).send()
+    assert not page.was_saved
+    [said] = page.errors["confirm"]
+    assert "cyd is protected" in said
+    assert "These go: git__commit, git__status" in said or "These go: git__status, git__commit" in said
+    assert models.ToolkitSwitch.objects.get(agent__key="cyd").on
+    assert page.tick("confirm").send().was_saved
+    assert not models.ToolkitSwitch.objects.get(agent__key="cyd").on
+
+
+def test_a_confirmation_counts_for_what_was_shown_alone(opened):
+    page = flipped(opened(conftest.agent("cyd")), "dev", False).send().tick("confirm")
+    page = page.line("switches", toolkit=conftest.toolkit("sales"), on=True).send()
+    assert not page.was_saved
+    assert any("sales on" in said for said in page.errors["confirm"])
+    assert models.ToolkitSwitch.objects.get(agent__key="cyd").on
+    assert page.tick("confirm").send().was_saved
+
+
+def test_the_confirmation_is_not_there_before_it_is_needed(opened):
+    assert "confirm" not in opened(conftest.agent("cyd")).boxes
+
+
+def test_a_switch_that_would_hand_a_tool_different_options_is_refused_at_its_line(opened):
+    page = opened(conftest.agent("ada"))
+    page.line("tools", tool=conftest.tool("git__commit"), options='{"sign": false}')
+    page = page.send()
+    assert not page.was_saved
+    assert "git__commit" in page.errors["switches-0-on"][0]
+    assert conftest.agent("ada").tools.count() == 1
+
+
+def test_a_switch_may_go_off_in_the_form_that_brings_its_tool_another_way(opened):
+    page = flipped(opened(conftest.agent("ada")), "dev", False)
+    page.line("tools", tool=conftest.tool("git__commit"), options='{"sign": false}')
+    assert page.send().was_saved
+
+
+def test_a_budget_that_refuses_is_said_at_the_line(opened):
+    opened(conftest.agent("ada")).type(max_tools=4, on_exceed="refuse").send()
+    page = opened(conftest.agent("ada")).line("overrides", tool=conftest.tool("git__wipe"), on=True).send()
+    assert not page.was_saved
+    assert "The budget of ada is 4 tools" in page.errors["overrides-2-on"][0]
+    assert not models.ToolOverride.objects.filter(tool__key="git__wipe").exists()
+
+
+def test_one_toolkit_in_two_lines_is_refused(opened):
+    page = opened(conftest.agent("ada")).line("switches", toolkit=conftest.toolkit("dev"), on=False).send()
+    assert page.errors["switches-1-toolkit"] == ["'dev' stands twice: take one out."]
+
+
+@pytest.mark.parametrize("number", ["999999", "nonsense", "9" * 40])
+def test_a_line_that_names_no_tool_is_refused(opened, number):
+    page = opened(conftest.agent("ada")).line("overrides", tool=number, on=True).send()
+    assert page.errors["overrides-2-tool"] == [
+        "There is nothing of this number any more: choose another one."
+    ]

@@ -1,0 +1,121 @@
+"""What was changed is read in the audit and undone from there; what is going on is read in the sessions and calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin import helpers
+from django.test import Client
+
+from tests.admin import conftest
+from tests.admin.test_pages import staff
+from tests.admin.test_removing import told
+from toolbelt import models
+from toolbelt.control import actors, switches
+from toolbelt.runtime import meta_tools, surfaces
+
+PAUL = actors.Actor(name="paul", via="screen")
+
+
+def log(client: Client, **asked: Any) -> list[models.AuditEntry]:
+    response = client.get(conftest.address(models.AuditEntry, "changelist"), asked)
+    assert response.status_code == 200
+    return list(response.context["cl"].result_list)
+
+
+def undo(client: Client, *entries: models.AuditEntry) -> Any:
+    return client.post(
+        conftest.address(models.AuditEntry, "changelist"),
+        {"action": "undo", helpers.ACTION_CHECKBOX_NAME: [entry.pk for entry in entries]},
+        follow=True,
+    )
+
+
+def test_the_history_of_a_thing_is_the_audit_of_it(stored, client):
+    switches.flip(PAUL, "ada", "dev", False)
+    switches.flip(PAUL, "bob", "dev", True)
+    page = client.get(conftest.address(conftest.agent("ada"), "history"), follow=True)
+    rows = page.context["cl"].result_list
+    assert {row.subject_key for row in rows} == {"ada"}
+    assert (rows[0].action, rows[0].key) == ("switch.set", "dev")
+
+
+def test_who_may_not_read_the_audit_sees_the_admins_own_history(stored):
+    page = staff("view_agent").get(conftest.address(conftest.agent("ada"), "history"))
+    assert page.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"via": "screen"}, {"q": "paul"}, {"action": "switch.set"}, {"q": "dev", "via__exact": "screen"}],
+)
+def test_the_audit_is_searched_and_narrowed_down(stored, client, asked):
+    switches.flip(PAUL, "ada", "dev", False)
+    [entry] = log(client, **asked)
+    assert (entry.actor, entry.key) == ("paul", "dev")
+
+
+def test_the_audit_cannot_be_changed(stored, client):
+    [entry] = conftest.last_entries()
+    assert client.post(conftest.address(entry), {"actor": "nobody"}).status_code == 403
+    assert client.post(conftest.address(entry, "delete"), {"post": "yes"}).status_code == 403
+    assert client.get(conftest.address(models.AuditEntry)).status_code == 403
+
+
+def test_changes_are_undone_together_the_newest_first(stored, client):
+    before = surfaces.ask("ada").fingerprint
+    switches.flip(PAUL, "ada", "dev", False)
+    switches.flip(PAUL, "ada", "dev", None)
+    page = undo(client, *conftest.last_entries(2))
+    assert told(page) == ["2 undone."]
+    assert surfaces.ask("ada").fingerprint == before
+    assert [entry.actor for entry in conftest.last_entries(2)] == ["olga", "olga"]
+    assert all(entry.undoes_id for entry in conftest.last_entries(2))
+
+
+def test_what_was_changed_since_is_not_undone(stored, client):
+    switches.flip(PAUL, "ada", "dev", False)
+    [entry] = conftest.last_entries()
+    switches.flip(PAUL, "ada", "dev", None)
+    assert "was changed by somebody else" in told(undo(client, entry))[0]
+    assert not models.ToolkitSwitch.objects.filter(agent__key="ada").exists()
+
+
+def test_undoing_needs_the_right_to_change_what_it_is_about(stored, client):
+    switches.flip(PAUL, "ada", "dev", False)
+    [entry] = conftest.last_entries()
+    assert undo(staff("view_auditentry", "change_tool", "add_agent"), entry).status_code == 403
+    assert undo(client, entry).status_code == 200
+    assert models.ToolkitSwitch.objects.get(agent__key="ada").on
+
+
+@pytest.mark.parametrize("asked", [{"outcome": "timed-out"}, {"agent": "ada"}, {"q": "clock"}])
+def test_calls_are_searched_and_narrowed_down(stored, client, asked):
+    late = models.CallRecord.objects.create(agent="ada", tool="clock", outcome="timed-out", duration_ms=9)
+    models.CallRecord.objects.create(agent="bob", tool="crm__find", outcome="ok", duration_ms=9)
+    page = client.get(conftest.address(models.CallRecord, "changelist"), asked)
+    assert list(page.context["cl"].result_list) == [late]
+
+
+def test_calls_can_be_read_and_no_more(stored, client):
+    call = models.CallRecord.objects.create(agent="ada", tool="clock", outcome="ok", duration_ms=9)
+    assert "clock" in client.get(conftest.address(call)).text
+    assert client.post(conftest.address(call), {"agent": "bob"}).status_code == 403
+    assert client.post(conftest.address(call, "delete"), {"post": "yes"}).status_code == 403
+    assert client.get(conftest.address(models.CallRecord)).status_code == 403
+    assert models.CallRecord.objects.get().agent == "ada"
+
+
+def test_what_plugins_remember_is_not_shown() -> None:
+    assert not admin.site.is_registered(models.PluginState)
+
+
+def test_a_session_is_read_and_evicted(stored, client):
+    meta_tools.call("ada", "load_tools", {"toolkit": "sales"}, "chat", None, None)
+    chat = models.AgentSession.objects.get()
+    assert "sales" in client.get(conftest.address(chat)).text
+    assert client.post(conftest.address(chat), {"key": "x"}).status_code == 403
+    client.post(conftest.address(chat, "delete"), {"post": "yes"})
+    assert not models.AgentSession.objects.exists()

@@ -1,0 +1,180 @@
+"""Is every page for everybody: for screen readers, in both themes, on any width, whatever things are called?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.urls import get_resolver
+from playwright.sync_api import Page, expect
+
+from tests import factories
+from tests.browser import operating
+from tests.browser.conftest import OpensPage
+from toolbelt import models
+from toolbelt.control import actors, switches
+
+pytestmark = pytest.mark.browser
+
+ACCESS = "/agents/runner/?open=toolkit-local_git"
+# The same page with little on it: axe needs seconds for a page of forty sections.
+OF_GIT = "/agents/runner/?q=git_status"
+OF_ISSUES = "/agents/runner/?q=issue_write"
+# One address of every page, by its name; and what is answered in parts only, or leads somewhere else.
+PAGES: Mapping[str, tuple[str, ...]] = {
+    "agents": ("/agents/", "/agents/?q=nobody"),
+    "agent_access": (ACCESS, "/agents/runner/?q=nothing", f"{OF_GIT}&message=commit+this"),
+    "changes": ("/changes/", "/changes/?person=nobody"),
+    "login": (),  # for who is not logged in
+}
+NO_PAGES = {"home", "logout", "directive", "switch", "override", "reset", "undo"}
+
+
+def ask(page: Page) -> None:
+    """Let a question stand open."""
+    operating.switch(page, "issues").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def ask_on_a_page(page: Page) -> None:
+    """Ask as a browser without scripts is asked."""
+    form = page.locator("form[action='/agents/runner/switches/issues/']")
+    form.locator("[role=switch]").evaluate("(button) => { button.type = 'hidden'; button.form.submit() }")
+    form.evaluate(
+        """(form) => {
+            const on = document.createElement("input");
+            Object.assign(on, { type: "hidden", name: "on", value: "true" });
+            form.append(on);
+            form.submit();
+        }"""
+    )
+    expect(page.get_by_role("link", name="Leave as it is")).to_be_visible()
+
+
+def flip(page: Page) -> None:
+    """Let a notice and an effect stand on the page."""
+    operating.switch(page, "local_git").click()
+    expect(operating.notice(page)).to_contain_text("local_git is off")
+
+
+def choose(view: str) -> Callable[[Page], None]:
+    """Look at another part of what the model sees."""
+    return lambda page: page.get_by_role("radio", name=view).check(force=True)
+
+
+STEPS: Mapping[str, tuple[str, Callable[[Page], None]]] = {
+    "a question": (OF_ISSUES, ask),
+    "a question on a page": (OF_ISSUES, ask_on_a_page),
+    "a notice": (OF_GIT, flip),
+    "the policy": (OF_GIT, choose("Policy")),
+    "the directive": (OF_GIT, choose("Directive")),
+    "the shortcuts": ("/agents/", lambda page: page.keyboard.press("?")),
+}
+
+
+def findings(page: Page, where: str) -> list[str]:
+    """Let axe look at the page as it stands."""
+    return [
+        f"{where}: {found['id']}, {found['help']}: {[node['html'][:160] for node in found['nodes'][:3]]}"
+        for found in Axe().run(page).response["violations"]
+    ]
+
+
+def test_no_page_is_forgotten() -> None:
+    names = set(get_resolver("toolbelt.web.urls").reverse_dict)
+    assert {name for name in names if isinstance(name, str)} == {*PAGES, *NO_PAGES}
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (1440, "dark"), (390, "dark")])
+def test_axe_finds_nothing(open_page: OpensPage, width: int, theme: str) -> None:
+    switches.flip(actors.Actor(name="otto", via="api"), "omni", "tickets", False, reason="Too many.")
+    found = []
+    page = open_page("/login/", who=None, width=width, theme=theme)
+    found += findings(page, "/login/")
+    page.get_by_label("User name").fill("olive")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("alert").wait_for()
+    found += findings(page, "a wrong password")
+
+    reader = open_page(OF_GIT, who="rosa", width=width, theme=theme)
+    found += findings(reader, "for one who may only look")
+
+    page = open_page("/nothing/", width=width, theme=theme, expects="status of 404")
+    found += findings(page, "an error")
+    for address in (address for addresses in PAGES.values() for address in addresses):
+        if address != ACCESS or theme == "light":  # it has no colours that the narrowed one has not
+            page.goto(address)
+            found += findings(page, address)
+    for name, (address, step) in STEPS.items():
+        page.goto(address)
+        step(page)
+        found += findings(page, name)
+    assert found == []
+
+
+def test_no_page_is_wider_than_its_window(open_page: OpensPage) -> None:
+    long = "a_name_as_long_as_a_name_may_be_which_is_sixty_four_characters_x"
+    tool = factories.tool(long, description="Longwords" * 40)
+    key = f"{long[:-2]}_y"
+    toolkit = factories.toolkit(key, tool, title="Titlewithoutspaces" * 6, policy="Policy" * 60)
+    agent = factories.agent("An-agent-with-a-name-of-sixty-four-characters-which-is-the-most.")
+    models.ToolkitSwitch.objects.create(agent=agent, toolkit=toolkit, on=True)
+    of_agent = f"/agents/{agent.key}/?open=toolkit-{key}"
+    page = open_page("/agents/", width=360)
+    page.get_by_text("Menu", exact=True).click()
+    wide = [] if fits(page) else ["the menu"]
+    addresses = [address for addresses in PAGES.values() for address in addresses]
+    for address in (*addresses, of_agent):
+        page.goto(address)
+        wide += [] if fits(page) else [address]
+    page.goto(of_agent)
+    operating.switch(page, key).click()
+    page.get_by_role("dialog").or_(operating.notice(page).locator(".toast")).first.wait_for()
+    wide += [] if fits(page) else ["a question"]
+    for width in (600, 768, 960, 1100, 1320, 1440, 2560):
+        page.set_viewport_size({"width": width, "height": 900})
+        wide += [] if fits(page) else [f"{width} px"]
+    assert wide == []
+
+
+def fits(page: Page) -> bool:
+    """Say whether nothing reaches out of the window to the side."""
+    return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_nothing_is_too_small_for_a_finger_or_covers_another(open_page: OpensPage, width: int) -> None:
+    page = open_page("/agents/runner/?q=git_status", width=width)
+    small = page.evaluate(
+        """(least) => [...document.querySelectorAll("main :is(button, summary, .segments label, .chip)")]
+            .filter((element) => element.checkVisibility())
+            .map((element) => [element.textContent.trim(), element.getBoundingClientRect()])
+            .filter(([, box]) => box.height < least || box.width < 24)
+            .map(([text, box]) => `${text}: ${box.width} x ${box.height}`)""",
+        40 if width < 600 else 24,
+    )
+    assert small == []
+
+
+def test_colours_are_chosen_and_kept(open_page: OpensPage) -> None:
+    page = open_page("/agents/", theme="light")
+    ground = "getComputedStyle(document.documentElement).backgroundColor"
+    light = page.evaluate(ground)
+    page.get_by_role("radio", name="Dark").check(force=True)
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.goto("/changes/")
+    assert page.evaluate(ground) == dark
+    expect(page.get_by_role("radio", name="Dark")).to_be_checked()
+    page.get_by_role("radio", name="As the system").check(force=True)
+    assert page.evaluate(ground) == light
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(ground) == dark
+
+
+def test_without_motion_nothing_moves(open_page: OpensPage) -> None:
+    page = open_page("/agents/runner/", reduced_motion="reduce")
+    moves = "getComputedStyle(document.querySelector('.switch > span')).transitionProperty"
+    assert page.evaluate(moves) == "none"

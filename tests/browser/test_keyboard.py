@@ -1,0 +1,159 @@
+"""Can all of it be done from the keyboard, without the focus ever getting lost?"""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import operating
+from tests.browser.conftest import OpensPage
+from toolbelt.store import snapshots
+
+pytestmark = pytest.mark.browser
+
+STATUS = "git__git_status"
+LATE = {"offline": False, "latency": 300, "downloadThroughput": -1, "uploadThroughput": -1}
+
+# Whether somebody who looks can tell where the focus is: on the element, on what is drawn for it, or around it.
+SEEN = """() => {
+    const here = document.activeElement;
+    const drawn = [[here, null], [here, "::before"], [here.nextElementSibling, null]];
+    return drawn.some(([element, part]) => {
+        if (!element) return false;
+        const style = getComputedStyle(element, part);
+        return style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+    });
+}"""
+
+
+@pytest.fixture
+def runner(open_page: OpensPage) -> Page:
+    """Give an operator's browser at an agent that works with Git, with those tools open."""
+    page = open_page("/agents/runner/?open=toolkit-local_git")
+    operating.row(page, "local_git", STATUS).wait_for()
+    return page
+
+
+def test_space_flips_a_switch_and_the_focus_stays(runner: Page) -> None:
+    switch = operating.switch(runner, "research")
+    switch.focus()
+    for checked in ("true", "false", "true"):
+        runner.keyboard.press("Space")
+        expect(switch).to_have_attribute("aria-checked", checked)
+        expect(switch).to_be_focused()
+
+
+def test_the_third_state_is_a_button_beside_the_switch(runner: Page) -> None:
+    switch = operating.switch(runner, "local_git")
+    switch.focus()
+    runner.keyboard.press("Tab")
+    other = operating.section(runner, "local_git").locator("[data-other]")
+    expect(other).to_be_focused()
+    expect(other).to_contain_text("Follow defaults")
+    runner.keyboard.press("Enter")
+    expect(switch).to_have_attribute("data-stored", "unset")
+    expect(operating.section(runner, "local_git")).to_contain_text("Follows defaults")
+    expect(other).to_contain_text("Turn off")
+    expect(other).to_be_focused()
+
+
+def test_arrows_choose_and_the_focus_goes_with_the_choice(runner: Page) -> None:
+    row = operating.row(runner, "local_git", STATUS)
+    operating.choice(runner, "local_git", STATUS, "Inherit").focus()
+    runner.keyboard.press("ArrowRight")
+    expect(row.locator("[name=was]")).to_have_value("true")
+    expect(operating.choice(runner, "local_git", STATUS, "On")).to_be_focused()
+    runner.keyboard.press("ArrowRight")
+    expect(row).to_contain_text("its override is off")
+    expect(operating.choice(runner, "local_git", STATUS, "Off")).to_be_focused()
+
+
+@pytest.mark.parametrize("pause", [0, 200], ids=["at once", "while the first is under way"])
+def test_fast_arrows_end_where_the_last_one_went(runner: Page, pause: int) -> None:
+    runner.context.new_cdp_session(runner).send("Network.emulateNetworkConditions", LATE)
+    row = operating.row(runner, "local_git", STATUS)
+    operating.choice(runner, "local_git", STATUS, "Inherit").focus()
+    for _ in range(2):
+        runner.keyboard.press("ArrowRight")
+        runner.wait_for_timeout(pause)
+    expect(row.locator("[name=was]")).to_have_value("false")
+    expect(operating.choice(runner, "local_git", STATUS, "Off")).to_be_checked()
+    expect(operating.choice(runner, "local_git", STATUS, "Off")).to_be_focused()
+    assert snapshots.find("runner", None).agent.overrides[STATUS] is False
+    expect(operating.notice(runner)).not_to_contain_text("changed by somebody else")
+
+
+def test_a_choice_survives_a_filter_that_answers_in_between(runner: Page) -> None:
+    runner.context.new_cdp_session(runner).send("Network.emulateNetworkConditions", {**LATE, "latency": 600})
+    runner.get_by_role("searchbox").press_sequentially("git_status")
+    runner.wait_for_timeout(600)  # the filter's question is under way
+    operating.choice(runner, "local_git", STATUS, "Off").check(force=True)
+    expect(operating.row(runner, "local_git", STATUS)).to_contain_text("its override is off")
+    expect(operating.choice(runner, "local_git", STATUS, "Off")).to_be_checked()
+    expect(runner.locator("li.tool")).to_have_count(1)
+    expect(operating.notice(runner)).to_contain_text(f"{STATUS} is off for runner.")
+    assert snapshots.find("runner", None).agent.overrides[STATUS] is False
+
+
+def test_undo_and_dismiss_leave_the_focus_somewhere(runner: Page) -> None:
+    switch = operating.switch(runner, "local_git")
+    switch.focus()
+    runner.keyboard.press("Space")
+    undo = operating.notice(runner).get_by_role("button", name="Undo")
+    undo.focus()
+    runner.keyboard.press("Enter")
+    expect(operating.notice(runner)).to_contain_text("Undone")
+    expect(operating.notice(runner).get_by_role("button", name="Redo")).to_be_focused()
+    operating.notice(runner).get_by_role("button", name="Dismiss").focus()
+    runner.keyboard.press("Enter")
+    expect(operating.notice(runner)).to_be_empty()
+    assert operating.focus(runner) != "nothing"
+
+
+def test_a_reset_takes_its_button_away_and_keeps_the_place(runner: Page) -> None:
+    operating.choice(runner, "local_git", STATUS, "Off").check(force=True)
+    reset = operating.section(runner, "local_git").get_by_role("button", name="Reset")
+    reset.focus()
+    runner.keyboard.press("Enter")
+    expect(reset).to_have_count(0)
+    assert operating.focus(runner) == "toolkit-local_git:counts"
+
+
+def test_shortcuts_find_the_filter_and_can_be_switched_off(runner: Page) -> None:
+    runner.keyboard.press("/")
+    expect(runner.get_by_role("searchbox")).to_be_focused()
+    runner.keyboard.type("/?")
+    expect(runner.get_by_role("searchbox")).to_have_value("/?")
+    runner.get_by_role("main").focus()
+    runner.keyboard.press("?")
+    shortcuts = runner.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(shortcuts).to_be_visible()
+    shortcuts.get_by_role("checkbox").uncheck()
+    runner.keyboard.press("Escape")
+    expect(shortcuts).to_be_hidden()
+    runner.reload()
+    runner.keyboard.press("/")
+    expect(runner.get_by_role("searchbox")).not_to_be_focused()
+
+
+def test_one_can_skip_to_the_content(runner: Page) -> None:
+    runner.reload()
+    runner.keyboard.press("Tab")
+    expect(runner.get_by_role("link", name="Skip to content")).to_be_focused()
+    runner.keyboard.press("Enter")
+    expect(runner.get_by_role("main")).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    "address", ["/agents/", "/agents/runner/?q=git_status", "/changes/?person=nobody", "/login/"]
+)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_wherever_tab_leads_one_sees_where_one_is(open_page: OpensPage, address: str, theme: str) -> None:
+    page = open_page(address, who=None if address == "/login/" else "olive", theme=theme)
+    page.keyboard.press("Tab")
+    stops: list[str] = []
+    while (stop := operating.focus(page)) != "nothing" and len(stops) < 120:
+        assert page.evaluate(SEEN), f"nothing shows that the focus is at {stop}"
+        stops.append(stop)
+        page.keyboard.press("Tab")
+    assert 2 <= len(stops) < 120

@@ -1,0 +1,104 @@
+"""Does the real server, set up as for production, serve what the pages need?"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Page, expect
+
+from tests.browser import operating, watching
+from tests.browser.conftest import PASSWORD
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+# The settings of the project, with its collected files and its passwords where this test has them.
+SETTINGS = """
+from toolbelt.settings import *
+
+STATIC_ROOT = {static!r}
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+"""
+
+
+@pytest.fixture
+def production(demo_file: Path, tmp_path: Path) -> Iterator[str]:
+    """Run the server with collected files and hashed names; give its address."""
+    (tmp_path / "as_in_production.py").write_text(SETTINGS.format(static=str(tmp_path / "collected")))
+    file = shutil.copyfile(demo_file, tmp_path / "production.sqlite3")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {
+        **os.environ,
+        "TOOLBELT_ENV": "production",
+        "TOOLBELT_INSECURE_HTTP": "true",
+        "TOOLBELT_LOG_LEVEL": "WARNING",
+        "SECRET_KEY": secrets.token_urlsafe(50),
+        "ALLOWED_HOSTS": "127.0.0.1",
+        "DATABASE_URL": f"sqlite:///{file}",
+        "DJANGO_SETTINGS_MODULE": "as_in_production",
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(settings.BASE_DIR)]),
+    }
+    options: dict[str, Any] = {"env": environment, "cwd": settings.BASE_DIR}
+    subprocess.run([sys.executable, "manage.py", "collectstatic", "--no-input", "-v0"], check=True, **options)
+    asgi = [sys.executable, "-m", "uvicorn", "toolbelt.asgi:application", "--lifespan", "off"]
+    running = subprocess.Popen([*asgi, "--port", str(port), "--log-level", "warning"], **options)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        _wait_for(f"{address}/healthz", running)
+        yield address
+    finally:
+        running.terminate()
+        running.wait(timeout=20)
+
+
+def test_a_flip_works_with_collected_and_hashed_files(production: str, page: Page) -> None:
+    watch = watching.Watch(page, "")
+    missing: list[str] = []
+    page.on("response", lambda answer: missing.append(answer.url) if answer.status >= 400 else None)
+    page.goto(f"{production}/agents/runner/")
+    page.get_by_label("User name").fill("olive")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    # The login leads on to the page that was asked for, which has to be there before it is questioned.
+    expect(operating.switch(page, "local_git")).to_be_visible()
+    page.wait_for_load_state("load")
+    assert page.evaluate("typeof htmx") == "object"
+    files = page.evaluate(
+        "[...document.querySelectorAll('script, link[rel=stylesheet]')].map((e) => e.src || e.href)"
+    )
+    assert len(files) == 6
+    assert all(re.search(r"\.[0-9a-f]{12}\.(js|css)$", name) for name in files)
+    # In place: the page that is there stays.
+    page.evaluate("document.body.dataset.stays = 'yes'")
+    operating.switch(page, "local_git").click()
+    expect(operating.switch(page, "local_git")).to_have_attribute("aria-checked", "false")
+    expect(page.locator("#agent-facts")).to_contain_text("38 of 509 tools")
+    assert page.evaluate("document.body.dataset.stays") == "yes"
+    assert (watch.complaints, missing) == ([], [])
+
+
+def _wait_for(address: str, running: subprocess.Popen[bytes]) -> None:
+    for _ in range(200):
+        assert running.poll() is None, "the server ended by itself"
+        try:
+            urllib.request.urlopen(address).close()  # noqa: S310 (an address of our own)
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError("the server did not come up")

@@ -1,0 +1,151 @@
+"""What if somebody else was quicker, the session is over, or the server does not answer?"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import pytest
+from django.contrib.sessions.models import Session
+from playwright.sync_api import Page, expect
+
+from tests.browser import operating
+from tests.browser.conftest import PASSWORD, OpensPage
+from toolbelt.control import switches
+from toolbelt.store import snapshots
+
+pytestmark = pytest.mark.browser
+
+CHANNELS = "slack__slack_list_channels"
+
+
+@pytest.fixture
+def two(open_page: OpensPage) -> tuple[Page, Page]:
+    """Give two operators, each with a browser at the same agent."""
+    refused = "status of 409"
+    return (
+        open_page("/agents/assistant/", expects=refused),
+        open_page("/agents/assistant/", who="otto", expects=refused),
+    )
+
+
+def test_a_change_of_what_another_has_changed_is_refused_and_told(two: tuple[Page, Page]) -> None:
+    olive, otto = two
+    operating.switch(olive, "tickets").click()
+    expect(operating.switch(olive, "tickets")).to_have_attribute("aria-checked", "false")
+    operating.section(otto, "tickets").get_by_role("button", name="Follow defaults").click()
+    expect(operating.notice(otto)).to_contain_text("was changed by somebody else: you saw on, it is off now")
+    expect(operating.switch(otto, "tickets")).to_have_attribute("aria-checked", "false")
+    expect(operating.section(otto, "tickets")).to_contain_text("Off by olive")
+    assert snapshots.find("assistant", None).agent.switches["tickets"] is False
+
+
+def test_changes_of_other_keys_do_not_meet(two: tuple[Page, Page]) -> None:
+    olive, otto = two
+    operating.switch(olive, "tickets").click()
+    expect(operating.switch(olive, "tickets")).to_have_attribute("aria-checked", "false")
+    operating.switch(otto, "notion_docs").click()
+    expect(operating.notice(otto)).to_contain_text("notion_docs is off for assistant.")
+    # What olive changed has arrived, too.
+    expect(operating.switch(otto, "tickets")).to_have_attribute("aria-checked", "false")
+    switched = snapshots.find("assistant", None).agent.switches
+    assert (switched["tickets"], switched["notion_docs"]) == (False, False)
+
+
+def test_undoing_what_another_has_changed_since_is_shown_three_ways(two: tuple[Page, Page]) -> None:
+    olive, otto = two
+    operating.switch(olive, "tickets").click()
+    expect(operating.notice(olive)).to_contain_text("tickets is off")
+    otto.reload()
+    operating.section(otto, "tickets").get_by_role("button", name="Follow defaults").click()
+    expect(operating.notice(otto)).to_contain_text("tickets follows the defaults")
+    operating.notice(olive).get_by_role("button", name="Undo").click()
+    question = olive.get_by_role("dialog", name="Turn on tickets for assistant?")
+    expect(question).to_contain_text("Before that change")
+    expect(question.get_by_role("row").nth(1)).to_contain_text("unset")
+    expect(operating.switch(olive, "tickets")).to_have_attribute("data-stored", "unset")
+    question.get_by_role("button", name="Turn on").click()
+    # Destructive tools come back with it: that is a question of its own.
+    olive.get_by_role("dialog").get_by_text("Tools that can destroy something go on").wait_for()
+    olive.get_by_role("dialog").get_by_role("button", name="Turn on").click()
+    expect(operating.switch(olive, "tickets")).to_have_attribute("aria-checked", "true")
+    expect(olive.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_session_that_is_over_leads_to_the_login_and_back(access: Page) -> None:
+    Session.objects.all().delete()
+    operating.switch(access, "tickets").click()
+    expect(access.get_by_role("heading", name="Log in")).to_be_visible()
+    assert snapshots.find("assistant", None).agent.switches["tickets"] is True
+    access.get_by_label("User name").fill("olive")
+    access.get_by_label("Password").fill(PASSWORD)
+    access.get_by_role("button", name="Log in").click()
+    expect(access.get_by_role("heading", name="assistant", exact=True)).to_be_visible()
+    operating.switch(access, "tickets").click()
+    expect(operating.notice(access)).to_contain_text("tickets is off")
+
+
+def test_a_page_with_an_old_token_is_loaded_anew_and_says_so(access: Page) -> None:
+    access.context.clear_cookies(name="csrftoken")
+    operating.switch(access, "tickets").click()
+    expect(operating.notice(access)).to_contain_text("the page was older than your login")
+    operating.switch(access, "tickets").click()
+    expect(operating.notice(access)).to_contain_text("tickets is off for assistant.")
+
+
+def fail(*args: Any, **options: Any) -> NoReturn:
+    raise RuntimeError("on purpose")
+
+
+def test_a_fault_of_the_server_is_told_and_the_control_put_back(
+    open_page: OpensPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = open_page("/agents/assistant/", expects="status of 500|Response Status Error Code 500")
+    operating.opened(page, "team_chat") if not operating.row(page, "team_chat", CHANNELS).count() else None
+    with monkeypatch.context() as broken:
+        broken.setattr(switches, "_set", fail)
+        operating.choice(page, "team_chat", CHANNELS, "Off").check(force=True)
+        expect(operating.notice(page)).to_contain_text("Toolbelt did not answer.")
+        expect(operating.choice(page, "team_chat", CHANNELS, "Inherit")).to_be_checked()
+        operating.switch(page, "tickets").click()
+        expect(operating.switch(page, "tickets")).to_have_attribute("aria-checked", "true")
+        expect(page.locator("#live")).to_contain_text("Toolbelt did not answer.")
+    operating.choice(page, "team_chat", CHANNELS, "Off").check(force=True)
+    expect(operating.row(page, "team_chat", CHANNELS)).to_contain_text("its override is off")
+
+
+def test_a_network_that_is_away_is_told_and_the_control_put_back(open_page: OpensPage) -> None:
+    page = open_page("/agents/assistant/", expects="ERR_INTERNET_DISCONNECTED|htmx:sendError")
+    page.context.set_offline(True)
+    operating.choice(page, "team_chat", CHANNELS, "Off").check(force=True)
+    expect(operating.notice(page)).to_contain_text("Toolbelt did not answer.")
+    expect(operating.choice(page, "team_chat", CHANNELS, "Inherit")).to_be_checked()
+    page.context.set_offline(False)
+    operating.choice(page, "team_chat", CHANNELS, "Off").check(force=True)
+    expect(operating.row(page, "team_chat", CHANNELS)).to_contain_text("its override is off")
+
+
+def test_one_who_lost_the_right_meanwhile_is_told(open_page: OpensPage) -> None:
+    page = open_page("/agents/assistant/", expects="status of 403|Response Status Error Code 403")
+    switches_of = snapshots.find("assistant", None).agent.switches
+    _take_the_right_from("olive")
+    operating.switch(page, "tickets").click()
+    expect(operating.notice(page)).to_contain_text("That did not work. Nothing was changed.")
+    expect(operating.switch(page, "tickets")).to_have_attribute("aria-checked", "true")
+    assert snapshots.find("assistant", None).agent.switches == switches_of
+
+
+def test_on_a_slow_network_a_double_click_flips_once(access: Page) -> None:
+    late = {"offline": False, "latency": 400, "downloadThroughput": -1, "uploadThroughput": -1}
+    access.context.new_cdp_session(access).send("Network.emulateNetworkConditions", late)
+    switch = operating.switch(access, "tickets")
+    switch.dblclick()
+    expect(operating.notice(access)).to_contain_text("tickets is off for assistant.")
+    access.wait_for_timeout(600)
+    expect(switch).to_have_attribute("aria-checked", "false")
+    assert snapshots.find("assistant", None).agent.switches["tickets"] is False
+
+
+def _take_the_right_from(name: str) -> None:
+    from django.contrib.auth import get_user_model
+
+    get_user_model().objects.get(username=name).user_permissions.clear()

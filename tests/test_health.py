@@ -1,0 +1,96 @@
+"""The addresses that load balancers and scrapers ask."""
+
+from typing import NoReturn
+
+import pytest
+from django import test
+from django.contrib.auth import get_user_model
+from django.db import OperationalError, connection
+from django.db.migrations import recorder
+from django.test.utils import CaptureQueriesContext
+
+from toolbelt.web import health
+
+TOKEN = "a-token-of-some-length"
+
+
+@pytest.fixture(autouse=True)
+def nothing_seen() -> None:
+    """Let each test begin as a new process does."""
+    health.migrated.clear()
+
+
+def test_a_running_process_says_so_without_asking_the_database(client: test.Client) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+
+
+@pytest.mark.django_db
+def test_it_is_ready_when_the_database_has_every_migration(client: test.Client) -> None:
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+@pytest.mark.django_db
+def test_it_is_not_ready_when_a_migration_is_missing(client: test.Client) -> None:
+    recorder.MigrationRecorder(connection).record_unapplied("sessions", "0001_initial")
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["because"]) == (503, "migrations to apply: 1")
+
+
+@pytest.mark.django_db
+def test_migrations_are_looked_for_until_none_is_missing(client: test.Client) -> None:
+    applied = recorder.MigrationRecorder(connection)
+    applied.record_unapplied("sessions", "0001_initial")
+    assert client.get("/readyz").status_code == 503
+    applied.record_applied("sessions", "0001_initial")
+    assert client.get("/readyz").status_code == 200
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get("/readyz").status_code == 200
+    assert [query["sql"] for query in asked] == ["SELECT 1"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("was_ready", [False, True])
+def test_it_is_not_ready_when_the_database_is_away(client: test.Client, was_ready: bool) -> None:
+    def refuse(*args: object) -> NoReturn:
+        raise OperationalError
+
+    if was_ready:
+        assert client.get("/readyz").status_code == 200
+
+    with connection.execute_wrapper(refuse):
+        answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["because"]) == (503, "the database does not answer")
+
+
+@pytest.mark.django_db
+def test_metrics_are_for_staff(client: test.Client) -> None:
+    make = get_user_model().objects.create_user
+    assert client.get("/metrics").status_code == 401
+    client.force_login(make("reader"))
+    assert client.get("/metrics").status_code == 401
+    client.force_login(make("staff", is_staff=True))
+    assert b"django_http_requests_total" in client.get("/metrics").content
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"), [(f"Bearer {TOKEN}", 200), ("Bearer another", 401), (f"Basic {TOKEN}", 401)]
+)
+def test_metrics_are_for_whoever_has_the_token(client: test.Client, settings, sent, status) -> None:
+    settings.TOOLBELT_METRICS_TOKEN = TOKEN
+    assert client.get("/metrics", headers={"authorization": sent}).status_code == status
+
+
+def test_without_a_token_set_an_empty_one_opens_nothing(client: test.Client) -> None:
+    assert client.get("/metrics", headers={"authorization": "Bearer "}).status_code == 401
+
+
+def test_every_answer_has_a_request_id(client: test.Client) -> None:
+    first, second = (client.get("/healthz").headers["X-Request-ID"] for _ in range(2))
+    assert first != second
+
+
+def test_pages_are_closed_to_what_comes_from_elsewhere(client: test.Client) -> None:
+    policy = client.get("/healthz").headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy

@@ -1,0 +1,126 @@
+"""What do the tests of the screens share? A small configuration, people with and without the right to change it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth import models as auth
+from django.test import Client
+
+from toolbelt import models, testing
+from toolbelt.store import snapshots
+
+READS = {"readOnlyHint": True}
+WRITES = {"destructiveHint": False}
+DESTROYS = {"destructiveHint": True}
+
+BELT: dict[str, Any] = {
+    "plugins": [
+        {"name": "github", "namespace": "github", "title": "GitHub"},
+        {"name": "acme.clock", "namespace": "clock", "title": "Clock"},
+    ],
+    "tools": [
+        {
+            "key": "github__issue_read",
+            "plugin": "github",
+            "description": "Reads an issue.",
+            "annotations": READS,
+        },
+        {
+            "key": "github__issue_write",
+            "plugin": "github",
+            "description": "Files an issue.",
+            "annotations": WRITES,
+        },
+        {
+            "key": "github__merge",
+            "plugin": "github",
+            "description": "Merges a pull request.",
+            "annotations": DESTROYS,
+        },
+        {"key": "clock__now", "plugin": "acme.clock", "description": "Tells the time.", "annotations": READS},
+        {"key": "shell", "description": "Runs a command.", "default_on": True},
+        {"key": "papers", "description": "Finds papers.", "annotations": READS},
+    ],
+    "toolkits": [
+        {
+            "key": "issues",
+            "title": "Issues and reviews",
+            "description": "Reads and files issues.",
+            "members": ["github__issue_read", "github__issue_write"],
+            "policy": "Read before you write.",
+            "policy_when_off": "You cannot see issues.",
+            "triggers": [{"name": "file", "any": ["bug"], "focus": ["github__issue_write"]}],
+        },
+        {
+            "key": "releases",
+            "members": ["github__merge", "github__issue_read"],
+            "policy": "Ask first: {active_tools}.",
+        },
+        {"key": "research", "title": "Research", "members": ["papers"]},
+    ],
+    "agents": [
+        {
+            "key": "ada",
+            "role": "Keeps the project tidy",
+            "tools_config": {"issues": True, "clock__now": True},
+            "allowed_toolkits": ["research"],
+        },
+        {"key": "bob", "kind": "plan", "protected": True},
+    ],
+}
+
+
+@pytest.fixture
+def belt(db: None) -> None:
+    """Store the small configuration, as rows: nobody has changed anything yet."""
+    snapshots.forget()
+    testing.RowsWorld().load(BELT, lenient=True)
+
+
+@pytest.fixture
+def olive(db: None) -> auth.User:
+    """Give an operator who may change agents."""
+    user = get_user_model().objects.create_user("olive", password="correct horse")
+    user.user_permissions.add(auth.Permission.objects.get(codename="change_agent"))
+    return user
+
+
+@pytest.fixture
+def operator(olive: auth.User) -> Client:
+    """Give the browser of one who may change agents."""
+    return _browser(olive)
+
+
+@pytest.fixture
+def viewer(db: None) -> Client:
+    """Give the browser of one who may only look."""
+    return _browser(get_user_model().objects.create_user("rosa"))
+
+
+@pytest.fixture
+def more_tools(belt: None) -> Any:
+    """Give a way to make the catalog longer: so many more tools, in a toolkit each dozen."""
+
+    def add(count: int) -> None:
+        there = models.Tool.objects.count()
+        tools = models.Tool.objects.bulk_create(
+            models.Tool(key=f"extra_{there + number}", description="One of many.", tokens=10)
+            for number in range(count)
+        )
+        for first in range(0, count, 12):
+            toolkit = models.Toolkit.objects.create(key=f"more_{there + first}")
+            models.Member.objects.bulk_create(
+                models.Member(toolkit=toolkit, tool=tool, position=position)
+                for position, tool in enumerate(tools[first : first + 12])
+            )
+
+    return add
+
+
+def _browser(user: auth.User) -> Client:
+    browser = Client()
+    browser.force_login(user)
+    return browser

@@ -1,0 +1,161 @@
+"""What does the audit log show, and how does one find something in it?"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control import agents, entries
+from toolbelt.testing import ACTOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+
+def look(browser: Client, address: str = "/changes/", **said: Any) -> Any:
+    """Open the log; give what it shows."""
+    return browser.get(address, said).context["page"]
+
+
+def listed(page: Any) -> list[Any]:
+    return [entry for day in page.days for entry in day.entries]
+
+
+def told(page: Any) -> list[str]:
+    return [f"{entry.who} {entry.did} {entry.subject}" for entry in listed(page)]
+
+
+@pytest.fixture
+def history(operator: Client, belt: None) -> None:
+    """Let some things have happened."""
+    entries.change(ACTOR, "toolkit", "research", {"title": "Reading", "blocked": True}, reason="Clearer.")
+    agents.equip(ACTOR, "bob", "research", confirm=True)
+    acting.switch(operator, "issues", "false", "true")
+    acting.override(operator, "papers", "true", "unset")
+    acting.override(operator, "clock__now", "unset", "true")
+
+
+@pytest.mark.usefixtures("history")
+def test_it_tells_who_did_what_newest_first(operator: Client) -> None:
+    page = look(operator)
+    assert told(page) == [
+        "olive cleared the override of clock__now",
+        "olive turned on the tool papers",
+        "olive turned off issues",
+        "test equipped bob",
+        "test changed toolkit research",
+    ]
+    assert [day.words for day in page.days] == ["Today"]
+    assert page.matches == "5 changes, newest first"
+    entry = listed(page)[2]
+    assert (entry.agent, entry.via, entry.undoable) == ("ada", "screen", True)
+    assert [(d.what, d.before, d.after) for d in entry.differences] == [("switch", "on", "off")]
+    of_catalog = listed(page)[4]
+    assert (of_catalog.agent, of_catalog.reason) == ("", "Clearer.")
+    assert {d.what: (d.before, d.after) for d in of_catalog.differences} == {
+        "title": ("Research", "Reading"),
+        "blocked": ("unset", "on"),
+    }
+
+
+@pytest.mark.usefixtures("history")
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [
+        ({"person": "olive"}, 3),
+        ({"person": "nobody"}, 0),
+        ({"agent": "bob"}, 1),
+        ({"action": "override.set"}, 1),
+        ({"person": "olive", "action": "override.clear"}, 1),
+        ({"older": "nonsense"}, 5),
+        ({"older": "0"}, 5),
+        ({"older": 10**30}, 5),
+        ({"newer": 10**30}, 0),
+    ],
+)
+def test_it_is_narrowed_by_person_agent_and_action(
+    operator: Client, said: dict[str, Any], count: int
+) -> None:
+    assert len(listed(look(operator, **said))) == count
+
+
+@pytest.mark.usefixtures("history")
+def test_it_offers_what_there_is_to_choose_from(operator: Client) -> None:
+    page = look(operator, agent="ada")
+    assert [choice.label for choice in page.people] == ["Anyone", "olive", "test"]
+    assert [choice.value for choice in page.agents if choice.chosen] == ["ada"]
+    assert "Override set" in [choice.label for choice in page.actions]
+
+
+@pytest.mark.usefixtures("history")
+def test_choosing_gets_only_the_log_and_the_count(operator: Client) -> None:
+    html = acting.text(operator.get("/changes/", {"agent": "bob"}, headers=acting.HTMX))
+    assert html.startswith('<div id="log">')
+    assert "<html" not in html
+    assert "1 change, newest first" in html
+
+
+@pytest.mark.usefixtures("history")
+def test_who_may_only_look_gets_no_undo(viewer: Client) -> None:
+    page = look(viewer)
+    assert len(listed(page)) == 5
+    assert not any(entry.undoable for entry in listed(page))
+
+
+def test_a_long_log_is_paged_and_keeps_the_filter(operator: Client) -> None:
+    models.AuditEntry.objects.bulk_create(
+        models.AuditEntry(
+            actor="sam", via="api", action="agent.change", subject_kind="agent", subject_key="ada"
+        )
+        for _ in range(120)
+    )
+    first = look(operator, person="sam")
+    assert (len(listed(first)), first.pages.newer_url) == (50, "")
+    second = look(operator, first.pages.older_url)
+    third = look(operator, second.pages.older_url)
+    assert (len(listed(third)), third.pages.older_url) == (20, "")
+    assert "person=sam" in third.pages.newer_url
+    again = look(operator, third.pages.newer_url)
+    assert [entry.id for entry in listed(again)] == [entry.id for entry in listed(second)]
+
+
+def test_days_are_told_apart(operator: Client) -> None:
+    now = dt.datetime.now(dt.UTC)
+    for days in (400, 40, 1, 0):
+        models.AuditEntry.objects.create(
+            at=now - dt.timedelta(days=days),
+            actor="sam",
+            via="api",
+            action="agent.change",
+            subject_kind="agent",
+            subject_key="ada",
+        )
+    words = [day.words for day in look(operator).days]
+    assert words[0] == "Today"
+    assert words[1].startswith("Yesterday, ")
+    assert words[3].endswith(str((now - dt.timedelta(days=400)).year))
+
+
+def test_an_empty_log_says_what_will_be_in_it(operator: Client) -> None:
+    assert "No change yet" in operator.get("/changes/").content.decode()
+    assert "No change fits" in operator.get("/changes/", {"agent": "bob"}).content.decode()
+
+
+@pytest.mark.usefixtures("history")
+def test_it_asks_the_database_the_same_few_questions_however_long_it_is(operator: Client) -> None:
+    of_five = acting.queries(lambda: look(operator))
+    for on, was in (("true", "false"), ("false", "true"), ("unset", "false"), ("false", "unset")) * 5:
+        acting.switch(operator, "issues", on, was)
+    assert len(listed(look(operator))) == 25
+    assert acting.queries(lambda: look(operator)) == of_five <= 13
+
+
+def test_a_category_that_was_made_can_be_taken_back(operator: Client, olive: auth.User) -> None:
+    olive.user_permissions.add(auth.Permission.objects.get(codename="delete_category"))
+    entries.put(ACTOR, "category", {"name": "crm"})
+    assert listed(look(operator))[0].undoable

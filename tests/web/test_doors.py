@@ -1,0 +1,153 @@
+"""Who may come in at which address, and with what does every answer go out?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from tests.web import acting
+
+pytestmark = pytest.mark.django_db
+
+# What must answer before anybody has logged in.
+OPEN = {"web:login", "admin:login", "healthz", "readyz"}
+SAMPLES = {"agent": "ada", "toolkit": "issues", "tool": "shell", "app_label": "toolbelt"}
+
+
+def addresses() -> list[tuple[str, str]]:
+    """Give every address of the installation: its name, and one sample of it."""
+    return list(_walk(get_resolver(), "", ""))
+
+
+def _walk(resolver: URLResolver, prefix: str, space: str) -> Iterator[tuple[str, str]]:
+    for pattern in resolver.url_patterns:
+        route = prefix + _sample(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            inner = f"{space}{pattern.namespace}:" if pattern.namespace else space
+            yield from _walk(pattern, route, inner)
+        elif isinstance(pattern, URLPattern):
+            yield f"{space}{pattern.name or route}", f"/{route}"
+
+
+def _sample(pattern: Any) -> str:
+    route = re.sub(r"<(?:\w+:)?(\w+)>", lambda found: SAMPLES.get(found[1], "1"), str(pattern))
+    return re.sub(r"\(\?P(\w+)[^)]*\)", r"\1", route).strip("^$")
+
+
+ADDRESSES = addresses()
+OF_SCREENS = [(name, address) for name, address in ADDRESSES if name.startswith("web:")]
+CHANGES = {"web:switch", "web:override", "web:reset", "web:undo"}
+
+
+def test_the_walk_finds_the_screens_and_the_admin() -> None:
+    names = {name for name, _ in ADDRESSES}
+    assert {"web:agents", "web:agent_access", "web:undo", "admin:index", "healthz"} <= names
+    assert not [address for _, address in ADDRESSES if "<" in address or "(" in address]
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_nothing_opens_without_a_login(client: Client, method: str) -> None:
+    opened = {}
+    for name, address in ADDRESSES:
+        answer = getattr(client, method)(address)
+        led = answer.headers.get("Location", "")
+        if answer.status_code != 302 or not led.startswith(("/login/?next=", "/admin/login/?next=")):
+            opened[name] = answer.status_code
+    closed_by_itself = opened.pop("metrics")
+    assert closed_by_itself in (401, 405)
+    assert opened == dict.fromkeys(OPEN, 200 if method == "get" else 405) | {
+        "web:login": 200,
+        "admin:login": 200,
+    }
+
+
+@pytest.mark.parametrize(("name", "address"), [one for one in OF_SCREENS if one[0] in CHANGES])
+@pytest.mark.parametrize("htmx", [True, False])
+def test_who_may_only_look_changes_nothing(
+    viewer: Client, operator: Client, belt: None, name: str, address: str, htmx: bool
+) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    entry = acting.newest()
+    address = address.replace("/changes/1/", f"/changes/{entry.pk}/")
+    answer = acting.post(viewer, address, htmx=htmx, on="true", was="false")
+    assert answer.status_code == 403
+    assert acting.newest() == entry
+    assert acting.stored().switches["issues"] is False
+
+
+def test_each_address_takes_only_what_it_is_for(operator: Client) -> None:
+    for name, address in OF_SCREENS:
+        if name != "web:login":
+            refused = operator.get if name in {*CHANGES, "web:logout"} else operator.post
+            assert refused(address).status_code == 405, name
+
+
+@pytest.mark.parametrize("address", ["/agents/", "/agents/ada/", "/changes/"])
+def test_every_page_goes_out_closed(operator: Client, belt: None, address: str) -> None:
+    headers = operator.get(address).headers
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "same-origin"
+    assert "camera=()" in headers["Permissions-Policy"]
+    assert headers["Cache-Control"] == "private, no-store"
+
+
+def test_no_page_needs_what_its_own_policy_forbids(operator: Client, belt: None) -> None:
+    for address in ("/agents/", "/agents/ada/", "/changes/"):
+        html = operator.get(address).content.decode()
+        assert "<style" not in html
+        assert " style=" not in html
+        assert "<script>" not in html
+        assert " onclick" not in html
+
+
+@pytest.mark.parametrize(
+    "wanted", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", r"\\evil"]
+)
+def test_no_form_leads_to_another_place(operator: Client, belt: None, wanted: str) -> None:
+    answer = acting.switch(operator, "issues", "false", "true", htmx=False, next=wanted)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/agents/ada/")
+    undone = acting.post(operator, f"/changes/{acting.newest().pk}/undo/", htmx=False, next=wanted)
+    assert (undone.status_code, undone.headers["Location"]) == (303, "/changes/")
+
+
+def test_logging_in_leads_on_and_never_away(client: Client, olive: Any) -> None:
+    known = {"username": "olive", "password": "correct horse"}
+    for wanted, led in (("/changes/", "/changes/"), ("https://evil.example/", "/")):
+        client.logout()
+        answer = client.post("/login/", {**known, "next": wanted})
+        assert (answer.status_code, answer.headers["Location"]) == (302, led)
+    assert client.get("/login/").headers["Location"] == "/"
+
+
+def test_a_wrong_password_is_told_and_the_name_kept(client: Client, olive: Any) -> None:
+    answer = client.post("/login/", {"username": "olive", "password": "wrong"})
+    assert answer.status_code == 200
+    assert 'role="alert"' in answer.content.decode()
+    assert 'value="olive"' in answer.content.decode()
+
+
+def test_guessing_passwords_is_stopped(client: Client, olive: Any, settings: Any) -> None:
+    settings.AXES_FAILURE_LIMIT = 3
+    answers = [client.post("/login/", {"username": "olive", "password": f"guess {n}"}) for n in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert "Too many tries" in answers[-1].content.decode()
+    right = client.post("/login/", {"username": "olive", "password": "correct horse"})
+    assert right.status_code == 429
+
+
+def test_logging_out_ends_the_session(operator: Client, belt: None) -> None:
+    assert operator.post("/logout/").headers["Location"] == "/login/"
+    assert operator.get("/agents/").status_code == 302
+
+
+def test_the_start_leads_to_the_agents(operator: Client) -> None:
+    assert operator.get("/").headers["Location"] == "/agents/"

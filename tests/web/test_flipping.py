@@ -1,0 +1,267 @@
+"""What does flipping a switch or overriding a tool do: to what is stored, to the agent, and to the page?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests import factories
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control import entries
+from toolbelt.runtime import surfaces
+from toolbelt.testing import ACTOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+
+def active(agent: str = "ada") -> set[str]:
+    """Ask as the agent does: which tools are there?"""
+    return {definition.name for definition in surfaces.ask(agent).tools}
+
+
+def set_up(agent: str = "ada", **changes: Any) -> None:
+    """Change an agent as its settings would."""
+    entries.change(ACTOR, "agent", agent, changes, confirm=True)
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_a_switch_that_goes_off_takes_its_tools_and_its_policy_with_it(operator: Client, htmx: bool) -> None:
+    before = surfaces.ask("ada")
+    answer = acting.switch(operator, "issues", "false", "true", htmx=htmx)
+    assert answer.status_code == (200 if htmx else 303)
+    after = surfaces.ask("ada")
+    assert {d.name for d in before.tools} - {d.name for d in after.tools} == {
+        "github__issue_read",
+        "github__issue_write",
+    }
+    assert "Read before you write." in before.policy.text
+    assert "Read before you write." not in after.policy.text
+    assert "You cannot see issues." in after.policy.text
+
+
+def test_the_change_is_in_the_log_with_who_and_through_which_shell(operator: Client) -> None:
+    acting.switch(operator, "issues", "false", "true", reason="Too chatty.")
+    entry = acting.newest()
+    assert (entry.actor, entry.via, entry.action) == ("olive", "screen", "switch.set")
+    assert (entry.subject_key, entry.key, entry.before, entry.after) == ("ada", "issues", True, False)
+    assert entry.reason == "Too chatty."
+
+
+def test_in_place_the_page_gets_what_changed_and_nothing_else(operator: Client) -> None:
+    answer = acting.switch(
+        operator, "issues", "false", "true", tools="github__issue_read", sections="toolkit-issues"
+    )
+    page = answer.context["page"]
+    assert (page.agent.active, page.model.tools) == ("2", "2")
+    effect = page.model.effect
+    assert (effect.tools_before, effect.tools_after, effect.tools_delta) == ("4", "2", "−2")
+    assert effect.notes == ("policy of issues replaced by its off text", "policy of releases goes")
+    assert page.notice.text == "issues is off for ada."
+    assert page.notice.detail.startswith("−2 tools, −")
+    assert page.notice.undo == acting.newest().pk
+    assert [section.id for section in page.sections] == ["toolkit-issues"]
+    assert [(row.key, row.state, row.reason) for row in page.rows] == [
+        ("github__issue_read", "denied", "toolkit issues is off")
+    ]
+    html = acting.text(answer)
+    assert "<form" not in html.partition('id="toast"')[0].partition('id="agent-facts"')[0]
+    assert "<html" not in html
+    assert 'role="switch"' not in html
+
+
+def test_without_htmx_it_leads_back_and_the_next_page_tells_it_once(operator: Client) -> None:
+    here = "/agents/ada/?q=issue#toolkit-issues"
+    answer = acting.switch(operator, "issues", "false", "true", htmx=False, next=here)
+    assert (answer.status_code, answer.headers["Location"]) == (303, here)
+    page = operator.get("/agents/ada/").context["page"]
+    assert page.notice.text == "issues is off for ada."
+    assert page.model.effect.tools_delta == "−2"
+    assert "policy of issues replaced by its off text" in page.model.effect.notes
+    assert operator.get("/agents/ada/").context["page"].notice is None
+
+
+@pytest.mark.parametrize(
+    ("on", "was", "now", "told"),
+    [
+        ("false", "true", False, "issues is off for ada."),
+        ("unset", "true", None, "issues follows the defaults for ada."),
+    ],
+)
+def test_a_switch_has_three_states(operator: Client, on: str, was: str, now: bool | None, told: str) -> None:
+    answer = acting.switch(operator, "issues", on, was)
+    assert answer.context["page"].notice.text == told
+    assert acting.stored().switches.get("issues") is now
+
+
+@pytest.mark.parametrize(
+    ("tool", "on", "was", "now", "told"),
+    [
+        ("papers", "true", "unset", True, "papers is on for ada."),
+        ("clock__now", "false", "true", False, "clock__now is off for ada."),
+        ("clock__now", "unset", "true", None, "clock__now inherits for ada."),
+    ],
+)
+def test_an_override_has_three_states(
+    operator: Client, tool: str, on: str, was: str, now: bool | None, told: str
+) -> None:
+    answer = acting.override(operator, tool, on, was)
+    assert answer.context["page"].notice.text == told
+    assert acting.stored().overrides.get(tool) is now
+    assert (tool in active()) is (now is True)
+
+
+def test_an_override_that_is_on_says_what_holds_it_back(operator: Client) -> None:
+    acting.override(operator, "github__issue_read", "true", "unset")
+    answer = acting.switch(operator, "issues", "false", "true", tools="github__issue_read")
+    row = answer.context["page"].rows[0]
+    assert (row.state, row.stored) == ("denied", "true")
+    assert row.reason == "toolkit issues is off (stored: On)"
+
+
+def test_what_is_so_already_is_told_and_not_recorded(operator: Client) -> None:
+    answer = acting.switch(operator, "issues", "true", "true")
+    assert answer.context["page"].notice.text == "Nothing to change: issues is on for ada already."
+    assert not models.AuditEntry.objects.exists()
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_a_change_based_on_a_stale_state_is_refused(operator: Client, htmx: bool) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    entry = acting.newest()
+    answer = acting.switch(operator, "issues", "unset", "true", htmx=htmx)
+    assert answer.status_code == (409 if htmx else 303)
+    page = answer.context["page"] if htmx else operator.get("/agents/ada/").context["page"]
+    assert page.notice.tone == "refused"
+    assert "you saw on, it is off now" in page.notice.text
+    assert page.notice.undo is None
+    assert acting.stored().switches["issues"] is False
+    assert acting.newest() == entry
+
+
+def test_others_may_have_changed_other_keys_meanwhile(operator: Client) -> None:
+    acting.override(operator, "papers", "true", "unset")
+    assert acting.switch(operator, "issues", "false", "true").status_code == 200
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_a_destructive_tool_goes_on_only_after_a_question(operator: Client, htmx: bool) -> None:
+    asked = acting.switch(operator, "releases", "true", "unset", htmx=htmx, next="/agents/ada/?q=x")
+    assert asked.status_code == 200
+    html = acting.text(asked)
+    assert "Turn on releases for ada?" in html
+    assert "Tools that can destroy something go on: github__merge." in html
+    assert "releases" not in acting.stored().switches
+    question = asked.context["confirmation"] if htmx else asked.context["page"].confirmation
+    assert question.dangerous
+    assert question.back == "/agents/ada/?q=x"
+    fields = {field.name: field.value for field in question.fields}
+    assert fields == {"on": "true", "was": "unset", "next": "/agents/ada/?q=x", "confirm": "yes"}
+    done = acting.post(operator, question.action, htmx=htmx, **fields, reason="Release day.")
+    assert done.status_code == (200 if htmx else 303)
+    assert "github__merge" in active()
+    assert acting.newest().reason == "Release day."
+
+
+def test_a_question_shows_what_would_differ(operator: Client) -> None:
+    question = acting.switch(operator, "releases", "true", "unset").context["confirmation"]
+    assert (question.effect.tools_before, question.effect.tools_after) == ("4", "5")
+    assert question.effect.notes == ("policy of releases follows its active tools",)
+    assert [(d.prefix, d.what, d.before, d.after) for d in question.differences] == [
+        ("github__", "merge", "Not active", "Active")
+    ]
+
+
+def test_a_protected_agent_asks_even_where_nothing_changes_for_the_model(operator: Client) -> None:
+    question = acting.switch(operator, "research", "false", "unset", agent="bob").context["confirmation"]
+    assert question.reasons == ("bob is protected.",)
+    assert question.effect.notes == ("Nothing changes for the model now.",)
+    assert not question.dangerous
+    acting.switch(operator, "research", "false", "unset", agent="bob", confirm="yes")
+    assert acting.stored("bob").switches == {"research": False}
+
+
+@pytest.mark.parametrize(("most", "asks"), [(1, True), (2, False)])
+def test_an_off_that_takes_much_away_asks(operator: Client, settings: Any, most: int, asks: bool) -> None:
+    settings.TOOLBELT_CONFIRM_OFF_TOOLS = most
+    acting.switch(operator, "issues", "false", "true")
+    assert (acting.stored().switches["issues"] is True) is asks
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_a_budget_that_refuses_is_told_with_the_way_out(operator: Client, htmx: bool) -> None:
+    set_up(budget={"max_tools": 4, "on_exceed": "refuse"})
+    answer = acting.override(operator, "papers", "true", "unset", htmx=htmx)
+    assert answer.status_code == (422 if htmx else 303)
+    page = answer.context["page"] if htmx else operator.get("/agents/ada/").context["page"]
+    assert page.notice.tone == "refused"
+    assert "Switch something else off first, or raise the budget." in page.notice.text
+    assert "papers" not in acting.stored().overrides
+
+
+def test_a_flip_that_would_make_a_conflict_is_refused_with_both_options(operator: Client) -> None:
+    tool = models.Tool.objects.get(key="papers")
+    for key, options in (("slow", {"limit": 1}), ("fast", {"limit": 9})):
+        toolkit = factories.toolkit(key, tool)
+        models.Member.objects.filter(toolkit=toolkit).update(options=options)
+    assert acting.switch(operator, "slow", "true", "unset").status_code == 200
+    answer = acting.switch(operator, "fast", "true", "unset")
+    assert answer.status_code == 422
+    text = answer.context["page"].notice.text
+    assert "papers" in text
+    assert '{"limit": 1}' in text.replace("'", '"')
+    assert '{"limit": 9}' in text.replace("'", '"')
+    assert "fast" not in acting.stored().switches
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/agents/nobody/switches/issues/", "/agents/ada/switches/nothing/", "/agents/ada/overrides/nothing/"],
+)
+@pytest.mark.parametrize("htmx", [True, False])
+def test_what_is_not_there_cannot_be_flipped(operator: Client, address: str, htmx: bool) -> None:
+    assert acting.post(operator, address, htmx=htmx, on="true", was="unset").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"on": "true"},
+        {"on": "maybe", "was": "true"},
+        {"on": "true", "was": "1"},
+        {"on": "false", "was": "true", "reason": "x" * 501},
+        {"on": "false", "was": "true", "reason": "\0"},
+    ],
+)
+def test_nonsense_in_a_form_changes_nothing_and_is_told(operator: Client, fields: dict[str, Any]) -> None:
+    answer = acting.post(operator, "/agents/ada/switches/issues/", **fields)
+    assert answer.status_code == 422
+    assert answer.context["page"].notice.text.startswith("Not changed: ")
+    led = acting.post(operator, "/agents/ada/switches/issues/", htmx=False, **fields)
+    assert led.status_code == 303
+    assert operator.get("/agents/ada/").context["page"].notice.tone == "refused"
+    assert acting.stored().switches["issues"] is True
+
+
+def test_a_page_that_says_it_shows_nonsense_gets_only_what_is_there(operator: Client) -> None:
+    answer = acting.switch(
+        operator, "issues", "false", "true", tools="'] nothing papers", sections="<b> toolkit-x plugin-github"
+    )
+    page = answer.context["page"]
+    assert [row.key for row in page.rows] == ["papers"]
+    assert page.sections == ()
+
+
+def test_an_agent_that_is_gone_leads_an_open_page_to_the_list(operator: Client) -> None:
+    answer = acting.post(operator, "/agents/gone/switches/issues/", on="nonsense")
+    assert (answer.status_code, answer.headers["HX-Redirect"]) == (204, "/agents/")
+
+
+def test_the_message_that_is_tried_stays_tried(operator: Client) -> None:
+    answer = acting.override(operator, "papers", "true", "unset", message="there is a bug")
+    assert answer.context["page"].model.directive.tools == ("github__issue_write",)
+    gone = acting.switch(operator, "issues", "false", "true", message="there is a bug")
+    assert gone.context["page"].model.directive.tools == ()

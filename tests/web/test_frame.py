@@ -1,0 +1,109 @@
+"""What stands around every page, and what happens when a session, a token or the server fails?"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import pytest
+from django.test import Client
+
+from tests.web import acting
+from toolbelt.control import queries
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_session_that_is_over_leads_the_page_to_the_login_and_back(belt: None) -> None:
+    headers = {**acting.HTMX, "HX-Current-URL": "http://testserver/agents/ada/?q=issue&show=active"}
+    answer = Client().post("/agents/ada/switches/issues/", {"on": "false", "was": "true"}, headers=headers)
+    assert answer.status_code == 204
+    assert answer.headers["HX-Redirect"] == "/login/?next=%2Fagents%2Fada%2F%3Fq%3Dissue%26show%3Dactive"
+    assert acting.stored().switches["issues"] is True
+
+
+def test_nowhere_to_come_back_to_is_the_start() -> None:
+    answer = Client().get("/agents/", headers=acting.HTMX)
+    assert answer.headers["HX-Redirect"] == "/login/?next=%2F"
+
+
+def test_other_ways_are_left_as_they_are(operator: Client, belt: None) -> None:
+    answer = operator.get("/", headers=acting.HTMX)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/agents/")
+
+
+def test_a_form_with_an_old_token_loads_the_page_anew_and_tells(olive: Any, belt: None) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(olive)
+    answer = acting.switch(browser, "issues", "false", "true")
+    assert (answer.status_code, answer.headers["HX-Refresh"]) == (204, "true")
+    assert acting.stored().switches["issues"] is True
+    notice = browser.get("/agents/ada/").context["page"].notice
+    assert notice.tone == "refused"
+    assert notice.text.startswith("Not changed: ")
+
+
+def test_without_htmx_an_old_token_is_explained(olive: Any, belt: None) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(olive)
+    answer = acting.switch(browser, "issues", "false", "true", htmx=False)
+    assert answer.status_code == 403
+    assert "That form has expired" in answer.content.decode()
+    assert acting.stored().switches["issues"] is True
+
+
+def test_strangers_with_old_tokens_get_no_session(db: None) -> None:
+    answer = acting.post(Client(enforce_csrf_checks=True), "/agents/ada/switches/issues/")
+    assert answer.headers["HX-Refresh"] == "true"
+    assert not answer.cookies
+
+
+def fail(*args: Any, **options: Any) -> NoReturn:
+    raise RuntimeError("on purpose")
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 500])
+def test_an_error_page_names_its_request(
+    viewer: Client, belt: None, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    viewer.raise_request_exception = False
+    match status:
+        case 400:
+            answer = viewer.get("/agents/", headers={"host": "evil.example"})
+        case 403:
+            answer = acting.switch(viewer, "issues", "false", "true", htmx=False)
+        case 404:
+            answer = viewer.get("/nothing/")
+        case _:
+            monkeypatch.setattr(queries, "summaries", fail)
+            answer = viewer.get("/agents/")
+    html = answer.content.decode()
+    assert answer.status_code == status
+    assert f'<p class="problem-code">{status}</p>' in html
+    assert f"<code>{answer.headers['X-Request-ID']}</code>" in html
+    assert "on purpose" not in html
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+def test_a_page_that_is_not_there_keeps_the_frame(operator: Client, belt: None) -> None:
+    html = operator.get("/agents/nobody/").content.decode()
+    assert 'aria-label="Main"' in html
+    assert "Log out" in html
+
+
+def test_the_frame_knows_who_looks_and_where(viewer: Client, belt: None) -> None:
+    html = acting.text(viewer.get("/changes/"))
+    assert "</span> rosa</span>" in html
+    assert '<a href="/changes/" aria-current="page">' in html
+    assert '<a href="/agents/">' in html
+    assert '<span class="count">2</span>' in html
+    assert "/admin/" not in html
+
+
+def test_staff_find_the_admin(admin_client: Client, belt: None) -> None:
+    assert '<a href="/admin/">' in admin_client.get("/agents/").content.decode()
+
+
+def test_the_login_page_has_no_navigation(client: Client) -> None:
+    html = client.get("/login/").content.decode()
+    assert 'aria-label="Main"' not in html
+    assert 'autocomplete="current-password"' in html

@@ -1,0 +1,197 @@
+"""How does an operator take a change back, and what if it was changed since?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control import entries, switches
+from toolbelt.runtime import surfaces
+from toolbelt.testing import ACTOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+
+def undo(browser: Client, entry: int, **fields: Any) -> Any:
+    return acting.post(browser, f"/changes/{entry}/undo/", **fields)
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_undo_brings_back_what_the_model_saw(operator: Client, htmx: bool) -> None:
+    before = surfaces.ask("ada").fingerprint
+    acting.switch(operator, "issues", "false", "true")
+    flip = acting.newest()
+    assert surfaces.ask("ada").fingerprint != before
+    answer = undo(operator, flip.pk, htmx=htmx)
+    assert answer.status_code == (200 if htmx else 303)
+    assert surfaces.ask("ada").fingerprint == before
+    entry = acting.newest()
+    assert (entry.undoes, entry.via, entry.actor, entry.after) == (flip, "screen", "olive", True)
+
+
+def test_undo_says_what_came_back_and_offers_to_redo(operator: Client) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    notice = undo(operator, acting.newest().pk).context["page"].notice
+    assert notice.text == "Undone: olive turned off issues."
+    assert notice.detail.startswith("+2 tools, +")
+    assert (notice.undo, notice.undo_word) == (acting.newest().pk, "Redo")
+    undo(operator, notice.undo)
+    assert acting.stored().switches["issues"] is False
+
+
+def test_without_htmx_undo_leads_back_to_the_log(operator: Client) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    answer = undo(operator, acting.newest().pk, htmx=False, next="/changes/?agent=ada")
+    assert answer.headers["Location"] == "/changes/?agent=ada"
+    page = operator.get("/changes/").context["page"]
+    assert page.notice.text == "Undone: olive turned off issues."
+    newest, flip = (entry for day in page.days for entry in day.entries)
+    assert newest.did == "undid a change: turned on"
+    assert newest.undoable
+    assert not flip.undoable
+    assert flip.undone.startswith("undone by olive")
+
+
+def test_the_overrides_of_a_section_are_reset_in_one_act_and_undone_as_one(operator: Client) -> None:
+    acting.override(operator, "github__issue_read", "false", "unset")
+    acting.override(operator, "github__issue_write", "false", "unset")
+    section = operator.get("/agents/ada/").context["page"].toolkits[0]
+    assert section.overrides == ("github__issue_read=false", "github__issue_write=false")
+    answer = acting.post(operator, "/agents/ada/reset/", was=section.overrides)
+    notice = answer.context["page"].notice
+    assert notice.text == "2 overrides of ada reset."
+    assert notice.whole
+    assert acting.stored().overrides == {"clock__now": True}
+    last, first = models.AuditEntry.objects.order_by("-id")[:2]
+    assert last.batch == first.batch is not None
+    undone = undo(operator, notice.undo, whole="yes")
+    assert undone.status_code == 200
+    assert acting.stored().overrides == {
+        "clock__now": True,
+        "github__issue_read": False,
+        "github__issue_write": False,
+    }
+
+
+def test_a_reset_asks_where_a_single_override_would_ask(operator: Client) -> None:
+    acting.override(operator, "github__merge", "false", "unset")
+    switches.flip(ACTOR, "ada", "releases", True)
+    asked = acting.post(operator, "/agents/ada/reset/", was="github__merge=false")
+    question = asked.context["confirmation"]
+    assert (question.title, question.confirm_word) == ("Reset 1 override of ada?", "Reset")
+    assert question.dangerous
+    fields = [(field.name, field.value) for field in question.fields]
+    assert fields == [("was", "github__merge=false"), ("confirm", "yes")]
+    acting.post(operator, question.action, **dict(fields))
+    assert "github__merge" not in acting.stored().overrides
+
+
+def test_a_reset_is_of_all_or_of_none(operator: Client) -> None:
+    acting.override(operator, "papers", "true", "unset")
+    answer = acting.post(operator, "/agents/ada/reset/", was=["clock__now=true", "papers=false"])
+    assert answer.status_code == 409
+    assert acting.stored().overrides == {"clock__now": True, "papers": True}
+
+
+@pytest.mark.parametrize("was", [[], ["papers"], ["=true"], ["papers=unset"], ["papers=true", "x"]])
+def test_a_reset_of_nonsense_is_refused(operator: Client, was: list[str]) -> None:
+    answer = acting.post(operator, "/agents/ada/reset/", was=was)
+    assert answer.status_code == 422
+    assert not models.AuditEntry.objects.exists()
+
+
+def test_a_reset_of_a_tool_that_is_not_there_is_not_found(operator: Client) -> None:
+    assert acting.post(operator, "/agents/ada/reset/", was="nothing=true").status_code == 404
+    assert acting.post(operator, "/agents/nobody/reset/", was="papers=true").status_code == 404
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_what_was_changed_since_is_shown_three_ways_instead_of_undone(operator: Client, htmx: bool) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    entry = acting.newest()
+    acting.switch(operator, "issues", "unset", "false")
+    answer = undo(operator, entry.pk, htmx=htmx, next="/agents/ada/")
+    question = answer.context["confirmation"] if htmx else answer.context["page"].confirmation
+    assert question.three_ways
+    assert question.title == "Turn on issues for ada?"
+    difference = question.differences[0]
+    assert (difference.before, difference.after, difference.now) == ("on", "off", "unset")
+    assert "issues" not in acting.stored().switches
+    html = acting.text(answer)
+    assert "Before that change" in html
+    fields = {field.name: field.value for field in question.fields}
+    assert fields == {"on": "true", "was": "unset", "next": "/agents/ada/"}
+    acting.post(operator, question.action, htmx=htmx, **fields)
+    assert acting.stored().switches["issues"] is True
+
+
+def test_a_page_that_asks_to_undo_too_late_learns_what_is_so_now(operator: Client) -> None:
+    acting.override(operator, "papers", "true", "unset")
+    entry = acting.newest()
+    acting.override(operator, "papers", "false", "true")
+    answer = undo(operator, entry.pk, tools="papers")
+    page = answer.context["page"]
+    assert page.notice.text == "Not undone: papers was changed since."
+    assert [(row.key, row.stored) for row in page.rows] == [("papers", "false")]
+
+
+def test_what_somebody_has_undone_already_is_told(operator: Client) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    entry = acting.newest()
+    undo(operator, entry.pk)
+    answer = undo(operator, entry.pk)
+    assert answer.status_code == 409
+    assert answer.context["page"].notice.text.startswith("Not undone. ")
+    assert models.AuditEntry.objects.count() == 2
+
+
+def test_a_whole_act_is_undone_only_if_all_of_it_still_stands(operator: Client) -> None:
+    acting.override(operator, "papers", "true", "unset")
+    acting.post(operator, "/agents/ada/reset/", was=["clock__now=true", "papers=true"])
+    batch = acting.newest()
+    acting.override(operator, "papers", "false", "unset")
+    assert undo(operator, batch.pk, whole="yes").status_code == 409
+    assert acting.stored().overrides == {"papers": False}
+
+
+def test_undoing_what_a_rule_forbids_is_told(operator: Client) -> None:
+    entries.change(ACTOR, "agent", "ada", {"budget": {"max_tools": 4, "on_exceed": "refuse"}}, confirm=True)
+    acting.override(operator, "clock__now", "unset", "true")
+    entry = acting.newest()
+    acting.override(operator, "papers", "true", "unset")
+    answer = undo(operator, entry.pk)
+    assert answer.status_code == 422
+    assert "The budget of ada is 4 tools" in answer.context["page"].notice.text
+
+
+def test_an_agent_that_is_undone_away_leads_its_page_to_the_list(operator: Client, olive: auth.User) -> None:
+    change = entries.put(ACTOR, "agent", {"key": "cyd"})
+    olive.user_permissions.add(auth.Permission.objects.get(codename="delete_agent"))
+    assert operator.get("/agents/cyd/").context["page"].agent.last_change.entry is None
+    assert change.entry is not None
+    answer = undo(operator, change.entry)
+    assert (answer.status_code, answer.headers["HX-Redirect"]) == (204, "/agents/")
+    assert operator.get("/agents/").context["page"].agents[0].key == "ada"
+    assert "Undone: test created agent cyd." in operator.get("/changes/").content.decode()
+
+
+def test_a_change_that_is_not_there_cannot_be_undone(operator: Client) -> None:
+    assert undo(operator, 4711).status_code == 404
+    assert undo(operator, 10**30).status_code == 404
+    assert undo(operator, 4711, htmx=False).status_code == 404
+
+
+def test_a_change_of_the_catalog_is_undone_by_who_may_change_the_catalog(
+    operator: Client, olive: auth.User
+) -> None:
+    entries.change(ACTOR, "toolkit", "issues", {"title": "Tickets"})
+    assert undo(operator, acting.newest().pk, htmx=False).status_code == 403
+    olive.user_permissions.add(auth.Permission.objects.get(codename="change_toolkit"))
+    answer = undo(operator, acting.newest().pk, htmx=False)
+    assert answer.status_code == 303
+    assert models.Toolkit.objects.get(key="issues").title == "Issues and reviews"

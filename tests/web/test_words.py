@@ -1,0 +1,91 @@
+"""How are numbers, moments and states printed?"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from toolbelt.web import words
+
+
+@pytest.mark.parametrize(
+    ("count", "about", "signed"),
+    [
+        (0, "~0", "±0"),
+        (7, "~7", "+7"),
+        (999, "~999", "+999"),
+        (1234, "~1.2k", "+1,234"),
+        (128_287, "~128k", "+128,287"),
+    ],
+)
+def test_numbers(count: int, about: str, signed: str) -> None:
+    assert words.about(count) == about
+    assert words.signed(count) == signed
+    assert words.signed(-count) == signed.replace("+", "−")
+
+
+def test_limits_are_printed_as_they_were_set() -> None:
+    assert [words.limit(most) for most in (16_000, 24_500, 80, 0)] == ["16k", "24,500", "80", "0"]
+
+
+def test_tools_are_counted() -> None:
+    assert [words.tools(count) for count in (0, 1, 1200)] == ["0 tools", "1 tool", "1,200 tools"]
+
+
+@pytest.mark.parametrize(
+    ("ago", "said"),
+    [
+        ({"seconds": 3}, "just now"),
+        ({"minutes": 5}, "5 min ago"),
+        ({"hours": 3}, "3 h ago"),
+        ({"days": 4}, "4 d ago"),
+    ],
+)
+def test_moments_are_seen_from_now(ago: dict[str, int], said: str) -> None:
+    moment = words.moment(timezone.now() - dt.timedelta(**ago))
+    assert moment.words == said
+    assert moment.iso.endswith("+00:00")
+
+
+def test_long_ago_is_a_date() -> None:
+    assert words.moment(dt.datetime(2024, 3, 5, 12, tzinfo=dt.UTC)).words == "on 5 Mar 2024"
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (None, "unset"),
+        (True, "on"),
+        (False, "off"),
+        ("text", "text"),
+        (["a", 1], '["a", 1]'),
+        ("x" * 500, "x" * 399 + "…"),
+    ],
+)
+def test_values_are_told_in_a_line(written: Any, said: str) -> None:
+    assert words.value(written) == said
+
+
+def test_a_few_are_named_and_the_rest_counted() -> None:
+    assert words.listing(["a", "b", "c"]) == "a, b, c"
+    assert words.listing(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+
+
+def test_texts_are_cut_to_a_line() -> None:
+    assert words.cut("one\n  two", 20) == "one two"
+    assert words.cut("one two three", 8) == "one two…"
+
+
+def test_each_state_has_its_words() -> None:
+    assert [words.wanted("switch", on) for on in (True, False, None)] == [
+        "Turn on",
+        "Turn off",
+        "Follow defaults",
+    ]
+    assert words.wanted("override", None) == "Inherit"
+    assert words.asking("override", "shell", None, "ada") == "Let shell inherit for ada?"
+    assert words.done("switch", "dev", False, "ada") == "dev is off for ada"
+    assert all(words.read(words.stored(on)) is on for on in (True, False, None))

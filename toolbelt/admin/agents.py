@@ -1,0 +1,139 @@
+"""How are agents seen and edited, with their switches, overrides, tools and toolkits?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import widgets
+
+from toolbelt import conf, models
+from toolbelt.admin import choices, counts, entry_admin, entry_forms, inlines, inputs, rows, wishes
+from toolbelt.core import agents
+
+_BUDGET = ("max_tools", "max_tokens", "on_exceed")
+
+
+class AgentForm(entry_forms.EntryForm):
+    kind = "agent"
+
+    class Meta:
+        field_classes = {"session_loadouts": inputs.Lines, "subagent_kinds": inputs.Words}
+        widgets = {"description": widgets.AdminTextareaWidget(attrs={"rows": 4})}
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        choices.offer(self, "loadout", choices.all_loadouts)
+        if isinstance(kinds := self.fields.get("subagent_kinds"), inputs.Words):
+            kinds.choices = [(kind, kind) for kind in agents.KINDS]
+
+    def entry(self) -> dict[str, Any]:
+        """Give the limits as the one budget that they are."""
+        limits = {name: self.said(name) for name in _BUDGET if name in self.cleaned_data}
+        budget = {name: limit for name, limit in limits.items() if limit is not None}
+        return super().entry() | ({"budget": budget or None} if limits else {})
+
+    def place(self, obstacle: wishes.Obstacle) -> tuple[str, str]:
+        """Find the limit that an obstacle is about."""
+        if obstacle.key == "budget":
+            limit = obstacle.rest.removeprefix(".")
+            return (limit if limit in _BUDGET else _BUDGET[0]), obstacle.message
+        return super().place(obstacle)
+
+
+class Switches(rows.Settings):
+    keys = (wishes.SWITCHES,)
+    target = "toolkit"
+
+
+class Overrides(rows.Settings):
+    keys = (wishes.OVERRIDES,)
+
+
+class AlwaysOn(rows.Uses):
+    keys = ("tools",)
+
+
+class Allowed(rows.Rows):
+    """The toolkits that the agent may load, and which of them every session has from its start."""
+
+    keys = ("allowed_toolkits", "initial_toolkits")
+    target = "toolkit"
+
+    def entry(self) -> dict[str, Any]:
+        """Give both lists."""
+        return {
+            "allowed_toolkits": [self.name(line) for line in self.lines()] or None,
+            "initial_toolkits": [self.name(line) for line in self._initial()] or None,
+        }
+
+    def place(self, obstacle: wishes.Obstacle) -> tuple[Any, str]:
+        """Find the line of an initial toolkit among those."""
+        if obstacle.key == "allowed_toolkits":
+            return super().place(obstacle)
+        item, lines = rows.ITEM.fullmatch(obstacle.rest), self._initial()
+        return (lines[int(item[1])], "initial") if item and int(item[1]) < len(lines) else (None, "")
+
+    def _initial(self) -> list[Any]:
+        return [line for line in self.lines() if line.cleaned_data.get("initial")]
+
+
+class SwitchInline(inlines.RowsInline):
+    model = models.ToolkitSwitch
+    formset = Switches
+    fields = ["toolkit", "on"]
+    autocomplete_fields = ["toolkit"]
+
+
+class OverrideInline(inlines.RowsInline):
+    model = models.ToolOverride
+    formset = Overrides
+    fields = ["tool", "on"]
+    autocomplete_fields = ["tool"]
+
+
+class AlwaysOnInline(inlines.RowsInline):
+    model = models.AgentTool
+    formset = AlwaysOn
+    fields = ["position", "tool", "options"]
+    autocomplete_fields = ["tool"]
+
+
+class AllowedInline(inlines.RowsInline):
+    model = models.AgentToolkit
+    formset = Allowed
+    fields = ["position", "toolkit", "initial"]
+    autocomplete_fields = ["toolkit"]
+
+
+@admin.register(models.Agent)
+class AgentAdmin(entry_admin.EntryAdmin):
+    kind = "agent"
+    form = AgentForm
+    fieldsets = [
+        (None, {"fields": ["key", "title", "description", "role", "model", "protected", "position"]}),
+        ("Loadout", {"fields": ["kind", "loadout"]}),
+        ("Budget", {"fields": list(_BUDGET)}),
+        ("What its own token may ask for", {"fields": ["session_loadouts", "subagent_kinds"]}),
+    ]
+    readonly_fields = ["position"]
+    inlines = [SwitchInline, OverrideInline, AlwaysOnInline, AllowedInline]
+    list_display = [
+        "key",
+        "title",
+        "kind",
+        "in_force",
+        counts.Count("switches", models.ToolkitSwitch, "agent"),
+        counts.Count("overrides", models.ToolOverride, "agent"),
+        counts.Count("tools", models.AgentTool, "agent", title="always-on tools"),
+        counts.Count("toolkits", models.AgentToolkit, "agent", title="allowed toolkits"),
+        counts.Count("sessions", models.AgentSession, "agent"),
+        "protected",
+    ]
+    list_filter = ["kind", ("loadout", admin.AllValuesFieldListFilter), "protected"]
+    search_fields = ["key", "title", "description", "role", "model"]
+
+    @admin.display(description="loadout in force", ordering="loadout")
+    def in_force(self, row: models.Agent) -> str:
+        """Name its own loadout, or its kind's."""
+        return row.loadout or conf.KIND_LOADOUTS.get(row.kind, "")

@@ -1,0 +1,95 @@
+"""What was changed, by whom, and why? To be read, and undone."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin, messages
+from django.core import exceptions
+from django.http import HttpRequest
+
+from toolbelt import models
+from toolbelt.admin import entry_actions
+from toolbelt.control import undo, writing
+from toolbelt.core import errors, schema
+
+if TYPE_CHECKING:
+    _Admin = admin.ModelAdmin[models.AuditEntry]
+else:
+    _Admin = admin.ModelAdmin
+
+_LONGEST = 80
+
+
+@admin.register(models.AuditEntry)
+class AuditEntryAdmin(_Admin):
+    """Nothing here changes or deletes an entry: undoing adds one."""
+
+    list_display = [
+        "at",
+        "actor",
+        "via",
+        "action",
+        "subject_kind",
+        "subject_key",
+        "key",
+        "was",
+        "became",
+        "reason",
+    ]
+    list_filter = [
+        "via",
+        "subject_kind",
+        ("action", admin.AllValuesFieldListFilter),
+        ("actor", admin.AllValuesFieldListFilter),
+    ]
+    search_fields = ["subject_key", "key", "actor", "reason"]
+    date_hierarchy = "at"
+    show_full_result_count = False
+    list_select_related = False
+    actions = ["undo"]
+
+    @admin.display(description="before")
+    def was(self, row: models.AuditEntry) -> str:
+        """Say what it was."""
+        return _in_words(row.before)
+
+    @admin.display(description="after")
+    def became(self, row: models.AuditEntry) -> str:
+        """Say what it became."""
+        return _in_words(row.after)
+
+    @admin.action(description="Undo selected changes")
+    def undo(self, request: HttpRequest, queryset: Any) -> None:
+        """Take them back, the newest first: all of them, or none and say why."""
+        entries = list(queryset.order_by("-id"))
+        for entry in entries:
+            if not request.user.has_perms(undo.rights(entry)):
+                raise exceptions.PermissionDenied
+        try:
+            with writing.begin():
+                done = [undo.undo(entry_actions.actor(request), entry.pk) for entry in entries]
+        except errors.ToolbeltError as error:
+            self.message_user(request, str(error), messages.ERROR)
+            return
+        undone = sum(not one.is_nothing for one in done)
+        self.message_user(request, f"{undone} undone.", messages.SUCCESS)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Refuse to everyone: changes record themselves."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Refuse to everyone."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Refuse to everyone."""
+        return False
+
+
+def _in_words(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return errors.was_in_words(value)
+    return textwrap.shorten(schema.canonical(value), _LONGEST, placeholder=" …")

@@ -1,0 +1,144 @@
+"""How is seen and edited what bundles tools: toolkits, loadouts, sub-apps?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import widgets
+
+from toolbelt import models
+from toolbelt.admin import choices, counts, entry_admin, entry_forms, inlines, inputs, rows
+
+_NO_SPELLING = {"spellcheck": "false"}
+
+
+class ToolkitForm(entry_forms.EntryForm):
+    kind = "toolkit"
+
+    class Meta:
+        widgets = {
+            "description": widgets.AdminTextareaWidget(attrs={"rows": 4}),
+            "policy": widgets.AdminTextareaWidget(attrs={"rows": 16}),
+            "policy_when_off": widgets.AdminTextareaWidget(attrs={"rows": 4}),
+            "tool_notes": widgets.AdminTextareaWidget(attrs={"rows": 10, **_NO_SPELLING}),
+            "triggers": widgets.AdminTextareaWidget(attrs={"rows": 20, **_NO_SPELLING}),
+            "examples": widgets.AdminTextareaWidget(attrs={"rows": 8}),
+        }
+
+
+class Members(rows.Uses):
+    keys = ("members",)
+
+
+class MemberInline(inlines.RowsInline):
+    model = models.Member
+    formset = Members
+    fields = ["position", "tool", "options"]
+    autocomplete_fields = ["tool"]
+
+
+@admin.register(models.Toolkit)
+class ToolkitAdmin(entry_admin.EntryAdmin):
+    kind = "toolkit"
+    form = ToolkitForm
+    fieldsets = [
+        (None, {"fields": ["key", "title", "description", "blocked", "position"]}),
+        ("Policy", {"fields": ["policy", "policy_when_off", "tool_notes"]}),
+        ("Focus", {"fields": ["triggers"]}),
+        ("For operators", {"fields": ["examples"]}),
+    ]
+    readonly_fields = ["position"]
+    inlines = [MemberInline]
+    list_display = [
+        "key",
+        "title",
+        counts.Count("tools", models.Member, "toolkit"),
+        counts.Count("allowed", models.AgentToolkit, "toolkit", title="allowed for"),
+        counts.Count("on", models.ToolkitSwitch, "toolkit", title="on for", on=True),
+        counts.Count("off", models.ToolkitSwitch, "toolkit", title="off for", on=False),
+        "blocked",
+        "position",
+    ]
+    list_filter = ["blocked"]
+    search_fields = ["key", "title", "description", "members__tool__key"]
+    actions = ["delete_selected", "block", "unblock"]
+
+
+class LoadoutForm(entry_forms.EntryForm):
+    kind = "loadout"
+
+    class Meta:
+        field_classes = dict.fromkeys(("plugins", "categories", "discoverable", "disabled"), inputs.Lines)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        choices.offer(self, "parent", choices.all_loadouts)
+
+
+@admin.register(models.Loadout)
+class LoadoutAdmin(entry_admin.EntryAdmin):
+    kind = "loadout"
+    form = LoadoutForm
+    fieldsets = [
+        (None, {"fields": ["name", "description", "parent", "position"]}),
+        ("Brings into view", {"fields": ["plugins", "categories"]}),
+        ("On request", {"fields": ["discoverable"]}),
+        ("Denies", {"fields": ["disabled"]}),
+    ]
+    readonly_fields = ["position"]
+    list_display = ["name", "parent", "description", "brings", "denies"]
+    search_fields = ["name", "description", "parent"]
+
+    @admin.display(description="brings into view")
+    def brings(self, row: models.Loadout) -> str:
+        """Name the plugins and categories."""
+        return ", ".join([*row.plugins, *row.categories])
+
+    @admin.display(description="denies")
+    def denies(self, row: models.Loadout) -> str:
+        """Name what it disables."""
+        return ", ".join(row.disabled)
+
+
+class SubAppForm(entry_forms.EntryForm):
+    kind = "sub_app"
+
+
+class BoundTools(rows.Rows):
+    keys = ("tool_names",)
+
+
+class EmbeddedAgents(rows.Rows):
+    keys = ("agents",)
+    target = "agent"
+
+
+class BoundToolInline(inlines.RowsInline):
+    model = models.SubAppTool
+    formset = BoundTools
+    fields = ["position", "tool"]
+    autocomplete_fields = ["tool"]
+
+
+class EmbeddedAgentInline(inlines.RowsInline):
+    model = models.SubAppAgent
+    formset = EmbeddedAgents
+    fields = ["position", "agent"]
+    autocomplete_fields = ["agent"]
+
+
+@admin.register(models.SubApp)
+class SubAppAdmin(entry_admin.EntryAdmin):
+    kind = "sub_app"
+    form = SubAppForm
+    fieldsets = [(None, {"fields": ["key", "title", "description", "position"]})]
+    readonly_fields = ["position"]
+    inlines = [BoundToolInline, EmbeddedAgentInline]
+    list_display = [
+        "key",
+        "title",
+        counts.Count("tools", models.SubAppTool, "sub_app"),
+        counts.Count("agents", models.SubAppAgent, "sub_app"),
+    ]
+    search_fields = ["key", "title", "description"]

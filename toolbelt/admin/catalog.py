@@ -1,0 +1,174 @@
+"""How are plugins, their tools and the categories seen and edited?
+
+Plugins and tools are never deleted: their switches and their history stay. They are disabled and retired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import widgets
+from django.http import HttpRequest
+
+from toolbelt import models
+from toolbelt.admin import choices, counts, entry_admin, entry_forms, filters
+from toolbelt.core import catalog, risks, schema
+
+
+class CategoryForm(entry_forms.EntryForm):
+    kind = "category"
+
+
+@admin.register(models.Category)
+class CategoryAdmin(entry_admin.EntryAdmin):
+    kind = "category"
+    form = CategoryForm
+    fieldsets = [(None, {"fields": ["name"]})]
+    search_fields = ["name"]
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Refuse to change one: it is its name and nothing else."""
+        return obj is None and super().has_change_permission(request, obj)
+
+
+class PluginForm(entry_forms.EntryForm):
+    kind = "plugin"
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        choices.offer(self, "category", choices.categories)
+
+
+@admin.register(models.Plugin)
+class PluginAdmin(entry_admin.KeptAdmin):
+    kind = "plugin"
+    form = PluginForm
+    fieldsets = [
+        (None, {"fields": ["name", "namespace", "title", "description", "category"]}),
+        ("State", {"fields": ["active", "blocked", "trusted", "status", "error"]}),
+        ("Order", {"fields": ["position"]}),
+    ]
+    readonly_fields = ["error", "position"]
+    list_display = [
+        "name",
+        "title",
+        "namespace",
+        "category",
+        counts.Count("tools", models.Tool, "plugin"),
+        "status",
+        "active",
+        "blocked",
+        "trusted",
+    ]
+    list_filter = ["status", "active", "blocked", "trusted", ("category", admin.AllValuesFieldListFilter)]
+    search_fields = ["name", "namespace", "title", "description"]
+    actions = ["activate", "disable", "block", "unblock"]
+
+    @admin.action(permissions=["change"], description="Activate selected plugins")
+    def activate(self, request: HttpRequest, queryset: Any) -> None:
+        """Switch them on."""
+        self.change_each(request, queryset, {"active": True})
+
+    @admin.action(permissions=["change"], description="Disable selected plugins")
+    def disable(self, request: HttpRequest, queryset: Any) -> None:
+        """Switch them off for everyone."""
+        self.change_each(request, queryset, {"active": False})
+
+
+class ToolForm(entry_forms.EntryForm):
+    kind = "tool"
+
+    class Meta:
+        widgets = {
+            name: widgets.AdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
+            for name, rows in (("input_schema", 24), ("output_schema", 12), ("annotations", 8))
+        }
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        choices.offer(self, "category", choices.categories)
+
+
+@admin.register(models.Tool)
+class ToolAdmin(entry_admin.KeptAdmin):
+    kind = "tool"
+    form = ToolForm
+    fieldsets = [
+        (None, {"fields": ["key", "plugin", "title", "description", "category", "tokens", "risk"]}),
+        ("Schemas", {"fields": ["input_schema", "output_schema", "annotations"]}),
+        ("Policy", {"fields": ["policy"]}),
+        ("State", {"fields": ["default_on", "blocked", "retired", "seen", "approved", "approval"]}),
+        ("Upstream", {"fields": ["upstream_name"]}),
+    ]
+    readonly_fields = ["tokens", "risk", "approved", "approval"]
+    autocomplete_fields = ["plugin"]
+    list_display = ["key", "plugin", "category", "risk", "tokens", "state", "approval", "default_on"]
+    list_select_related = ["plugin"]
+    list_filter = [
+        ("plugin", admin.RelatedOnlyFieldListFilter),
+        ("category", admin.AllValuesFieldListFilter),
+        filters.ByRisk,
+        filters.ByApproval,
+        "seen",
+        "retired",
+        "blocked",
+        "default_on",
+    ]
+    search_fields = ["key", "title", "description"]
+    actions = ["mark_seen", "approve", "block", "unblock", "retire", "unretire"]
+
+    @admin.display(description="risk")
+    def risk(self, row: models.Tool) -> str:
+        """Say what calling it can do, as its annotations have it."""
+        return risks.of(value(row))
+
+    @admin.display(description="state")
+    def state(self, row: models.Tool) -> str:
+        """Say in a word why nobody can have it, or that it can be had."""
+        held = ((row.retired, "retired"), (not row.seen, "unseen"), (row.blocked, "blocked"))
+        return next((word for is_so, word in held if is_so), "available")
+
+    @admin.display(description="approval", ordering="approved")
+    def approval(self, row: models.Tool) -> str:
+        """Say whether it is as it was approved."""
+        if not row.approved:
+            return "not held to a version"
+        return "changed since its approval" if catalog.is_changed(value(row)) else "as approved"
+
+    @admin.action(permissions=["change"], description="Mark selected tools as seen")
+    def mark_seen(self, request: HttpRequest, queryset: Any) -> None:
+        """Let new tools count."""
+        self.change_each(request, queryset, {"seen": True})
+
+    @admin.action(permissions=["change"], description="Approve selected tools as they are now")
+    def approve(self, request: HttpRequest, queryset: Any) -> None:
+        """Hold them to their present version; an operator has seen them then."""
+        self.change_each(request, queryset, _approval)
+
+    @admin.action(permissions=["change"], description="Retire selected tools")
+    def retire(self, request: HttpRequest, queryset: Any) -> None:
+        """Take them from everyone, and keep what was set for them."""
+        self.change_each(request, queryset, {"retired": True})
+
+    @admin.action(permissions=["change"], description="Bring selected tools back from retirement")
+    def unretire(self, request: HttpRequest, queryset: Any) -> None:
+        """Give them back to those who had them."""
+        self.change_each(request, queryset, {"retired": False})
+
+
+def value(row: models.Tool) -> catalog.Tool:
+    """Give as much of a tool as its risk and its version are worked out from."""
+    return catalog.Tool(
+        key=row.key,
+        description=row.description,
+        input_schema=schema.canonical(row.input_schema),
+        annotations=schema.canonical(row.annotations) if row.annotations else "",
+        approved=row.approved,
+        upstream_name=row.upstream_name,
+    )
+
+
+def _approval(row: models.Tool) -> Mapping[str, Any]:
+    return {"seen": True, "approved": catalog.version(value(row))}

@@ -1,0 +1,114 @@
+"""How are entries removed, and how are several changed at once? All of them or none, through the door."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.contrib import admin, messages
+from django.contrib.admin import actions
+from django.db import models as orm
+from django.db import transaction
+from django.http import HttpRequest, HttpResponseRedirect
+from django.urls import reverse
+
+from toolbelt.admin import counts
+from toolbelt.control import actors, entries, writing
+from toolbelt.core import belts, errors
+
+if TYPE_CHECKING:
+    _Admin = admin.ModelAdmin[Any]
+else:
+    _Admin = admin.ModelAdmin
+
+Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
+
+
+def actor(request: HttpRequest) -> actors.Actor:
+    """Say who asks, for the audit."""
+    return actors.Actor(name=request.user.get_username(), via="admin")
+
+
+class EntryActions(_Admin):
+    """What is done to entries from their list."""
+
+    kind: ClassVar[belts.KindName]
+    actions = ["delete_selected"]
+
+    def name_of(self, row: Any) -> str:
+        """Give the name of the entry that a row holds."""
+        return str(getattr(row, entries.naming(self.kind)))
+
+    def get_queryset(self, request: HttpRequest) -> orm.QuerySet[Any]:
+        """Count what the list counts."""
+        counted = {
+            one.__name__: one.expression() for one in self.list_display if isinstance(one, counts.Count)
+        }
+        rows: orm.QuerySet[Any] = super().get_queryset(request).annotate(**counted)
+        return rows
+
+    def change_each(self, request: HttpRequest, queryset: Any, changes: Changes) -> None:
+        """Change each of them: all, or none and say why."""
+        try:
+            with writing.begin():
+                # Read once for all of them: a change of this kind makes no name come or go.
+                beside = entries.known()
+                write = functools.partial(
+                    entries.change, actor(request), self.kind, batch=writing.new_batch(), beside=beside
+                )
+                done = [
+                    write(self.name_of(row), changes(row) if callable(changes) else changes)
+                    for row in queryset
+                ]
+        except errors.ToolbeltError as error:
+            self.message_user(request, str(error), messages.ERROR)
+            return
+        changed = sum(not one.is_nothing for one in done)
+        so_already = len(done) - changed
+        told = f"{changed} changed." + (f" {so_already} were so already." if so_already else "")
+        self.message_user(request, told, messages.SUCCESS)
+
+    @admin.action(permissions=["change"], description="Block selected %(verbose_name_plural)s for everyone")
+    def block(self, request: HttpRequest, queryset: Any) -> None:
+        """Pull the emergency stop."""
+        self.change_each(request, queryset, {"blocked": True})
+
+    @admin.action(permissions=["change"], description="Unblock selected %(verbose_name_plural)s")
+    def unblock(self, request: HttpRequest, queryset: Any) -> None:
+        """Release the emergency stop."""
+        self.change_each(request, queryset, {"blocked": False})
+
+    @admin.action(permissions=["delete"], description="Delete selected %(verbose_name_plural)s")
+    def delete_selected(self, request: HttpRequest, queryset: Any) -> Any:
+        """Remove them all, or none and say why."""
+        try:
+            with transaction.atomic():
+                return actions.delete_selected(self, request, queryset)
+        except errors.ToolbeltError as error:
+            self.message_user(request, str(error), messages.ERROR)
+            return None
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        """Remove several, one after the other."""
+        batch = writing.new_batch()
+        for row in queryset:
+            entries.remove(actor(request), self.kind, self.name_of(row), batch=batch)
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
+        """Remove one, or say why not."""
+        try:
+            return super().delete_view(request, object_id, extra_context)
+        except errors.ToolbeltError as error:
+            self.message_user(request, str(error), messages.ERROR)
+            change = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
+            return HttpResponseRedirect(reverse(change, args=[object_id]))
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        """Remove one."""
+        entries.remove(actor(request), self.kind, self.name_of(obj))
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Say what goes with it; whether anything needs it, the door says when it is asked."""
+        deleted, counted, lacking, _ = super().get_deleted_objects(objs, request)
+        return deleted, counted, lacking, []

@@ -1,0 +1,70 @@
+"""How do lines stand in the form of what they belong to?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin
+from django.db import models as orm
+from django.http import HttpRequest
+
+from toolbelt.admin import inputs, rows
+from toolbelt.models import fields
+
+if TYPE_CHECKING:
+    _Inline = admin.TabularInline[Any, Any]
+else:
+    _Inline = admin.TabularInline
+
+
+class RowsInline(_Inline):
+    """A table of lines. They are one value of what they belong to: who may not change all of them may change none."""
+
+    form = rows.RowForm
+    formset: type[rows.Rows]
+    extra = 0
+    formfield_overrides = {fields.JSONText: {"form_class": inputs.ShortJson}}
+
+    def get_queryset(self, request: HttpRequest) -> orm.QuerySet[Any]:
+        """Read the lines with what they name, in one query."""
+        related = [field.name for field in self.opts.get_fields() if field.many_to_one]
+        return super().get_queryset(request).select_related(*related)
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        """Tell the lines whether this user may change them."""
+        made: Any = super().get_formset(request, obj, **kwargs)
+        made.is_editable = self._may_edit(request)
+        return made
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Search on the server for what a line names: there may be thousands."""
+        if db_field.name == self.formset.target:
+            search = inputs.Search(db_field, self.admin_site)
+            return db_field.formfield(form_class=inputs.Choice, widget=search, **kwargs)
+        if db_field.name == "on":
+            return inputs.OnOff(label="State", help_text=db_field.help_text)
+        made: Any = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if db_field.name == "position":
+            made.required, made.initial, made.label = False, None, "Order"
+            made.widget = forms.NumberInput(attrs={"min": 0, "class": "vIntegerField"})
+        return made
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Say whether this user may change the lines."""
+        return self._may_edit(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Say whether this user may change the lines."""
+        return self._may_edit(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Say whether this user may change the lines."""
+        return self._may_edit(request)
+
+    def _may_edit(self, request: HttpRequest) -> bool:
+        return (
+            super().has_add_permission(request, None)
+            and super().has_change_permission(request)
+            and super().has_delete_permission(request)
+        )

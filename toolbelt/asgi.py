@@ -1,0 +1,18 @@
+"""What does an ASGI server run? `uvicorn toolbelt.asgi:application`."""
+
+import os
+import warnings
+
+from django.core import asgi
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "toolbelt.settings")
+
+# WhiteNoise answers with open files; Django reads each of them whole before it is sent, which small files can bear.
+warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
+
+application = asgi.get_asgi_application()
+
+# Behind Django's start, because settings are read by then.
+from toolbelt.runtime import plugins  # noqa: E402
+
+plugins.start()

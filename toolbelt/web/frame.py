@@ -1,0 +1,83 @@
+"""What stands around every page, and how do answers to htmx leave it?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseServerError
+from django.http.response import HttpResponseBase
+from django.shortcuts import render, resolve_url
+from django.template import loader
+from django.utils import cache
+from django.utils.http import urlencode
+
+from toolbelt.control import queries
+from toolbelt.web import request_ids
+from toolbelt.web.presenters import answers, chrome
+from toolbelt.web.views import answering
+
+
+def shown(request: HttpRequest) -> dict[str, Any]:
+    """Give every template its frame (a context processor)."""
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return {"chrome": chrome.Chrome(request_id=request_ids.current())}
+    part = request.path.strip("/").partition("/")[0]
+    return {
+        "chrome": chrome.Chrome(
+            user=user.get_username(),
+            here=part if part in ("agents", "changes") else "",
+            agents=queries.count_agents(),
+            may_administer=user.is_staff,
+            request_id=request_ids.current(),
+        )
+    }
+
+
+def htmx_leaves(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Send answers off so that none of them turns up where it does not belong.
+
+    A session that is over leads the whole page to the login, instead of pasting the login into a part of it. And no
+    browser keeps an answer: going back would show a part as if it were the page, and states that are no longer so.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        if not response.has_header("Cache-Control"):
+            cache.patch_cache_control(response, private=True, no_store=True)
+        if request.headers.get("HX-Request") != "true" or response.status_code != 302:
+            return response
+        login = resolve_url(settings.LOGIN_URL)
+        if urlsplit(response.headers["Location"]).path != login:
+            return response
+        back = urlsplit(request.headers.get("HX-Current-URL", ""))
+        came_from = f"{back.path}?{back.query}" if back.query else back.path or "/"
+        return HttpResponse(status=204, headers={"HX-Redirect": f"{login}?{urlencode({'next': came_from})}"})
+
+    return middleware
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Answer a form whose token is not good: a browser gets told; htmx loads the page anew, and that one tells."""
+    if request.headers.get("HX-Request") != "true":
+        return render(request, "403_csrf.html", status=403)
+    if request.user.is_authenticated:
+        text = "Not changed: the page was older than your login. It is up to date now; repeat the change."
+        answering.keep(request, answers.Notice(text=text, tone="refused"))
+    return HttpResponse(status=204, headers={"HX-Refresh": "true"})
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Say that the request makes no sense, and which one it was."""
+    return render(request, "400.html", status=400)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Say that the fault is ours, and which request it was. Asks for nothing that may be what is broken."""
+    page = loader.get_template("500.html").render({"request_id": request_ids.current()})
+    return HttpResponseServerError(page)

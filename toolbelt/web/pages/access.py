@@ -1,0 +1,147 @@
+"""How is the Access page of one agent filled, whole or in the parts that a change leaves behind?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from django.utils.http import urlencode
+
+from toolbelt.control import queries
+from toolbelt.core import effects, risks
+from toolbelt.web import words
+from toolbelt.web.pages import agents, entries, model, sections
+from toolbelt.web.presenters import access, answers, pieces
+
+# Above so many tools, a section brings its tools when it is opened.
+MOST_AT_ONCE = 100
+
+
+def page(
+    found: queries.Access,
+    said: Mapping[str, Any],
+    *,
+    opened: Collection[str],
+    path: str,
+    here: str,
+    notice: answers.Notice | None,
+    change: effects.Effect | None,
+    may_change: bool,
+) -> access.AccessPage:
+    """Fill the page: ``said`` is the filter, ``opened`` the ids of sections that somebody opened."""
+    narrowed = bool(said["q"] or said["show"])
+    every = (
+        (group, [key for key in group.tools if _fits(found, group, key, said)])
+        for group in sections.groups(found)
+    )
+    matching = [(group, tools) for group, tools in every if tools or not narrowed]
+    few = sum(len(tools) for _, tools in matching) <= MOST_AT_ONCE
+    toolkits: list[access.Section] = []
+    loose: list[access.Section] = []
+    for group, tools in matching:
+        is_open = group.id in opened or (narrowed and few)
+        filled = sections.section(
+            found,
+            group,
+            matching=len(tools),
+            shown=tuple(sections.row(found, key) for key in tools) if is_open or few else None,
+            is_open=is_open,
+            open_url=f"{path}?{urlencode({**_given(said), 'open': group.id})}",
+        )
+        (toolkits if group.toolkit else loose).append(filled)
+    return access.AccessPage(
+        agent=header(found, may_change),
+        filter=access.Filter(
+            query=said["q"],
+            shows=_shows(found, said["show"]),
+            narrowed=narrowed,
+            matches=_matches(matching),
+        ),
+        toolkits=tuple(toolkits),
+        loose=tuple(loose),
+        model=model.view(found.surface, said["message"], change),
+        notice=notice,
+        may_change=may_change,
+        here=here,
+    )
+
+
+def answer(
+    found: queries.Access,
+    *,
+    tools: Collection[str],
+    shown: Collection[str],
+    message: str,
+    here: str,
+    notice: answers.Notice,
+    change: effects.Effect | None,
+) -> access.AccessAnswer:
+    """Fill the parts that a change leaves behind: of the ``tools`` and sections that the page says are ``shown``."""
+    return access.AccessAnswer(
+        agent=header(found, True),
+        sections=tuple(
+            sections.section(found, group, matching=0, shown=None, is_open=False, open_url="")
+            for group in sections.groups(found)
+            if group.id in shown
+        ),
+        rows=tuple(sections.row(found, key) for key in sorted(tools) if key in found.catalog.tools),
+        overridden=len(found.agent.overrides),
+        model=model.view(found.surface, message, change),
+        notice=notice,
+        announcement=f"{notice.text} {notice.detail}".strip(),
+        may_change=True,
+        here=here,
+    )
+
+
+def header(found: queries.Access, may_change: bool) -> access.AgentHeader:
+    """Fill the agent's header."""
+    spent = found.surface.spent
+    return access.AgentHeader(
+        key=found.agent.key,
+        role=found.agent.role or found.agent.title,
+        profile=agents.profile(found.agent, found.loadout),
+        protected=found.agent.protected,
+        active=words.number(spent.tools),
+        total=words.number(len(found.catalog.tools)),
+        tokens=words.about(spent.tokens),
+        last_change=entries.last_change(found.last, may_undo=may_change),
+    )
+
+
+def _fits(found: queries.Access, group: sections.Group, key: str, said: Mapping[str, Any]) -> bool:
+    query, show = str(said["q"]).strip().casefold(), said["show"]
+    if query:
+        tool = found.catalog.tools[key]
+        toolkit = group.toolkit
+        texts = [key, tool.title, tool.description]
+        texts += [toolkit.key, toolkit.title] if toolkit else [group.key]
+        if not any(query in text.casefold() for text in texts):
+            return False
+    match show:
+        case "active":
+            return found.decisions[key].state == "active"
+        case "overridden":
+            return key in found.agent.overrides
+        case "destructive":
+            return risks.of(found.catalog.tools[key]) == "destructive"
+    return True
+
+
+def _given(said: Mapping[str, Any]) -> dict[str, str]:
+    return {name: said[name] for name in ("q", "show") if said[name]}
+
+
+def _matches(matching: Sequence[tuple[sections.Group, Sequence[str]]]) -> str:
+    tools = {key for _, keys in matching for key in keys}
+    count = len(matching)
+    return f"{words.tools(len(tools))} in {count} section{'' if count == 1 else 's'}."
+
+
+def _shows(found: queries.Access, chosen: str) -> tuple[pieces.Choice, ...]:
+    labels = (("", "All"), ("active", "Active"), ("overridden", "Overridden"), ("destructive", "Destructive"))
+    counts = {"overridden": len(found.agent.overrides)}
+    return tuple(
+        pieces.Choice(value=value, label=label, chosen=value == chosen, count=counts.get(value))
+        for value, label in labels
+    )

@@ -1,0 +1,124 @@
+"""How is the list of agents filled?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django.utils.http import urlencode
+
+from toolbelt.control import queries
+from toolbelt.core import agents as values
+from toolbelt.core import surface
+from toolbelt.web import words
+from toolbelt.web.pages import entries
+from toolbelt.web.presenters import agents, pieces
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+_SORTS: Mapping[str, Callable[[queries.Summary], Any]] = {
+    "agent": lambda one: one.agent.key.casefold(),
+    "profile": lambda one: (one.loadout, one.agent.kind),
+    "tools": lambda one: one.surface.spent.tools,
+    "tokens": lambda one: one.surface.spent.tokens,
+    "change": lambda one: one.last.at if one.last else _NEVER,
+}
+_COLUMNS = (
+    ("agent", "Agent"),
+    ("profile", "Loadout or kind"),
+    ("tools", "Tools"),
+    ("tokens", "Tokens"),
+    ("change", "Last change"),
+)
+_CHOICES = (
+    ("", "In order"),
+    ("agent", "By name"),
+    ("-tools", "Most tools first"),
+    ("-tokens", "Most tokens first"),
+    ("-change", "Last changed first"),
+)
+
+
+def page(said: Mapping[str, Any], path: str) -> agents.AgentsPage:
+    """Fill the list, narrowed and sorted as the form says; ``path`` is the page's own."""
+    every = list(queries.summaries())
+    found = [one for one in every if _fits(one, said)]
+    sort = said["sort"] if str(said["sort"]).lstrip("-") in _SORTS else ""
+    if sort:
+        found.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
+    total = every[0].total if every else 0
+    return agents.AgentsPage(
+        agents=tuple(line(one) for one in found),
+        columns=tuple(_column(name, label, said, sort, path) for name, label in _COLUMNS),
+        query=said["q"],
+        kinds=_choices("Any kind", list(values.KINDS), said["kind"]),
+        loadouts=_choices(
+            "Any loadout", sorted({one.loadout for one in every if one.loadout}), said["loadout"]
+        ),
+        sorts=tuple(
+            pieces.Choice(value=value, label=label, chosen=value == sort) for value, label in _CHOICES
+        ),
+        narrowed=len(found) != len(every),
+        configured=bool(every),
+        matches=f"{len(found)} agent{'' if len(found) == 1 else 's'}, {words.tools(total)} in the catalog",
+    )
+
+
+def line(one: queries.Summary) -> agents.AgentLine:
+    """Present one agent of the list."""
+    spent = one.surface.spent
+    return agents.AgentLine(
+        key=one.agent.key,
+        role=one.agent.role or one.agent.title,
+        profile=profile(one.agent, one.loadout),
+        protected=one.agent.protected,
+        active=words.number(spent.tools),
+        total=words.number(one.total),
+        percent=round(100 * spent.tools / one.total) if one.total else 0,
+        tokens=words.about(spent.tokens),
+        last_change=entries.last_change(one.last, may_undo=False),
+        trouble=trouble(one.surface),
+    )
+
+
+def profile(agent: values.Agent, loadout: str) -> str:
+    """Say where an agent's tools come from, switches aside."""
+    if agent.loadout:
+        return f"loadout {agent.loadout}"
+    if agent.kind:
+        return f"kind {agent.kind} → {loadout}" if loadout else f"kind {agent.kind}"
+    return "no loadout"
+
+
+def trouble(answer: surface.Surface) -> str:
+    """Name what needs an eye, in two words."""
+    codes = {warning.code for warning in answer.warnings}
+    if "options-conflict" in codes:
+        return "conflict"
+    if "over-budget" in codes:
+        return "over budget"
+    return "deferred by budget" if "budget-deferred" in codes else ""
+
+
+def _fits(one: queries.Summary, said: Mapping[str, Any]) -> bool:
+    agent = one.agent
+    texts = (agent.key, agent.title, agent.role, agent.description)
+    return (
+        (not said["q"] or any(said["q"].casefold() in text.casefold() for text in texts))
+        and (not said["kind"] or agent.kind == said["kind"])
+        and (not said["loadout"] or one.loadout == said["loadout"])
+    )
+
+
+def _choices(anything: str, names: list[str], chosen: str) -> tuple[pieces.Choice, ...]:
+    first = pieces.Choice(value="", label=anything, chosen=not chosen)
+    return (first, *(pieces.Choice(value=name, label=name, chosen=name == chosen) for name in names))
+
+
+def _column(name: str, label: str, said: Mapping[str, Any], sort: str, path: str) -> agents.Column:
+    wanted = f"-{name}" if sort == name else name
+    kept = {key: value for key, value in said.items() if value and key != "sort"}
+    order = "ascending" if sort == name else "descending" if sort == f"-{name}" else ""
+    return agents.Column(
+        name=name, label=label, url=f"{path}?{urlencode({**kept, 'sort': wanted})}", order=order
+    )

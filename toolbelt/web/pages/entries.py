@@ -1,0 +1,112 @@
+"""How is an audit entry told? Who did what to what, in words."""
+
+from __future__ import annotations
+
+from toolbelt.control import queries
+from toolbelt.web import words
+from toolbelt.web.presenters import changes, pieces
+
+_KINDS = {"sub_app": "sub-app"}
+_ACTS = {"create": "created", "change": "changed", "remove": "removed"}
+# What cannot be taken back by removing it again.
+_STAYS = frozenset({"plugin.create", "tool.create"})
+_VIA = {"api": "API", "mcp": "MCP", "import": "import"}
+
+
+def did(entry: queries.Entry) -> str:
+    """Say the act, before what it was done to: ``turned off``."""
+    said = _act(entry)
+    return f"undid a change: {said}" if entry.undoes else said
+
+
+def subject(entry: queries.Entry) -> str:
+    """Say what it was done to: the toolkit or tool of a flip, else the thing itself."""
+    return entry.key or entry.subject_key
+
+
+def told(entry: queries.Entry) -> str:
+    """Tell the entry in a clause: ``olive turned off devops``."""
+    return f"{entry.actor} {_act(entry)} {subject(entry)}"
+
+
+def last_change(entry: queries.Entry | None, may_undo: bool) -> pieces.LastChange | None:
+    """Tell the newest change of an agent in a line. Undoing its creation is for the log, where one sees it coming."""
+    if entry is None:
+        return None
+    is_creation = entry.before is None and not entry.key
+    told = f"{_act(entry)} {entry.key}" if entry.key else _to_itself(entry)
+    if entry.undoes:
+        told = f"{told} (an undo)"
+    return pieces.LastChange(
+        who=entry.actor,
+        did=told,
+        when=words.moment(entry.at),
+        entry=entry.id if may_undo and is_undoable(entry) and not is_creation else None,
+    )
+
+
+def is_undoable(entry: queries.Entry) -> bool:
+    """Say whether the entry can be taken back: not twice, and not what would remove a thing that is only retired."""
+    return entry.undone is None and entry.action not in _STAYS
+
+
+def present(entry: queries.Entry, may_undo: bool) -> changes.Entry:
+    """Present one entry of the log."""
+    undone = entry.undone
+    return changes.Entry(
+        id=entry.id,
+        who=entry.actor,
+        via=_VIA.get(entry.via, entry.via),
+        when=words.clock(entry.at),
+        did=did(entry),
+        subject=subject(entry),
+        agent=entry.subject_key if entry.subject_kind == "agent" and entry.key else "",
+        differences=_differences(entry),
+        reason=entry.reason,
+        undoable=may_undo and is_undoable(entry),
+        undone=f"undone by {undone.actor}, {words.moment(undone.at).words}" if undone else "",
+    )
+
+
+def _act(entry: queries.Entry) -> str:
+    family, _, act = entry.action.partition(".")
+    if family == "switch":
+        return {True: "turned on", False: "turned off"}.get(entry.after, "cleared the switch of")
+    if family == "override":
+        return {True: "turned on the tool", False: "turned off the tool"}.get(
+            entry.after, "cleared the override of"
+        )
+    if entry.action == "agent.equip":
+        return "equipped"
+    if entry.action == "agent.allow-toolkits":
+        return "changed the loadable toolkits of"
+    return f"{_ACTS.get(act, act)} {_KINDS.get(family, family)}"
+
+
+def _to_itself(entry: queries.Entry) -> str:
+    """Say what was done to an agent, in a line that stands beside its name."""
+    match entry.action, entry.after:
+        case "agent.equip", {"loadout": str(loadout)}:
+            return f"equipped it with {loadout}"
+        case "agent.equip", _:
+            return "took its loadout away"
+        case "agent.allow-toolkits", _:
+            return "changed its loadable toolkits"
+    act = entry.action.partition(".")[2]
+    return f"{_ACTS.get(act, act)} it"
+
+
+def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
+    if entry.key:
+        family = entry.action.partition(".")[0]
+        return (
+            pieces.Difference(what=family, before=words.value(entry.before), after=words.value(entry.after)),
+        )
+    before, after = (side if isinstance(side, dict) else {} for side in (entry.before, entry.after))
+    if entry.before is None or entry.after is None:
+        # Made or removed whole: the name says it, and the rest would fill pages.
+        return ()
+    return tuple(
+        pieces.Difference(what=key, before=words.value(before.get(key)), after=words.value(after.get(key)))
+        for key in {**before, **after}
+    )

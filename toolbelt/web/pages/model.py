@@ -1,0 +1,131 @@
+"""How is the panel "What the model sees" filled?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from toolbelt.core import agents, budgets, directives, effects, surface
+from toolbelt.web import words
+from toolbelt.web.presenters import model, pieces
+
+LARGEST = 8
+_THEM = {True: "it", False: "them"}
+_ON_EXCEED = {
+    "warn": "this agent is warned, nothing is held back",
+    "refuse": "nothing more can be switched on",
+    "defer": "what is left was all asked for by name",
+}
+
+
+def view(answer: surface.Surface, message: str = "", change: effects.Effect | None = None) -> model.ModelView:
+    """Fill the panel from a surface; ``message`` is what was tried, ``change`` what the last change did."""
+    by_size = sorted(answer.tools, key=lambda definition: (-definition.tokens, definition.name))
+    most = by_size[0].tokens if by_size else 0
+    sizes = tuple(_size(definition.name, definition.tokens, most) for definition in by_size)
+    spent, budget = answer.spent, answer.spent.budget
+    most_tools, most_tokens = (budget.max_tools, budget.max_tokens) if budget is not None else (None, None)
+    return model.ModelView(
+        tools=words.number(spent.tools),
+        tokens=words.number(spent.tokens),
+        most_tools=words.number(most_tools) if most_tools is not None else "",
+        most_tokens=words.limit(most_tokens) if most_tokens is not None else "",
+        percent=_filled(spent),
+        over=spent.is_passed,
+        warnings=tuple(warnings(answer)),
+        effect=effect(change) if change is not None else None,
+        largest=sizes[:LARGEST],
+        others=sizes[LARGEST:],
+        policy=tuple(
+            model.PolicySection(toolkit=s.toolkit or s.tool, on=s.state == "on", text=s.text)
+            for s in answer.policy.sections
+        ),
+        directive=directive(answer.directive, message),
+    )
+
+
+def warnings(answer: surface.Surface) -> Iterator[str]:
+    """Say what needs an eye, in a sentence each; tools by their number, because they may be hundreds."""
+    spent, budget = answer.spent, answer.spent.budget
+    if answer.resolution.deferred:
+        count = len(answer.resolution.deferred)
+        yield f"{words.tools(count)} deferred by the budget: there when the agent asks for {_THEM[count == 1]}."
+    if spent.is_passed and budget is not None:
+        yield f"Over the budget: {_ON_EXCEED[budget.on_exceed]}."
+    for warning in answer.warnings:
+        if warning.code not in ("budget-deferred", "over-budget"):
+            yield warning.message
+
+
+def directive(given: directives.Directive | None, message: str) -> model.Directive:
+    """Present what a message would be focused on."""
+    if given is None:
+        return model.Directive(message=message)
+    return model.Directive(
+        message=message,
+        tools=given.active_tools,
+        tool_choice=given.tool_choice,
+        because=tuple(
+            model.DirectivePart(toolkit=toolkit, trigger=trigger) for toolkit, trigger in given.because
+        ),
+    )
+
+
+def effect(change: effects.Effect) -> pieces.Effect:
+    """Present what a change did, or would do."""
+    return pieces.Effect(
+        tools_before=words.number(change.tools_before),
+        tools_after=words.number(change.tools_after),
+        tools_delta=words.signed(change.tools),
+        tokens_before=words.number(change.tokens_before),
+        tokens_after=words.number(change.tokens_after),
+        tokens_delta=words.signed(change.tokens),
+        notes=notes(change.policy),
+    )
+
+
+def notes(policy: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Say what becomes of the policy: (toolkit, state before, state after) in a clause each."""
+    return tuple(_policy_note(*changed) for changed in policy)
+
+
+def in_short(change: effects.Effect | None) -> str:
+    """Say what a change did in a line."""
+    if change is None:
+        return ""
+    if change.is_nothing:
+        return "nothing changes for the model"
+    return f"{words.signed(change.tools)} tools, {words.signed(change.tokens)} tokens"
+
+
+def _policy_note(toolkit: str, before: str, after: str) -> str:
+    if before == "on" and after == "off":
+        return f"policy of {toolkit} replaced by its off text"
+    if before == "off" and after == "on":
+        return f"off text of {toolkit} replaced by its policy"
+    if after == "none":
+        return f"policy of {toolkit} goes"
+    return f"policy of {toolkit} {'comes' if before == 'none' else 'follows its active tools'}"
+
+
+def _filled(spent: budgets.Spent) -> int:
+    """Say how much of the budget is used, by whichever of its two limits is nearer."""
+    budget = spent.budget or agents.Budget()
+    limits = ((spent.tools, budget.max_tools), (spent.tokens, budget.max_tokens))
+    return max((_percent(now, most) for now, most in limits if most is not None), default=0)
+
+
+def _size(key: str, tokens: int, most: int) -> model.ToolSize:
+    prefix, name = split(key)
+    return model.ToolSize(
+        prefix=prefix, name=name, tokens=words.number(tokens), percent=_percent(tokens, most)
+    )
+
+
+def split(key: str) -> tuple[str, str]:
+    """Part a tool's key into its namespace with ``__``, and its name."""
+    namespace, separator, name = key.partition("__")
+    return (namespace + separator, name) if separator and name else ("", key)
+
+
+def _percent(part: int, whole: int) -> int:
+    return min(100, round(100 * part / whole)) if whole else 100

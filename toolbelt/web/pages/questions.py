@@ -1,0 +1,89 @@
+"""How is a change that needs a second look put to the operator?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from toolbelt.control import queries
+from toolbelt.core import errors
+from toolbelt.web import words
+from toolbelt.web.pages import model
+from toolbelt.web.presenters import answers, pieces
+
+
+def confirmation(
+    asked: errors.ConfirmationRequired,
+    *,
+    title: str,
+    verb: str,
+    action: str,
+    fields: Iterable[tuple[str, str]],
+    back: str,
+) -> answers.Confirmation:
+    """Ask before a far-reaching change, with its differences; ``fields`` are those of the first try."""
+    differences: dict[str, Any] = asked.differences
+    before_tools, after_tools = differences["tools"]
+    before_tokens, after_tokens = differences["tokens"]
+    tools = tuple(_changes(differences["added"], differences["removed"]))
+    return answers.Confirmation(
+        title=title,
+        reasons=tuple(_short(reason) for reason in asked.reasons),
+        effect=pieces.Effect(
+            tools_before=words.number(before_tools),
+            tools_after=words.number(after_tools),
+            tools_delta=words.signed(after_tools - before_tools),
+            tokens_before=words.number(before_tokens),
+            tokens_after=words.number(after_tokens),
+            tokens_delta=words.signed(after_tokens - before_tokens),
+            notes=model.notes(differences["policy"])
+            or (() if tools else ("Nothing changes for the model now.",)),
+        ),
+        differences=tools,
+        three_ways=False,
+        action=action,
+        fields=tuple(pieces.Field(name=name, value=value) for name, value in (*fields, ("confirm", "yes"))),
+        confirm_word=verb,
+        dangerous=bool(differences["added"]),
+        back=back,
+    )
+
+
+def changed_since(
+    done: queries.Entry, stale: errors.Stale, *, title: str, verb: str, action: str, back: str
+) -> answers.Confirmation:
+    """Ask instead of undoing what was changed since: three ways, and a change based on what is so now."""
+    fields = (("on", words.stored(done.before)), ("was", words.stored(stale.now)), ("next", back))
+    return answers.Confirmation(
+        title=title,
+        reasons=("It was changed again after that, so undoing would take back more than that one change.",),
+        effect=None,
+        differences=(
+            pieces.Difference(
+                what=done.key,
+                before=words.state(done.before),
+                after=words.state(done.after),
+                now=words.state(stale.now),
+            ),
+        ),
+        three_ways=True,
+        action=action,
+        fields=tuple(pieces.Field(name=name, value=value) for name, value in fields),
+        confirm_word=verb,
+        dangerous=False,
+        back=back,
+    )
+
+
+def _changes(added: Iterable[str], removed: Iterable[str]) -> Iterable[pieces.Difference]:
+    for tools, before, after in ((added, "Not active", "Active"), (removed, "Active", "Not active")):
+        for tool in tools:
+            prefix, name = model.split(tool)
+            yield pieces.Difference(prefix=prefix, what=name, before=before, after=after)
+
+
+def _short(reason: str) -> str:
+    head, colon, names = reason.partition(": ")
+    if not colon:
+        return reason
+    return f"{head}: {words.listing(names.rstrip('.').split(', '))}."

@@ -1,0 +1,142 @@
+"""What does the Access page of one agent show?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from toolbelt.web.presenters import answers, model, pieces
+
+# The three stored states, in the words of the fields `on` and `was` of every form.
+Stored = Literal["true", "false", "unset"]
+State = Literal["active", "discoverable", "denied", "dormant", "unavailable"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Risk:
+    """What a tool may do. Not `stated`: it says nothing about itself, so the worst counts."""
+
+    word: Literal["read-only", "writes", "destructive"]
+    stated: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRow:
+    """One tool of one section. A tool in two toolkits has two rows with equal content.
+
+    `prefix` and `name` are the key in two parts ("github__", "issue_read"): the eye skips the first.
+    `inherits` is what no override would give ("on", "off", "loadable").
+    """
+
+    key: str
+    prefix: str
+    name: str
+    description: str
+    risk: Risk
+    tokens: str
+    stored: Stored
+    inherits: str
+    state: State
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """The switch of one toolkit: what is stored, in words, and since when ("by olive, 3 min ago")."""
+
+    stored: Stored
+    words: str
+    since: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A word beside a section's title. `tone` is "quiet", "accent", "warning" or "danger"."""
+
+    word: str
+    tone: str = "quiet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One toolkit, or what one plugin has outside all toolkits (then without a switch).
+
+    `id` is the section's id in the page ("toolkit-issues", "plugin-time"). `size` and `hint` stand behind
+    the counts ("~1.2k tokens", "5 loadable"). `overrides` are the overrides that Reset would clear, as the
+    values of its hidden fields `was` ("github__issue_read=true"). `matching` tools pass the page's filter, out
+    of `total`. `tools` is None until someone opens the section, where the page has too many; `open_url` then is
+    the page with this section open.
+    """
+
+    id: str
+    key: str
+    title: str
+    description: str
+    marks: tuple[Mark, ...]
+    trouble: str
+    switch: Switch | None
+    active: int
+    total: int
+    matching: int
+    size: str
+    hint: str
+    overrides: tuple[str, ...]
+    open: bool
+    tools: tuple[ToolRow, ...] | None
+    open_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentHeader:
+    """Name and size of the agent. `profile` says where its tools come from ("loadout developer")."""
+
+    key: str
+    role: str
+    profile: str
+    protected: bool
+    active: str
+    total: str
+    tokens: str
+    last_change: pieces.LastChange | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """What is typed and chosen above the sections; `matches` says the outcome in words."""
+
+    query: str
+    shows: tuple[pieces.Choice, ...]
+    narrowed: bool
+    matches: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessPage:
+    """The page. `here` is its own path with the query: every form brings it as `next`, to come back to."""
+
+    agent: AgentHeader
+    filter: Filter
+    toolkits: tuple[Section, ...]
+    loose: tuple[Section, ...]
+    model: model.ModelView
+    notice: answers.Notice | None
+    may_change: bool
+    here: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessAnswer:
+    """What a change gives back to a page that stays: only the parts that the page said it shows.
+
+    `sections` bring their heads, `rows` their states. `announcement` is spoken by the live region.
+    """
+
+    agent: AgentHeader
+    sections: tuple[Section, ...]
+    rows: tuple[ToolRow, ...]
+    overridden: int
+    model: model.ModelView
+    notice: answers.Notice
+    announcement: str
+    may_change: bool
+    here: str

@@ -1,0 +1,51 @@
+"""What does the list of agents show?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolbelt.web.presenters import pieces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLine:
+    """One agent. `profile` says where its tools come from ("loadout developer", "kind plan → developer").
+
+    `percent` is the share of active tools, for the bar; `trouble` names what needs an eye ("over budget").
+    """
+
+    key: str
+    role: str
+    profile: str
+    protected: bool
+    active: str
+    total: str
+    percent: int
+    tokens: str
+    last_change: pieces.LastChange | None
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One heading of the table. `url` sorts by it; `order` is "ascending", "descending" or "" (neither)."""
+
+    name: str
+    label: str
+    url: str
+    order: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentsPage:
+    """The list. `configured` is False while no agent exists: the page then tells how to load the demo."""
+
+    agents: tuple[AgentLine, ...]
+    columns: tuple[Column, ...]
+    query: str
+    kinds: tuple[pieces.Choice, ...]
+    loadouts: tuple[pieces.Choice, ...]
+    sorts: tuple[pieces.Choice, ...]
+    narrowed: bool
+    configured: bool
+    matches: str

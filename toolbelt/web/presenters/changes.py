@@ -1,0 +1,60 @@
+"""What does the audit log show?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolbelt.web.presenters import answers, pieces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One audit entry: `who` did `did` ("turned off") to `subject`, through the shell `via`.
+
+    `agent` is empty for changes of the catalog. `undoable` is False for what cannot be undone, was undone,
+    or is not the reader's to undo; `undone` then says the former ("undone by olive, 2 min ago").
+    """
+
+    id: int
+    who: str
+    via: str
+    when: pieces.Moment
+    did: str
+    subject: str
+    agent: str
+    differences: tuple[pieces.Difference, ...]
+    reason: str
+    undoable: bool
+    undone: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """The entries of one day, newest first."""
+
+    words: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pages:
+    """Where in the log this page is; empty urls at its ends."""
+
+    words: str
+    newer_url: str = ""
+    older_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesPage:
+    """The log, filtered. `here` is the page's own path with the query, to come back to after an undo."""
+
+    days: tuple[Day, ...]
+    people: tuple[pieces.Choice, ...]
+    agents: tuple[pieces.Choice, ...]
+    actions: tuple[pieces.Choice, ...]
+    narrowed: bool
+    matches: str
+    pages: Pages
+    notice: answers.Notice | None
+    here: str

@@ -1,0 +1,76 @@
+"""Which small values do several pages use?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A point in time: `iso` for machines, `words` to read ("3 min ago"), `full` on hovering."""
+
+    iso: str
+    words: str
+    full: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One option of a select or of a row of chips; `count` is printed behind the label unless it is None."""
+
+    value: str
+    label: str
+    chosen: bool = False
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One hidden field of a form."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One line of "this becomes that". `now` is there when an undo finds a third state; `prefix` is the
+    namespace of a tool, which stands before `what`.
+    """
+
+    what: str
+    before: str
+    after: str
+    now: str | None = None
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What one change did to what the model gets.
+
+    The deltas carry their sign ("−23", "+4,118", "±0"); `notes` are the consequences that no number tells
+    ("policy of DevOps replaced by its off text", "2 live sessions").
+    """
+
+    tools_before: str
+    tools_after: str
+    tools_delta: str
+    tokens_before: str
+    tokens_after: str
+    tokens_delta: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastChange:
+    """The newest change of one agent: "olive turned devops off", and when.
+
+    `entry` is the audit entry that an undo would name; None where there is nothing to undo or the reader
+    may not.
+    """
+
+    who: str
+    did: str
+    when: Moment
+    entry: int | None = None

@@ -1,0 +1,1 @@
+"""What does each address do? Parse, one call through a door, present."""

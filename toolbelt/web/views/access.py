@@ -1,0 +1,60 @@
+"""The Access page of one agent, and the directive for a message typed beside it."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from toolbelt.control import queries
+from toolbelt.core import errors
+from toolbelt.runtime import surfaces
+from toolbelt.web import forms
+from toolbelt.web.pages import access, model, sections
+from toolbelt.web.views import answering
+
+
+@require_safe
+def page(request: HttpRequest, agent: str) -> HttpResponse:
+    """Show the page; to htmx only the sections, or the tools of the one section that was opened."""
+    said = forms.said(forms.AccessFilter(request.GET))
+    target = request.headers.get("HX-Target", "") if answering.is_in_place(request) else ""
+    try:
+        found = queries.access(agent, said["message"])
+    except errors.NotFound as error:
+        raise Http404(str(error)) from error
+    notice, change = (None, None) if target else answering.kept(request)
+    # Where an operator made exceptions is where they look first.
+    opened = request.GET.getlist("open") or sections.overridden(found)
+    filled = access.page(
+        found,
+        said,
+        opened=frozenset(opened),
+        path=request.path,
+        here=request.get_full_path(),
+        notice=notice,
+        change=change,
+        may_change=request.user.has_perm(answering.CHANGE),
+    )
+    if target == "sections":
+        return render(request, "agents/_sections.html", {"page": filled})
+    if target.endswith(":tools"):
+        wanted = target.removesuffix(":tools")
+        for section in (*filled.toolkits, *filled.loose):
+            if section.id == wanted:
+                return render(request, "agents/_toolkit.html#tools", {"page": filled, "section": section})
+        raise Http404(f"There is no section {wanted!r}.")
+    return render(request, "agents/access.html", {"page": filled})
+
+
+@require_safe
+def directive(request: HttpRequest, agent: str) -> HttpResponse:
+    """Show what the model would be told to focus on for a message."""
+    message = str(forms.said(forms.AccessFilter(request.GET))["message"])
+    try:
+        answer = surfaces.ask(agent, message=message)
+    except errors.NotFound as error:
+        raise Http404(str(error)) from error
+    return render(
+        request, "agents/_directive.html", {"directive": model.directive(answer.directive, message)}
+    )

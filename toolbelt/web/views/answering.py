@@ -1,0 +1,113 @@
+"""How is a change answered? In place to htmx, by leading back to a browser without it.
+
+A notice that has to survive the way back is kept in the session until the next page shows it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from toolbelt.control import actors, queries
+from toolbelt.core import effects, errors
+from toolbelt.web.pages import access
+from toolbelt.web.presenters import answers
+
+_KEPT = "toolbelt.notice"
+CHANGE = "toolbelt.change_agent"
+
+
+def actor(request: HttpRequest) -> actors.Actor:
+    """Say who does this."""
+    return actors.Actor(name=request.user.get_username(), via="screen")
+
+
+def is_in_place(request: HttpRequest) -> bool:
+    """Say whether htmx asks."""
+    return request.headers.get("HX-Request") == "true"
+
+
+def back(request: HttpRequest, otherwise: str) -> str:
+    """Give where the form says to come back to, if that is a place of ours."""
+    wanted = request.POST.get("next", "")
+    ours = url_has_allowed_host_and_scheme(
+        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return wanted if ours else otherwise
+
+
+def in_place(
+    request: HttpRequest,
+    agent: str,
+    notice: answers.Notice,
+    change: effects.Effect | None,
+    *,
+    status: int = 200,
+    question: answers.Confirmation | None = None,
+) -> HttpResponse:
+    """Answer htmx with the parts of the Access page that the change leaves behind, and a question if there is one."""
+    message = request.POST.get("message", "")[:4000]
+    home = reverse("web:agent_access", args=[agent])
+    try:
+        found = queries.access(agent, message)
+    except errors.NotFound:
+        # Gone since the page was opened, or by this very change.
+        keep(request, notice)
+        return HttpResponse(status=204, headers={"HX-Redirect": reverse("web:agents")})
+    page = access.answer(
+        found,
+        tools=frozenset(request.POST.get("tools", "").split()),
+        shown=frozenset(request.POST.get("sections", "").split()),
+        message=message,
+        here=back(request, home).partition("#")[0],
+        notice=notice,
+        change=change,
+    )
+    return render(request, "agents/_answer.html", {"page": page, "confirmation": question}, status=status)
+
+
+def led_back(
+    request: HttpRequest, otherwise: str, notice: answers.Notice, change: effects.Effect | None
+) -> HttpResponse:
+    """Lead a browser back to where it came from; the next page shows the notice."""
+    keep(request, notice, change)
+    response = redirect(back(request, otherwise))
+    response.status_code = 303
+    return response
+
+
+def asked(request: HttpRequest, question: answers.Confirmation) -> HttpResponse:
+    """Put the question before anything is changed: as a dialog to htmx, as a page of its own to a browser.
+
+    A question is no error: the browser would log it as one.
+    """
+    if is_in_place(request):
+        return render(request, "agents/_answer.html", {"confirmation": question})
+    shown = {"page": answers.ConfirmPage(confirmation=question)}
+    return render(request, "agents/confirm.html", shown)
+
+
+def keep(request: HttpRequest, notice: answers.Notice, change: effects.Effect | None = None) -> None:
+    """Keep a notice, and what the change did, for the next page."""
+    request.session[_KEPT] = {
+        "notice": dataclasses.asdict(notice),
+        "effect": dataclasses.asdict(change) if change is not None else None,
+    }
+
+
+def kept(request: HttpRequest) -> tuple[answers.Notice | None, effects.Effect | None]:
+    """Take the notice that a change left for this page, and what the change did."""
+    found: dict[str, Any] | None = request.session.pop(_KEPT, None)
+    if found is None:
+        return None, None
+    effect = found["effect"]
+    if effect is None:
+        return answers.Notice(**found["notice"]), None
+    lists = {name: tuple(effect[name]) for name in ("added", "removed")}
+    policy = tuple((toolkit, before, after) for toolkit, before, after in effect["policy"])
+    return answers.Notice(**found["notice"]), effects.Effect(**{**effect, **lists, "policy": policy})

@@ -1,0 +1,144 @@
+"""How are numbers, moments and states printed? Once for all pages, so that no two of them differ."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from toolbelt.web.presenters import access, pieces
+
+_STORED: dict[bool | None, access.Stored] = {True: "true", False: "false", None: "unset"}
+_READ: dict[str, bool | None] = {"true": True, "false": False, "unset": None}
+LONGEST_VALUE = 400
+
+
+def number(count: int) -> str:
+    """Print a count: ``1,204``."""
+    return f"{count:,}"
+
+
+def about(count: int) -> str:
+    """Print a count roughly: ``~1.2k``, ``~340``."""
+    if count >= 100_000:
+        return f"~{count / 1000:,.0f}k"
+    return f"~{count / 1000:.1f}k" if count >= 1000 else f"~{count}"
+
+
+def limit(count: int) -> str:
+    """Print a most that somebody set: ``16k``, ``1,200``."""
+    return f"{count // 1000:,}k" if count % 1000 == 0 and count else number(count)
+
+
+def signed(count: int) -> str:
+    """Print a difference with its sign: ``+4``, ``−23``, ``±0``."""
+    return ("+" if count > 0 else "−" if count < 0 else "±") + number(abs(count))
+
+
+def tools(count: int) -> str:
+    """Print so many tools: ``1 tool``, ``12 tools``."""
+    return f"{number(count)} tool{'' if count == 1 else 's'}"
+
+
+def stored(on: bool | None) -> access.Stored:
+    """Print a switch or override as the fields of a form have it."""
+    return _STORED[on]
+
+
+def read(word: str) -> bool | None:
+    """Read what a form's field ``on`` or ``was`` says. Raises KeyError for anything else."""
+    return _READ[word]
+
+
+def state(on: Any) -> str:
+    """Say a switch or override: ``on``, ``off``, ``unset``."""
+    return {True: "on", False: "off", None: "unset"}[on]
+
+
+def wanted(family: str, on: bool | None) -> str:
+    """Say what a button does that sets a switch or an override: ``Turn on``, ``Inherit``."""
+    unset = "Follow defaults" if family == "switch" else "Inherit"
+    return {True: "Turn on", False: "Turn off", None: unset}[on]
+
+
+def asking(family: str, key: str, on: bool | None, agent: str) -> str:
+    """Ask whether a switch or an override shall be set: ``Turn off devops for ada?``"""
+    if on is None:
+        return f"Let {key} {'follow the defaults' if family == 'switch' else 'inherit'} for {agent}?"
+    return f"Turn {state(on)} {key} for {agent}?"
+
+
+def done(family: str, key: str, on: bool | None, agent: str) -> str:
+    """Say that a switch or an override is set: ``devops is off for ada``."""
+    unset = "follows the defaults" if family == "switch" else "inherits"
+    return f"{key} {f'is {state(on)}' if on is not None else unset} for {agent}"
+
+
+def moment(at: datetime) -> pieces.Moment:
+    """Print a point in time, as seen from now."""
+    local = timezone.localtime(at)
+    return pieces.Moment(
+        iso=local.isoformat(timespec="seconds"), words=_since(at), full=local.strftime("%-d %b %Y, %H:%M %Z")
+    )
+
+
+def clock(at: datetime) -> pieces.Moment:
+    """Print a point in time by its hour, for lists that say the day above."""
+    local = timezone.localtime(at)
+    return pieces.Moment(
+        iso=local.isoformat(timespec="seconds"),
+        words=local.strftime("%H:%M"),
+        full=local.strftime("%-d %b %Y, %H:%M:%S %Z"),
+    )
+
+
+def day(at: datetime) -> str:
+    """Say the day: ``Today``, ``Yesterday, 20 November``, ``3 March 2025``."""
+    date, today = timezone.localdate(at), timezone.localdate()
+    if date == today:
+        return "Today"
+    if date == today - timedelta(days=1):
+        return f"Yesterday, {date:%-d %B}"
+    return f"{date:%A, %-d %B}" if date.year == today.year else f"{date:%-d %B %Y}"
+
+
+def value(written: Any) -> str:
+    """Print a stored value in a line: words for booleans and absence, JSON for what has parts; long ones are cut."""
+    if written is None:
+        text = "unset"
+    elif isinstance(written, bool):
+        text = "on" if written else "off"
+    elif isinstance(written, str):
+        text = written
+    else:
+        text = json.dumps(written, ensure_ascii=False, sort_keys=True)
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+def cut(text: str, most: int) -> str:
+    """Print a text in a line, cut where it gets longer than a page has room for."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def listing(names: list[str] | tuple[str, ...], most: int = 3) -> str:
+    """Name a few and count the rest: ``a, b, c and 4 more``."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def _since(at: datetime) -> str:
+    seconds = (timezone.now() - at).total_seconds()
+    if seconds < 60:
+        return "just now"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min ago"
+    if seconds < 24 * 3600:
+        return f"{int(seconds // 3600)} h ago"
+    days = (timezone.localdate() - timezone.localdate(at)).days
+    if days <= 1:
+        return "yesterday"
+    return f"{days} d ago" if days < 31 else f"on {timezone.localdate(at):%-d %b %Y}"

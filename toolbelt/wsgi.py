@@ -1,0 +1,14 @@
+"""What does a WSGI server run? The same application as `toolbelt.asgi`, for hosts that only speak WSGI."""
+
+import os
+
+from django.core import wsgi
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "toolbelt.settings")
+
+application = wsgi.get_wsgi_application()
+
+# Behind Django's start, because settings are read by then.
+from toolbelt.runtime import plugins  # noqa: E402
+
+plugins.start()
