@@ -1,0 +1,47 @@
+"""Does every link of the documentation lead somewhere, and is nothing in it about one machine?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs import pages
+
+EVERY = pages.every()
+NAMES = [pages.name(page) for page in EVERY]
+# Directories of somebody's machine, and hosts of package indexes: neither is the reader's.
+FOREIGN = re.compile(r"(?<![\w.])/(?:work|root|home|Users)/|pypi\.|npmjs\.|PIP_INDEX_URL=\S", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("doc", EVERY, ids=NAMES)
+def test_every_link_leads_somewhere(doc: Path) -> None:
+    astray = []
+    for link in pages.links(doc):
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (doc.parent / file).resolve() if file else doc
+        if not target.exists() or (anchor and anchor not in pages.anchors(target)):
+            astray.append(link)
+    assert astray == []
+
+
+@pytest.mark.parametrize("doc", EVERY, ids=NAMES)
+def test_nothing_is_about_one_machine(doc: Path) -> None:
+    assert FOREIGN.findall(doc.read_text(encoding="utf-8")) == []
+
+
+def test_every_page_of_the_documentation_can_be_reached_from_the_readme() -> None:
+    start = pages.ROOT / "README.md"
+    reached, to_read = {start}, [start]
+    while to_read:
+        page = to_read.pop()
+        for link in pages.links(page):
+            target = (page.parent / link.partition("#")[0]).resolve()
+            if target.suffix == ".md" and target.exists() and target not in reached:
+                reached.add(target)
+                to_read.append(target)
+    docs = {page for page in EVERY if pages.name(page).startswith("docs/")}
+    assert {pages.name(page) for page in docs - reached} == set()
