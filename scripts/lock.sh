@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 compile() {
-    CUSTOM_COMPILE_COMMAND="make lock" .venv/bin/python -m piptools compile --quiet --extra redis "$@" pyproject.toml
+    CUSTOM_COMPILE_COMMAND="make lock" .venv/bin/python -m piptools compile --quiet --extra mcp --extra redis "$@" pyproject.toml
 }
 
 echo "==> Locking requirements/base.txt"

@@ -51,8 +51,8 @@ class Obstacle:
 class NotSaved(Exception):
     """Nothing was saved.
 
-    ``obstacles`` say why; ``asked`` what has to be confirmed first, by a word without spaces each with what it would do; ``now`` holds what
-    is stored under the keys where the writer saw something else.
+    ``obstacles`` say why; ``asked`` what has to be confirmed first, by a word without spaces each with what it would
+    do; ``now`` holds what is stored under the keys where the writer saw something else.
     """
 
     def __init__(self) -> None:
