@@ -92,7 +92,9 @@ def example(db: None, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyP
     (tmp_path / "plugins.yaml").write_text(LISTED)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("MY_TOOL_API_KEY", "sesame")
-    monkeypatch.delitem(sys.modules, "my_tool_plugin", raising=False)
+    # Set, so that what the test imports under the name is forgotten after it; and taken away, so that it is imported.
+    monkeypatch.setitem(sys.modules, "my_tool_plugin", sys)
+    del sys.modules["my_tool_plugin"]
     settings.TOOLBELT_PLUGINS_FILE = str(tmp_path / "plugins.yaml")
     plugins.stop()
     yield tmp_path
