@@ -55,6 +55,20 @@ def test_tools_plugins_and_toolkits_are_blocked_for_everyone(stored, client):
     assert active() == {"clock", "git__commit"}
 
 
+def test_toolkits_are_moved_and_moved_back(stored, client):
+    def keys():
+        return list(models.Toolkit.objects.values_list("key", flat=True))
+
+    assert told(act(client, "move_to_top", conftest.toolkit("time"))) == ["The order was changed."]
+    assert keys() == ["time", "dev", "sales"]
+    act(client, "move_up", conftest.toolkit("sales"))
+    assert keys() == ["time", "sales", "dev"]
+    act(client, "move_to_bottom", conftest.toolkit("time"))
+    assert keys() == ["sales", "dev", "time"]
+    assert told(act(client, "move_to_bottom", conftest.toolkit("time"))) == ["They stood there already."]
+    assert {entry.action for entry in conftest.last_entries(3)} == {"toolkit.order"}
+
+
 def test_plugins_are_disabled_and_activated(stored, client):
     git = models.Plugin.objects.get(name="git")
     act(client, "disable", git)

@@ -149,14 +149,3 @@ def test_a_switch_that_an_import_set_can_be_undone_after_another_key_was_flipped
 
     assert (written.action, written.batch is None) == ("switch.set", False)
     assert entries.read("agent", "ada")["tools_config"] == {"clock": False}
-
-
-def test_undoing_asks_for_the_right_to_do_the_reverse(operator: actors.Actor) -> None:
-    flipped = switches.flip(operator, "bob", "reading", False)
-    created = entries.put(operator, "agent", {"key": "eve"})
-    edited = entries.change(operator, "toolkit", "reading", {"title": "Reading"})
-
-    written = [queries.change(one.entry or 0) for one in (flipped, created, edited)]
-    rights = [undo.rights(entry) for entry in written if entry is not None]
-
-    assert rights == [["toolbelt.change_agent"], ["toolbelt.delete_agent"], ["toolbelt.change_toolkit"]]

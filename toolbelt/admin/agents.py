@@ -8,7 +8,17 @@ from django.contrib import admin
 from django.contrib.admin import widgets
 
 from toolbelt import conf, models
-from toolbelt.admin import choices, counts, entry_admin, entry_forms, inlines, inputs, rows, wishes
+from toolbelt.admin import (
+    choices,
+    counts,
+    entry_actions,
+    entry_admin,
+    entry_forms,
+    inlines,
+    inputs,
+    rows,
+    wishes,
+)
 from toolbelt.core import agents
 
 _BUDGET = ("max_tools", "max_tokens", "on_exceed")
@@ -132,6 +142,7 @@ class AgentAdmin(entry_admin.EntryAdmin):
     ]
     list_filter = ["kind", ("loadout", admin.AllValuesFieldListFilter), "protected"]
     search_fields = ["key", "title", "description", "role", "model"]
+    actions = ["delete_selected", *entry_actions.MOVES]
 
     @admin.display(description="loadout in force", ordering="loadout")
     def in_force(self, row: models.Agent) -> str:

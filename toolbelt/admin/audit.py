@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from toolbelt import models
 from toolbelt.admin import entry_actions
-from toolbelt.control import undo, writing
+from toolbelt.control import rights, undo, writing
 from toolbelt.core import errors, schema
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class AuditEntryAdmin(_Admin):
         """Take them back, the newest first: all of them, or none and say why."""
         entries = list(queryset.order_by("-id"))
         for entry in entries:
-            if not request.user.has_perms(undo.rights(entry)):
+            if not request.user.has_perms(rights.to_undo(entry)):
                 raise exceptions.PermissionDenied
         try:
             with writing.begin():

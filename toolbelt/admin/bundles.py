@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.contrib.admin import widgets
 
 from toolbelt import models
-from toolbelt.admin import choices, counts, entry_admin, entry_forms, inlines, inputs, rows
+from toolbelt.admin import choices, counts, entry_actions, entry_admin, entry_forms, inlines, inputs, rows
 
 _NO_SPELLING = {"spellcheck": "false"}
 
@@ -62,7 +62,7 @@ class ToolkitAdmin(entry_admin.EntryAdmin):
     ]
     list_filter = ["blocked"]
     search_fields = ["key", "title", "description", "members__tool__key"]
-    actions = ["delete_selected", "block", "unblock"]
+    actions = ["delete_selected", "block", "unblock", *entry_actions.MOVES]
 
 
 class LoadoutForm(entry_forms.EntryForm):
@@ -89,6 +89,7 @@ class LoadoutAdmin(entry_admin.EntryAdmin):
     readonly_fields = ["position"]
     list_display = ["name", "parent", "description", "brings", "denies"]
     search_fields = ["name", "description", "parent"]
+    actions = ["delete_selected", *entry_actions.MOVES]
 
     @admin.display(description="brings into view")
     def brings(self, row: models.Loadout) -> str:
@@ -142,3 +143,4 @@ class SubAppAdmin(entry_admin.EntryAdmin):
         counts.Count("agents", models.SubAppAgent, "sub_app"),
     ]
     search_fields = ["key", "title", "description"]
+    actions = ["delete_selected", *entry_actions.MOVES]

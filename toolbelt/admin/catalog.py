@@ -13,7 +13,7 @@ from django.contrib.admin import widgets
 from django.http import HttpRequest
 
 from toolbelt import models
-from toolbelt.admin import choices, counts, entry_admin, entry_forms, filters
+from toolbelt.admin import choices, counts, entry_actions, entry_admin, entry_forms, filters
 from toolbelt.core import catalog, risks, schema
 
 
@@ -64,7 +64,7 @@ class PluginAdmin(entry_admin.KeptAdmin):
     ]
     list_filter = ["status", "active", "blocked", "trusted", ("category", admin.AllValuesFieldListFilter)]
     search_fields = ["name", "namespace", "title", "description"]
-    actions = ["activate", "disable", "block", "unblock"]
+    actions = ["activate", "disable", "block", "unblock", *entry_actions.MOVES]
 
     @admin.action(permissions=["change"], description="Activate selected plugins")
     def activate(self, request: HttpRequest, queryset: Any) -> None:

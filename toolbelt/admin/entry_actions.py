@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 
 from toolbelt.admin import counts
-from toolbelt.control import actors, entries, writing
+from toolbelt.control import actors, entries, ordering, writing
 from toolbelt.core import belts, errors
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 else:
     _Admin = admin.ModelAdmin
 
+# For what stands in an order that somebody chose.
+MOVES = ("move_to_top", "move_up", "move_to_bottom")
 Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 
 
@@ -78,6 +80,32 @@ class EntryActions(_Admin):
     def unblock(self, request: HttpRequest, queryset: Any) -> None:
         """Release the emergency stop."""
         self.change_each(request, queryset, {"blocked": False})
+
+    @admin.action(permissions=["change"], description="Move selected %(verbose_name_plural)s to the top")
+    def move_to_top(self, request: HttpRequest, queryset: Any) -> None:
+        """Let them stand first."""
+        self._move(request, queryset, to=0)
+
+    @admin.action(permissions=["change"], description="Move selected %(verbose_name_plural)s up")
+    def move_up(self, request: HttpRequest, queryset: Any) -> None:
+        """Let them stand together, one place before the first of them."""
+        chosen, stored = {self.name_of(row) for row in queryset}, ordering.names(self.kind)
+        first = next((place for place, name in enumerate(stored) if name in chosen), 0)
+        self._move(request, queryset, to=max(0, first - 1))
+
+    @admin.action(permissions=["change"], description="Move selected %(verbose_name_plural)s to the bottom")
+    def move_to_bottom(self, request: HttpRequest, queryset: Any) -> None:
+        """Let them stand last."""
+        self._move(request, queryset, to=-1)
+
+    def _move(self, request: HttpRequest, queryset: Any, to: int) -> None:
+        try:
+            done = ordering.move(actor(request), self.kind, [self.name_of(row) for row in queryset], to=to)
+        except errors.ToolbeltError as error:
+            self.message_user(request, str(error), messages.ERROR)
+            return
+        told = "They stood there already." if done.is_nothing else "The order was changed."
+        self.message_user(request, told, messages.SUCCESS)
 
     @admin.action(permissions=["delete"], description="Delete selected %(verbose_name_plural)s")
     def delete_selected(self, request: HttpRequest, queryset: Any) -> Any:

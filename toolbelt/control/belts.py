@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import actors, entries, writing
+from toolbelt.control import actors, entries, ordering, writing
 from toolbelt.core import belts, errors
 from toolbelt.store import entries as rows
 from toolbelt.store import revisions
@@ -25,11 +25,15 @@ SECTIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import did: how many entries it created and changed, and how many were as the belt says already."""
+    """What an import did: how many entries it created and changed, and how many were as the belt says already.
+
+    ``ordered`` names the kinds of entries that stand in another order since.
+    """
 
     created: int
     changed: int
     same: int
+    ordered: tuple[str, ...] = ()
 
 
 def export() -> dict[str, Any]:
@@ -43,7 +47,7 @@ def check(document: Mapping[str, Any]) -> list[errors.Problem]:
 
 
 def import_(actor: actors.Actor, document: Mapping[str, Any], *, reason: str = "") -> Imported:
-    """Bring every entry of the belt about, in one transaction; what the belt does not name stays as it is.
+    """Bring every entry of the belt about, in its order, in one transaction; what it does not name stays as it is.
 
     Each entry that is created or changed is audited; all share a batch. Raises errors.Invalid with every problem,
     judged together with what stands already, and then nothing is written.
@@ -76,7 +80,17 @@ def import_(actor: actors.Actor, document: Mapping[str, Any], *, reason: str = "
                 entries.recorded(actor, kind, name, before, after, reason=reason, batch=batch)
         if owned:
             raise errors.Invalid(owned)
-    return Imported(created=counted["create"], changed=counted["change"], same=counted["same"])
+        ordered = tuple(
+            kind
+            for section, kind in SECTIONS.items()
+            if rows.is_ordered(kind)
+            and not ordering.put(
+                actor, kind, _names(document, section), reason=reason, batch=batch
+            ).is_nothing
+        )
+    return Imported(
+        created=counted["create"], changed=counted["change"], same=counted["same"], ordered=ordered
+    )
 
 
 def _entry(kind: str, written: Any) -> Mapping[str, Any]:
@@ -85,6 +99,10 @@ def _entry(kind: str, written: Any) -> Mapping[str, Any]:
 
 def _name(kind: str, written: Any) -> str:
     return str(_entry(kind, written)[entries.naming(kind)])
+
+
+def _names(document: Mapping[str, Any], section: str) -> list[str]:
+    return [_name(SECTIONS[section], written) for written in document.get(section) or ()]
 
 
 def _with_stored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:

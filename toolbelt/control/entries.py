@@ -21,6 +21,8 @@ RETIRED_NOT_REMOVED = frozenset({"plugin", "tool"})
 OPERATORS_OWN = frozenset({"blocked"})
 # Where an entry says which tools it brings to agents.
 _HANDS_OVER = {"toolkit": "members", "sub_app": "tool_names"}
+# What the audit keeps of a removed entry beside its keys: its place among those of its kind, 0 for the first.
+PLACE = "place"
 Entry = Mapping[str, Any]
 
 
@@ -143,6 +145,8 @@ def remove(
         users = entries.users(kind, name)
         if users:
             raise errors.Refused(f"{name} is used by {', '.join(users)}: change that first.")
+        # Where it stood belongs to what is kept of it: undoing puts it back there.
+        kept = {**now, PLACE: entries.names(kind).index(name)} if entries.is_ordered(kind) else now
         entries.delete(kind, name)
         number = audit.record(
             actor=actor.name,
@@ -150,13 +154,13 @@ def remove(
             action=f"{kind}.remove",
             subject_kind=kind,
             subject_key=name,
-            before=now,
+            before=kept,
             after=None,
             reason=reason,
             batch=batch,
             undoes=undoes,
         )
-    return writing.Change(entry=number, before=now, after=None)
+    return writing.Change(entry=number, before=kept, after=None)
 
 
 def _kind(kind: str) -> belts.KindName:

@@ -8,30 +8,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Protocol
 
-from toolbelt.control import actors, entries, switches, writing
+from toolbelt.control import actors, entries, ordering, switches, writing
 from toolbelt.core import errors
 from toolbelt.store import audit, snapshots
 from toolbelt.store import entries as rows
-
-
-class Told(Protocol):
-    """What of an audit entry, or of its row, says how it is taken back."""
-
-    @property
-    def action(self) -> str: ...
-
-    @property
-    def subject_kind(self) -> str: ...
-
-
-def rights(entry: Told) -> list[str]:
-    """Name the permissions that the change which takes this one back asks for, whichever shell it comes through."""
-    family, _, act = entry.action.partition(".")
-    verb = {"create": "delete", "remove": "add"}.get(act, "change")
-    needed = [f"toolbelt.{verb}_{entry.subject_kind.replace('_', '')}"]
-    return needed if family not in _WAYS else ["toolbelt.change_agent"]
 
 
 def act_of(entry: int) -> list[audit.Entry]:
@@ -55,9 +36,7 @@ def undo(
         if done is None:
             raise errors.NotFound("change", str(entry))
         family, _, act = done.action.partition(".")
-        write = _WAYS.get(family) or (
-            _removed if act == "remove" else _created if act == "create" else _changed
-        )
+        write = _WAYS.get(family) or _WAYS.get(act) or _changed
         return write(actor, done, reason, batch)
 
 
@@ -109,7 +88,11 @@ def _removed(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UU
     try:
         now = entries.read(done.subject_kind, done.subject_key)
     except errors.NotFound:
-        return entries.put(actor, done.subject_kind, done.before, reason=reason, batch=batch, undoes=done.id)
+        entry = {key: value for key, value in done.before.items() if key != entries.PLACE}
+        change = entries.put(actor, done.subject_kind, entry, reason=reason, batch=batch, undoes=done.id)
+        if entries.PLACE in done.before:
+            ordering.restore(done.subject_kind, done.subject_key, done.before[entries.PLACE])
+        return change
     raise errors.Stale(f"{done.subject_kind} {done.subject_key}", None, now)
 
 
@@ -127,5 +110,21 @@ def _changed(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UU
     )
 
 
+def _ordered(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
+    """Put them back into their order; those that are gone by now have no place any more."""
+    there = set(rows.names(done.subject_kind))
+    before, after = ([name for name in side["order"] if name in there] for side in (done.before, done.after))
+    return ordering.put(
+        actor, done.subject_kind, before, was=after, reason=reason, batch=batch, undoes=done.id
+    )
+
+
 _Way = Callable[[actors.Actor, audit.Entry, str, uuid.UUID | None], writing.Change]
-_WAYS: dict[str, _Way] = {"switch": _switched, "override": _switched}
+# By the family of the action, or by its act.
+_WAYS: dict[str, _Way] = {
+    "switch": _switched,
+    "override": _switched,
+    "create": _created,
+    "remove": _removed,
+    "order": _ordered,
+}

@@ -74,6 +74,16 @@ def names(kind: str) -> list[str]:
     return list(writing.ROWS[known]._default_manager.values_list(writing.named_by(known), flat=True))
 
 
+def is_ordered(kind: str) -> bool:
+    """Say whether entries of this kind stand in an order that somebody chose."""
+    return writing.is_ordered(writing.ROWS[_known(kind)])
+
+
+def order(kind: str, names: Iterable[str]) -> None:
+    """Let all entries of this kind stand as they are named here."""
+    writing.order(_known(kind), names)
+
+
 def users(kind: str, name: str) -> list[str]:
     """Say in words what refers to this, such as "the agent assistant"."""
     return references.users(kind, name)

@@ -44,6 +44,15 @@ def named_by(kind: belts.KindName) -> str:
     return belts.KINDS[kind].named_by or "name"
 
 
+def order(kind: belts.KindName, names: Iterable[str]) -> None:
+    """Give the rows their places: as they are named here, from 0 on."""
+    model, column = ROWS[kind], named_by(kind)
+    places = {name: place for place, name in enumerate(names)}
+    rows = list(model._default_manager.filter(**{f"{column}__in": places}))
+    moved = [row for row in rows if _set(row, {"position": places[getattr(row, column)]})]
+    model._default_manager.bulk_update(moved, ["position"])
+
+
 def _columns(kind: belts.KindName, entry: Entry) -> dict[str, Any]:
     """Give the columns that are called as the entry's fields are; what it leaves out has the column's default."""
     fields = set(belts.KINDS[kind].fields) - {named_by(kind)}
@@ -137,7 +146,7 @@ def _put(model: type[_Row], named: Mapping[str, str], columns: Mapping[str, Any]
     row = rows.filter(**named).first()
     if row is None:
         row = model(**named, **columns)
-        if _is_ordered(model):
+        if is_ordered(model):
             last = rows.aggregate(last=orm.Max("position"))["last"]
             _set(row, {"position": 0 if last is None else last + 1})
         row.save(force_insert=True)
@@ -159,7 +168,7 @@ def _follow(
     if gone:
         rows.filter(pk__in=gone).delete()
     # As long as the order is what it was, gaps between the positions do no harm.
-    is_to_be_ordered = _is_ordered(rows.model) and list(wanted) != list(there)
+    is_to_be_ordered = is_ordered(rows.model) and list(wanted) != list(there)
     new = []
     for position, (points_at, columns) in enumerate(wanted.items()):
         columns = {**columns, "position": position} if is_to_be_ordered else columns
@@ -186,7 +195,8 @@ def _set(row: orm.Model, columns: Mapping[str, Any]) -> bool:
     return bool(differing)
 
 
-def _is_ordered(model: type[orm.Model]) -> bool:
+def is_ordered(model: type[orm.Model]) -> bool:
+    """Say whether rows of this model have a place of their own."""
     return any(field.name == "position" for field in model._meta.concrete_fields)
 
 

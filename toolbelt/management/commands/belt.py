@@ -51,6 +51,8 @@ class Command(BaseCommand):
         except errors.Invalid as refused:
             raise CommandError(_said(refused.problems)) from refused
         self.stdout.write(f"{done.created} created, {done.changed} changed, {done.same} as they were.")
+        for kind in done.ordered:
+            self.stdout.write(f"The order of {kind.replace('_', '-')}s is the belt's now.")
 
     def _export(self, file: str) -> None:
         document = belts.export()

@@ -73,7 +73,7 @@ def _pages(found: Any, narrowed: Mapping[str, str], path: str) -> changes.Pages:
 
 def _action(name: str) -> str:
     family, _, act = name.partition(".")
-    acts = {"create": "created", "change": "changed", "remove": "removed"}
+    acts = {"create": "created", "change": "changed", "remove": "removed", "order": "reordered"}
     return _FAMILIES.get(name, f"{family.replace('_', '-').capitalize()} {acts.get(act, act)}")
 
 

@@ -7,7 +7,7 @@ from toolbelt.web import words
 from toolbelt.web.presenters import changes, pieces
 
 _KINDS = {"sub_app": "sub-app"}
-_ACTS = {"create": "created", "change": "changed", "remove": "removed"}
+_ACTS = {"create": "created", "change": "changed", "remove": "removed", "order": "reordered"}
 # What cannot be taken back by removing it again.
 _STAYS = frozenset({"plugin.create", "tool.create"})
 _VIA = {"api": "API", "mcp": "MCP", "import": "import"}
@@ -80,6 +80,8 @@ def _act(entry: queries.Entry) -> str:
         return "equipped"
     if entry.action == "agent.allow-toolkits":
         return "changed the loadable toolkits of"
+    if act == "order":
+        return f"changed the order of {_KINDS.get(family, family)}s, from"
     return f"{_ACTS.get(act, act)} {_KINDS.get(family, family)}"
 
 

@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from toolbelt.control import queries
+from toolbelt.control import queries, rights
 from toolbelt.core import errors
 from toolbelt.runtime import surfaces
 from toolbelt.web import forms
@@ -34,7 +34,7 @@ def page(request: HttpRequest, agent: str) -> HttpResponse:
         here=request.get_full_path(),
         notice=notice,
         change=change,
-        may_change=request.user.has_perm(answering.CHANGE),
+        may_change=request.user.has_perm(rights.FLIP),
     )
     if target == "sections":
         return render(request, "agents/_sections.html", {"page": filled})

@@ -19,7 +19,6 @@ from toolbelt.web.pages import access
 from toolbelt.web.presenters import answers
 
 _KEPT = "toolbelt.notice"
-CHANGE = "toolbelt.change_agent"
 
 
 def actor(request: HttpRequest) -> actors.Actor:

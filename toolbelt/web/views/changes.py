@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from toolbelt.control import queries
+from toolbelt.control import queries, rights
 from toolbelt.control import undo as undoing
 from toolbelt.core import effects, errors
 from toolbelt.web import forms, words
@@ -70,7 +70,7 @@ def undo(request: HttpRequest, entry: int) -> HttpResponse:
 
 
 def _may_undo(request: HttpRequest, entry: queries.Entry) -> bool:
-    return request.user.has_perms(undoing.rights(entry))
+    return request.user.has_perms(rights.to_undo(entry))
 
 
 def _changed_since(request: HttpRequest, done: queries.Entry, stale: errors.Stale) -> HttpResponse:

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from toolbelt.control import switches, writing
+from toolbelt.control import rights, switches, writing
 from toolbelt.core import errors
 from toolbelt.web import forms, words
 from toolbelt.web.pages import model, questions
@@ -20,21 +20,21 @@ _WRITES = {"switch": switches.flip, "override": switches.override}
 
 
 @require_POST
-@permission_required(answering.CHANGE, raise_exception=True)
+@permission_required(rights.FLIP, raise_exception=True)
 def switch(request: HttpRequest, agent: str, toolkit: str) -> HttpResponse:
     """Set a toolkit's switch, or clear it."""
     return _flipped(request, "switch", agent, toolkit)
 
 
 @require_POST
-@permission_required(answering.CHANGE, raise_exception=True)
+@permission_required(rights.FLIP, raise_exception=True)
 def override(request: HttpRequest, agent: str, tool: str) -> HttpResponse:
     """Set a tool's override, or clear it."""
     return _flipped(request, "override", agent, tool)
 
 
 @require_POST
-@permission_required(answering.CHANGE, raise_exception=True)
+@permission_required(rights.FLIP, raise_exception=True)
 def reset(request: HttpRequest, agent: str) -> HttpResponse:
     """Clear several overrides, as the page showed them: those of a section."""
     form = forms.Reset(request.POST)
