@@ -111,7 +111,7 @@ def test_every_system_check_has_its_place() -> None:
 
 
 # Nothing ever records these: tools and plugins are not removed, and a category is a name, which cannot change.
-NEVER = {"tool.remove", "plugin.remove", "category.change"}
+NEVER = {"tool.remove", "plugin.remove", "category.change", "category.order", "tool.order"}
 # What stands in place of a name in an action, as `control` writes it.
 MEANINGS = {
     "kind": tuple(belts.KINDS),

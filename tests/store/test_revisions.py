@@ -120,6 +120,24 @@ def test_the_catalog_moves_with(write: Callable[[], object]) -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="no other database has INSERT OR REPLACE")
+def test_a_row_that_is_replaced_in_sql_moves_the_agent_that_loses_it() -> None:
+    factories.everything()
+    switch, bea = models.ToolkitSwitch.objects.get(), factories.agent("bea")
+    before = state()
+
+    sql(
+        'INSERT OR REPLACE INTO toolbelt_toolkitswitch (id, agent_id, toolkit_id, "on") '
+        f"VALUES ({switch.pk}, {bea.pk}, {switch.toolkit_id}, 1)"
+    )
+
+    after = state()
+    assert switch.agent.key == "ada"
+    assert after.agents["ada"] != before.agents["ada"]
+    assert after.agents["bea"] != before.agents["bea"]
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize("write", AGENT.values(), ids=AGENT)
 def test_its_agent_alone_moves_with(write: Callable[[], object]) -> None:
     factories.everything()

@@ -141,7 +141,9 @@ def database() -> dict[str, Any]:
             # A transaction takes the write lock when it begins: one that read first cannot lose its turn.
             transaction_mode="IMMEDIATE",
             timeout=20,
-            init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+            # Recursive: or a row that INSERT OR REPLACE takes away would pass the triggers that watch deletions.
+            init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON; "
+            "PRAGMA recursive_triggers=ON;",
         )
         # A file, because tests ask from other processes too; one a process, because test runs may overlap.
         settings["TEST"] = {"NAME": f"{tempfile.gettempdir()}/toolbelt-test-{os.getpid()}.sqlite3"}
