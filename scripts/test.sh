@@ -58,14 +58,15 @@ stage "Scenarios" $python manage.py try tests/scenarios
 stage "Tests on SQLite" $python -m pytest -n auto -m 'not browser'
 
 if url=$($python scripts/find_postgres.py); then
-    # The core and the plugins know no database: they have been tested above.
-    stage "Tests on PostgreSQL" env DATABASE_URL="$url" $python -m pytest -n auto -m 'not browser' --ignore=tests/core --ignore=tests/plugins
+    # The core, the plugins and the pages of docs know no database: they have been tested above.
+    stage "Tests on PostgreSQL" env DATABASE_URL="$url" $python -m pytest -n auto -m 'not browser' \
+        --ignore=tests/core --ignore=tests/plugins --ignore=tests/docs
 else
     skip "Tests on PostgreSQL" "no server answers; start one and give its address in TEST_DATABASE_URL."
 fi
 
 if chromium=$(scripts/find_chromium.sh); then
-    stage "Tests in the browser" env CHROMIUM="$chromium" $python -m pytest -m browser
+    stage "Tests in the browser" env CHROMIUM="$chromium" $python -m pytest -n auto -m browser
 else
     skip "Tests in the browser" "there is no Chromium; install it (on Debian: apt-get install chromium)."
 fi
