@@ -51,6 +51,13 @@ EVERYTHING: dict[str, Any] = {
             "active": False,
             "trusted": True,
             "blocked": True,
+            "upstream": {
+                "command": "mcp-server-git",
+                "args": ["-r", "."],
+                "env": {"LEVEL": "${LEVEL}"},
+                "cwd": "/srv",
+                "timeout": 5,
+            },
         }
     ],
     "tools": [
@@ -69,6 +76,7 @@ EVERYTHING: dict[str, Any] = {
             "retired": True,
             "seen": False,
             "approved": "sha256:0",
+            "approved_version": {"description": "was"},
             "upstream_name": "log",
         }
     ],

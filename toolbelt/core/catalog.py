@@ -56,7 +56,11 @@ ToolChoice = Literal["auto", "required"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """An installed provider of tools. ``active`` is the operator's, ``status`` what a process found."""
+    """An installed provider of tools. ``active`` is the operator's, ``status`` what a process found.
+
+    ``upstream`` is the text of the connection (:mod:`toolbelt.core.connections`) of one that is an MCP server; empty:
+    it is Python code.
+    """
 
     name: str
     namespace: str = ""
@@ -67,14 +71,16 @@ class Plugin:
     active: bool = True
     trusted: bool = False
     blocked: bool = False
+    upstream: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One function that a model can call. The three JSON fields are texts; empty means not given.
+    """One function that a model can call. The JSON fields are texts; empty means not given.
 
     ``tokens`` is the o200k count of the JSON sent, counted when the tool is stored. ``approved`` is the
-    version (see :func:`version`) that an operator approved; empty: nothing was ever held.
+    version (see :func:`version`) that an operator approved; empty: nothing was ever held. ``approved_version``
+    is what that version said, as long as another one waits for approval.
     """
 
     key: str
@@ -91,6 +97,7 @@ class Tool:
     retired: bool = False
     seen: bool = True
     approved: str = ""
+    approved_version: str = ""
     upstream_name: str = ""
     tokens: int = 0
 
@@ -175,6 +182,13 @@ def version(tool: Tool) -> str:
         tool.upstream_name or tool.key, tool.description, schema.mapping(tool.input_schema, schema.EMPTY)
     )
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def name_at_server(tool: Tool, namespace: str) -> str:
+    """Give what a tool is called by the upstream server that offers it under this namespace."""
+    if tool.upstream_name or not namespace:
+        return tool.upstream_name or tool.key
+    return tool.key.removeprefix(namespace + keys.SEPARATOR)
 
 
 def is_changed(tool: Tool) -> bool:

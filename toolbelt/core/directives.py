@@ -39,6 +39,18 @@ class Directive:
     because: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What one toolkit makes of a message: which of its triggers match, in their order, and what it then focuses on.
+
+    ``decides`` is the place of the trigger that the focus comes from; None where none matches, or Python decided.
+    """
+
+    fired: tuple[bool, ...]
+    decides: int | None
+    focus: code.Focus | None
+
+
 @functools.lru_cache(maxsize=2)
 def _options(max_mem: int = 8 << 20) -> Any:
     options = re2.Options()
@@ -139,6 +151,21 @@ def build(
     if not focus:
         return None
     return Directive(active_tools=tuple(sorted(focus)), tool_choice=choice, because=tuple(because))
+
+
+def tried(stored: catalog.Catalog, toolkit: catalog.Toolkit, active: Collection[str], message: str) -> Trial:
+    """Try a message on one toolkit and on each of its triggers; ``active`` are the tools that can be focused on."""
+    text = message[:LONGEST_MESSAGE]
+    said = text.encode(errors="replace")
+    if not text.strip():
+        return Trial(fired=(False,) * len(toolkit.triggers), decides=None, focus=None)
+    fired = tuple(fires(trigger, said) for trigger in toolkit.triggers)
+    asked = _asked(stored, toolkit, dict.fromkeys(active), text, said)
+    focus = asked._replace(tools=tuple(tool for tool in asked.tools if tool in active)) if asked else None
+    in_python = stored.voice(toolkit) is not None
+    return Trial(
+        fired=fired, decides=None if in_python or True not in fired else fired.index(True), focus=focus
+    )
 
 
 def _asked(

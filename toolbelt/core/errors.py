@@ -4,6 +4,7 @@
 
     ToolbeltError
     ├── Invalid               the writer: what was written is not sound; every problem with its path
+    │   └── ProviderLimit     the operator: what is active is sound, but the provider asked for does not take it
     ├── NotFound              the caller: that name is not known; the nearest names that are
     ├── Stale                 the writer: somebody changed this very key since; what it is now
     ├── ConfirmationRequired  the writer: sound, but it deserves a second look; the differences
@@ -45,6 +46,16 @@ class Invalid(ToolbeltError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("; ".join(str(problem) for problem in self.problems))
+
+
+class ProviderLimit(Invalid):
+    """What is active does not fit the provider that it was asked for; ``problems`` names each tool and the way out."""
+
+    code = "provider-limit"
+
+    def __init__(self, provider: str, problems: Sequence[Problem]) -> None:
+        self.provider = provider
+        super().__init__(problems)
 
 
 class NotFound(ToolbeltError):

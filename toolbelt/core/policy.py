@@ -49,9 +49,7 @@ def build(stored: catalog.Catalog, active: Mapping[str, Any], members: Mapping[s
 
     ``members`` is what :func:`active_members` gives for them.
     """
-    placed = [
-        (stored.position[key], _section_on(stored, key, tuple(tools))) for key, tools in members.items()
-    ]
+    placed = [(stored.position[key], section(stored, key, tuple(tools))) for key, tools in members.items()]
     placed += [
         (stored.position[key], section) for key, section in _sections_off(stored) if key not in members
     ]
@@ -84,7 +82,12 @@ def section_text(toolkit: catalog.Toolkit, tools: Iterable[str]) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _section_on(stored: catalog.Catalog, key: str, tools: tuple[str, ...]) -> Section:
+def off_text(toolkit: catalog.Toolkit) -> str:
+    """Write what the toolkit says while none of its members is active."""
+    return toolkit.policy_when_off.replace(PLACEHOLDER, "").strip()
+
+
+def section(stored: catalog.Catalog, key: str, tools: tuple[str, ...]) -> Section:
     """Give the toolkit's section for these active members; written once, then kept with the catalog."""
     kept: dict[tuple[str, tuple[str, ...]], Section] = stored.derived.setdefault("sections on", {})
     known = kept.get((key, tools))
@@ -103,9 +106,7 @@ def _sections_off(stored: catalog.Catalog) -> tuple[tuple[str, Section], ...]:
     """Give what each toolkit with an off text says while none of its members is active."""
     known: tuple[tuple[str, Section], ...] | None = stored.derived.get("sections off")
     if known is None:
-        texts = (
-            (kit.key, kit.policy_when_off.replace(PLACEHOLDER, "").strip()) for kit in stored.with_off_text
-        )
+        texts = ((kit.key, off_text(kit)) for kit in stored.with_off_text)
         known = tuple((key, Section(toolkit=key, tool="", state="off", text=text)) for key, text in texts)
         stored.derived["sections off"] = known
     return known

@@ -33,8 +33,8 @@ _WORDS: Mapping[str, Callable[[questions.Origin], str]] = {
 CODES = tuple(_WORDS)
 
 
-def in_words(decision: resolution.Decision) -> str:
-    """Say why, without the state: ``toolkit devops is off``."""
+def in_words(decision: resolution.Decision | questions.Answer) -> str:
+    """Say why, without the state: ``toolkit devops is off``. Of a decision, or of what one question answered."""
     return _WORDS[decision.code](decision.origin)
 
 

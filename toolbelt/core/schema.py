@@ -76,6 +76,11 @@ def problem(schema: Any) -> str | None:
     return None
 
 
+def unenforced_patterns(schema: Any) -> tuple[str, ...]:
+    """Give the patterns in a schema that RE2 cannot run: arguments are not held to them. Each once."""
+    return tuple(dict.fromkeys(pattern for pattern in _patterns(schema) if _linear(pattern) is None))
+
+
 def violations(schema_text: str, arguments: Any) -> tuple[Violation, ...]:
     """Check ``arguments`` against the schema written in ``schema_text``: every violation, in a stable order."""
     if not isinstance(arguments, Mapping):
@@ -218,6 +223,21 @@ def _path(parts: Any) -> str:
     for part in parts:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
+
+
+def _patterns(node: Any) -> Iterator[str]:
+    """Give what stands where a pattern does; a property that is called so gives a mapping, which is none."""
+    match node:
+        case Mapping():
+            for key, value in node.items():
+                if key == "pattern" and isinstance(value, str):
+                    yield value
+                elif key == "patternProperties" and isinstance(value, Mapping):
+                    yield from value
+                yield from _patterns(value)
+        case list() | tuple():
+            for value in node:
+                yield from _patterns(value)
 
 
 def _references(node: Any) -> Iterator[str]:

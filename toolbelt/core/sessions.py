@@ -20,6 +20,8 @@ from typing import Literal
 
 Kind = Literal["toolkit", "plugin", "tool"]
 
+LONGEST_ID = 200
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
@@ -45,6 +47,13 @@ class Session:
     key: str
     loadout: str = ""
     changes: tuple[Change, ...] = ()
+
+
+def id_problem(text: str) -> str | None:
+    """Say what is wrong with the id of a session or a request, if something is."""
+    if 0 < len(text) <= LONGEST_ID and text.isprintable():
+        return None
+    return f"an id is 1 to {LONGEST_ID} characters, none of them a control character."
 
 
 def changed(

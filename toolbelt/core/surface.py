@@ -83,16 +83,10 @@ class Surface:
             plugins=tuple(sorted(plugins)[:MOST_NAMES]),
         )
 
-    def document(self) -> dict[str, Any]:
-        """Give the surface as the JSON document of the wire (wire.md: A surface)."""
+    def content(self) -> dict[str, Any]:
+        """Give what the model gets, as JSON: the part of the document that the fingerprint stands for."""
         sent = sorted((*self.tools, *self.meta_tools), key=lambda definition: definition.name)
-        found, spent = self.discoverable, self.spent
         return {
-            "agent": self.agent,
-            "session": self.session,
-            "request_id": self.request_id,
-            "revision": self.revision,
-            "fingerprint": self.fingerprint,
             "active_tools": [definition.name for definition in sent],
             "tool_choice": self.tool_choice,
             "directive": self.directive
@@ -102,17 +96,29 @@ class Surface:
                 "first_step_only": True,
             },
             "tools": [definition.document() for definition in sent],
-            "discoverable": {
-                "count": found.count,
-                "toolkits": list(found.toolkits),
-                "plugins": list(found.plugins),
-            },
             "policy": {
                 "text": self.policy.text,
                 "sections": [
                     {"tool" if s.tool else "toolkit": s.tool or s.toolkit, "state": s.state, "text": s.text}
                     for s in self.policy.sections
                 ],
+            },
+        }
+
+    def document(self) -> dict[str, Any]:
+        """Give the surface as the JSON document of the wire (wire.md: A surface)."""
+        found, spent = self.discoverable, self.spent
+        return {
+            "agent": self.agent,
+            "session": self.session,
+            "request_id": self.request_id,
+            "revision": self.revision,
+            "fingerprint": self.fingerprint,
+            **self.content(),
+            "discoverable": {
+                "count": found.count,
+                "toolkits": list(found.toolkits),
+                "plugins": list(found.plugins),
             },
             "budget": {
                 "tools": spent.tools,

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
-from toolbelt.core import directives, keys, schema
+from toolbelt.core import connections, directives, keys, schema
 from toolbelt.core.belts import findings, known, vocabulary
 
 Given = Mapping[str, Any]
@@ -36,6 +36,8 @@ def plugin(given: Given, there: known.Known) -> Iterator[findings.Found]:
     if given.get("status") == "disabled" and given.get("active") is True:
         message = "A plugin whose status is 'disabled' is not active: leave out one of the two."
         yield findings.Found(("active",), message)
+    for place, message in connections.problems(given["upstream"]) if "upstream" in given else ():
+        yield findings.Found(("upstream", *place), message)
 
 
 def leaves_outside(given: Given, there: known.Known) -> Iterator[findings.Found]:

@@ -71,6 +71,7 @@ def plugin(given: Mapping[str, Any], categories: Iterable[str]) -> catalog.Plugi
             "category": _spelled(given, categories),
             "status": "failed" if status == "failed" else "ready",
             "active": given.get("active", True) and status != "disabled",
+            "upstream": schema.canonical(given["upstream"]) if given.get("upstream") else "",
         }
     )
 
@@ -81,7 +82,7 @@ def tool(
     """Read a tool; its schemas and annotations become canonical texts, its tokens are counted where they can be."""
     texts = {
         field: schema.canonical(given[field])
-        for field in ("input_schema", "output_schema", "annotations")
+        for field in ("input_schema", "output_schema", "annotations", "approved_version")
         if field in given
     }
     if texts.get("annotations") == "{}":

@@ -41,6 +41,18 @@ _TEXT, _YES_NO, _JSON = shapes.Text(), shapes.YesNo(), shapes.Json()
 _TEXTS, _USES = shapes.Each(_TEXT), shapes.Each(shapes.Use())
 _ABOUT: Mapping[str, shapes.Shape] = {"title": _TEXT, "description": _TEXT}
 
+# How an MCP server is reached: by a command that is run, or at a URL.
+UPSTREAM = shapes.Fields(
+    {
+        "command": _TEXT,
+        "args": _TEXTS,
+        "env": shapes.Pairs(_TEXT),
+        "cwd": _TEXT,
+        "url": _TEXT,
+        "headers": shapes.Pairs(_TEXT),
+        "timeout": shapes.Whole(),
+    }
+)
 _PLUGIN: Mapping[str, shapes.Shape] = {
     "name": _TEXT,
     "namespace": _TEXT,
@@ -51,6 +63,7 @@ _PLUGIN: Mapping[str, shapes.Shape] = {
     "active": _YES_NO,
     "trusted": _YES_NO,
     "blocked": _YES_NO,
+    "upstream": UPSTREAM,
 }
 _TOOL: Mapping[str, shapes.Shape] = {
     "key": _TEXT,
@@ -66,6 +79,7 @@ _TOOL: Mapping[str, shapes.Shape] = {
     "retired": _YES_NO,
     "seen": _YES_NO,
     "approved": _TEXT,
+    "approved_version": _JSON,
     "upstream_name": _TEXT,
 }
 _TRIGGER: Mapping[str, shapes.Shape] = {

@@ -53,6 +53,11 @@ def _fields(value: Any, names: Iterable[str]) -> dict[str, Any]:
     return written
 
 
+def _in_order(given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Write the keys of a document in the order of the vocabulary."""
+    return {name: given[name] for name in names if name in given}
+
+
 def _plain(given: Any) -> Any:
     """Write what JSON says as it is, and tuples as lists."""
     if isinstance(given, tuple):
@@ -71,6 +76,8 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
     "input_schema": json.loads,
     "output_schema": json.loads,
     "annotations": json.loads,
+    "approved_version": json.loads,
+    "upstream": lambda given: _in_order(json.loads(given), vocabulary.UPSTREAM.fields),
     "members": _uses,
     "tools": _uses,
     "triggers": lambda given: [_fields(trigger, vocabulary.TRIGGER.fields) for trigger in given],

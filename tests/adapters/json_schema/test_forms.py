@@ -1,0 +1,258 @@
+"""Does a schema mean the same in another form, and is it refused where it would not?"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.adapters import documents
+from toolbelt.adapters.json_schema import forms, words
+
+Schema = dict[str, Any]
+
+POINT: Schema = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+TREE: Schema = {"type": "object", "properties": {"kids": {"items": {"$ref": "#/$defs/tree"}}}}
+
+
+def as_root(schema: Schema) -> Schema:
+    return forms.rooted(schema, words.BEYOND_PROPERTIES)
+
+
+def rooted(**schema: Any) -> Schema:
+    return as_root(schema)
+
+
+FORMS = (as_root, forms.with_items, forms.with_enums, forms.inlined)
+
+
+def test_an_object_is_said_to_be_one() -> None:
+    assert rooted() == {"type": "object", "properties": {}}
+    assert rooted(**POINT) == POINT
+
+
+def test_a_reference_at_the_top_is_what_it_leads_to() -> None:
+    said = rooted(**{"$ref": "#/$defs/p", "$defs": {"p": {**POINT, "title": "P"}}, "title": "Args"})
+    assert said == {**POINT, "title": "Args", "$defs": {"p": {**POINT, "title": "P"}}}
+
+
+def test_parts_that_all_hold_become_one() -> None:
+    also = {"properties": {"y": {"type": "string"}}, "required": ["y", "x"]}
+    assert rooted(allOf=[POINT, also]) == {
+        "type": "object",
+        "properties": {"x": {"type": "integer"}, "y": {"type": "string"}},
+        "required": ["x", "y"],
+    }
+
+
+def test_what_two_parts_say_of_one_property_both_holds() -> None:
+    bounds = [{"properties": {"x": {"minimum": 1}}}, {"properties": {"x": {"maximum": 5}}}]
+    assert rooted(allOf=bounds)["properties"] == {"x": {"minimum": 1, "maximum": 5}}
+
+
+def test_a_choice_of_one_is_none() -> None:
+    assert rooted(anyOf=[{"oneOf": [POINT]}]) == POINT
+
+
+@pytest.mark.parametrize(
+    ("schema", "because"),
+    [
+        ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, "it has anyOf at its top"),
+        ({"not": {"required": ["a"]}, "enum": [{}]}, "it has enum and not at its top"),
+        ({"$ref": "#/$defs/gone"}, "it refers to #/$defs/gone, which is not in it"),
+        ({"$ref": "#here"}, "it refers to #here, which is no path within it"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, "which leads to itself"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}, "it is not of an object"),
+        ({"allOf": [{"minProperties": 1}, {"minProperties": 2}]}, "it has two rules of minProperties in one"),
+        (
+            {"allOf": [{"additionalProperties": False, **POINT}], "properties": {"y": {}}},
+            "it has additionalProperties that say nothing of the properties beside them",
+        ),
+        ({"allOf": [{"if": {"required": ["a"]}}], "then": False}, "two rules of if, then in one place"),
+        (
+            {"allOf": [{"unevaluatedProperties": False}, {"anyOf": [POINT, {}]}]},
+            "it has unevaluatedProperties that say nothing of the properties beside them",
+        ),
+        (
+            {
+                "allOf": [{"properties": {"p": POINT}}],
+                "properties": {"q": {"$ref": "#/allOf/0/properties/p"}},
+            },
+            "it refers to #/allOf/0/properties/p, which is not in it",
+        ),
+    ],
+)
+def test_what_has_no_other_form_is_refused(schema: Schema, because: str) -> None:
+    with pytest.raises(words.Inexpressible) as refused:
+        rooted(**schema)
+    assert because in str(refused.value)
+
+
+def test_what_rules_out_the_rest_still_knows_all_that_holds() -> None:
+    said = rooted(allOf=[POINT], properties={"y": {}}, unevaluatedProperties=False)
+    assert said["unevaluatedProperties"] is False
+    assert said["properties"].keys() == {"x", "y"}
+
+
+def test_every_array_says_what_its_items_are() -> None:
+    said = forms.with_items(
+        {
+            "properties": {
+                "a": {"type": "array"},
+                "b": {"type": ["array", "null"], "items": True},
+                "c": True,
+                "d": False,
+            }
+        }
+    )
+    assert said["properties"] == {
+        "a": {"type": "array", "items": {}},
+        "b": {"type": ["array", "null"], "items": {}},
+        "c": {},
+        "d": {"not": {}},
+    }
+
+
+def test_a_const_is_an_enum_of_one() -> None:
+    said = forms.with_enums(
+        {"properties": {"const": {"const": 1}, "kind": {"const": "a", "enum": ["a", "b"]}}}
+    )
+    assert said["properties"] == {"const": {"enum": [1]}, "kind": {"enum": ["a"]}}
+    with pytest.raises(words.Inexpressible):
+        forms.with_enums({"const": True, "enum": [1]})
+
+
+def test_references_are_written_out_with_what_stands_beside_them() -> None:
+    said = forms.inlined(
+        {
+            "properties": {
+                "a": {"$ref": "#/$defs/p~1q", "description": "Where."},
+                "b": {"$ref": "#/properties/a"},
+            },
+            "$defs": {"p/q": POINT, "unused": {}},
+        }
+    )
+    assert said == {
+        "properties": {"a": {**POINT, "description": "Where."}, "b": {**POINT, "description": "Where."}}
+    }
+
+
+def test_what_is_part_of_itself_stays_referred_to() -> None:
+    said = forms.inlined(
+        {"properties": {"t": {"$ref": "#/$defs/tree"}}, "$defs": {"tree": TREE, "unused": POINT}}
+    )
+    assert said == {"properties": {"t": TREE}, "$defs": {"tree": TREE}}
+
+
+def test_more_cannot_be_asked_of_what_is_part_of_itself() -> None:
+    fuller = {"properties": {"kids": {"items": {"$ref": "#/$defs/tree", "minProperties": 1}}}}
+    with pytest.raises(
+        words.Inexpressible, match="it has minProperties beside a reference to what it is part of"
+    ):
+        forms.inlined({"properties": {"t": {"$ref": "#/$defs/tree"}}, "$defs": {"tree": fuller}})
+
+
+def test_the_name_of_a_property_is_no_reference() -> None:
+    schema = {"properties": {"$ref": {"type": "string"}, "const": {"$ref": "#/properties/$ref"}}}
+    assert forms.inlined(schema)["properties"]["const"] == {"type": "string"}
+
+
+def test_a_schema_that_would_explode_is_refused_at_once() -> None:
+    laughs = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 10} for n in range(30)}
+    bomb = {"properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": {**laughs, "l30": {"type": "string"}}}
+    with pytest.raises(words.Inexpressible, match="more than 500000 characters"):
+        forms.inlined(bomb)
+    with pytest.raises(words.Inexpressible, match="more than 500000 characters"):
+        rooted(**{**bomb, "$ref": "#/$defs/l0"})
+
+
+DEFINED: Schema = {
+    "p": POINT,
+    "q": {"properties": {"x": {"maximum": 1}, "y": {"type": "string"}}, "required": ["y"]},
+    "closed": {"properties": {"x": {}, "y": {}}, "additionalProperties": False},
+    "rest": {"properties": {"x": {}}, "unevaluatedProperties": False},
+    "list": {"contains": {"type": "integer"}, "prefixItems": [{"type": "integer"}]},
+    "tree": TREE,
+}
+REFERENCES = [{"$ref": f"#/$defs/{name}"} for name in DEFINED]
+PARTS: list[Schema] = [
+    {"minContains": 2},
+    {"items": {"type": "string"}},
+    {"minProperties": 1, "description": "Some."},
+    {"properties": {"x": {"type": "string"}, "z": False}},
+    {"properties": {"x": {"minimum": 1}}, "unevaluatedProperties": False},
+    {"patternProperties": {"^[xz]": {"type": "integer"}}, "additionalProperties": False},
+    {"if": {"required": ["x"]}, "then": {"required": ["y"]}},
+    {"then": {"required": ["z"]}, "else": False},
+    {"const": 1},
+    {"enum": [1, "a", [1, 1], {"x": 1}]},
+    {"type": ["array", "string"]},
+    {"type": "array", "items": True},
+    {"required": ["x"]},
+]
+VALUES = [
+    1,
+    5,
+    True,
+    "a",
+    None,
+    [],
+    [1],
+    [1, 1],
+    [1, "a"],
+    ["a"],
+    {},
+    {"x": 1},
+    {"x": 5, "y": "a"},
+    {"y": "a"},
+]
+VALUES += [{"x": 1, "y": "a"}, {"z": 1, "x": 1}, {"kids": [{}]}, {"kids": [{"kids": 1}]}, {"kids": [1]}]
+
+parts = st.sampled_from([*REFERENCES, *PARTS])
+merging = st.lists(st.sampled_from([*REFERENCES, *PARTS]), min_size=1, max_size=3).map(
+    lambda some: {word: value for part in some for word, value in part.items()}
+)
+combined = st.one_of(
+    merging,
+    st.fixed_dictionaries({"allOf": st.lists(merging, min_size=1, max_size=2)}),
+    st.tuples(merging, st.fixed_dictionaries({"allOf": st.lists(parts, min_size=1, max_size=2)})).map(
+        lambda both: {**both[0], **both[1]}
+    ),
+    st.fixed_dictionaries({"oneOf": st.lists(merging, min_size=1, max_size=2)}),
+)
+schemas = st.one_of(
+    combined,
+    st.dictionaries(st.sampled_from("xy"), combined, min_size=1).map(lambda named: {"properties": named}),
+)
+arguments = [{}, *({"x": value} for value in VALUES), *({"x": 1, "y": value} for value in VALUES), {"z": 1}]
+arguments += [{"x": 1, "y": "a", "z": 1}, {"x": 5, "y": "a", "z": "a"}, {"kids": [{"kids": [1]}]}]
+
+
+def fits(schema: Schema) -> list[Any]:
+    validator = jsonschema.Draft202012Validator(schema)
+    return [one for one in arguments if validator.is_valid(one)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(schema=schemas)
+def test_every_form_takes_the_same_arguments_as_the_schema(form: Any, schema: Schema) -> None:
+    whole = {**schema, "$defs": DEFINED}
+    before = copy.deepcopy(whole)
+    try:
+        said = form(whole)
+    except words.Inexpressible:
+        return
+    assert fits(said) == fits(whole), said
+    assert whole == before
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_real_schema_has_every_form(form: Any) -> None:
+    for tool in documents.real():
+        said = form(tool["input_schema"])
+        if said != tool["input_schema"]:
+            jsonschema.Draft202012Validator.check_schema(said)

@@ -1,0 +1,102 @@
+"""Is a way to a server sound, and free of secrets?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolbelt.core import connections, schema
+
+URL = "https://tools.example/mcp"
+
+
+def problems(**given: Any) -> list[str]:
+    return [f"{'.'.join(place)}: {message}" for place, message in connections.problems(given)]
+
+
+@pytest.mark.parametrize(
+    "sound",
+    [
+        {"command": "mcp-server-git", "args": ["--repository", "."], "cwd": "/srv", "timeout": 600},
+        {
+            "command": "x",
+            "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}", "MAX_TOKENS": "100000", "TOKEN_FILE": "/run/t"},
+        },
+        {"command": "x", "env": {"TOKENIZERS_PARALLELISM": "false", "AUTH": "on"}},
+        {"url": URL, "headers": {"Authorization": "Bearer ${TOKEN}", "X-Team": "search"}},
+        {"url": "http://127.0.0.1:8000/mcp"},
+        {"url": "https://tools.example/${KEY}/mcp"},
+    ],
+)
+def test_what_leads_somewhere_and_holds_no_secret_is_sound(sound: dict[str, Any]) -> None:
+    assert problems(**sound) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, ": A server is reached by a 'command', or at a 'url'"),
+        ({"command": "x", "url": URL}, ": A server is reached by a 'command', or at a 'url'"),
+        ({"command": "x", "headers": {"A": "b"}}, "headers: 'headers' belongs to a 'url'"),
+        ({"url": URL, "args": ["x"]}, "args: 'args' belongs to a 'command'"),
+        ({"url": URL, "timeout": 0}, "timeout: A server has 1 to 600 seconds"),
+        ({"url": "ftp://tools.example"}, "url: A URL begins with https://"),
+        ({"url": "https://"}, "url: A URL begins with https://"),
+        ({"url": "https://tools.example:99999/"}, "url: This is not a URL"),
+        ({"url": "https://tools.example/a b"}, "url: The URL holds a space"),
+        ({"url": "https://me:secret@tools.example/"}, "url: The URL holds a user name or a password"),
+        ({"url": "https://${HOST}/mcp"}, "url: The host of a URL is written out"),
+        ({"url": "http://169.254.169.254/latest"}, "url: 169.254.169.254 is a platform's own address"),
+        ({"url": "http://[::ffff:169.254.169.254]/"}, "url: ::ffff:169.254.169.254 is a platform's own"),
+        (
+            {"url": URL, "headers": {"Authorization": "Bearer abc"}},
+            "headers.Authorization: This looks like a secret",
+        ),
+        ({"url": URL, "headers": {"X-Api-Key": "0b7f6c2d9e"}}, "headers.X-Api-Key: This looks like a secret"),
+        ({"url": URL, "headers": {"X-Team": "ghp_" + "a" * 36}}, "headers.X-Team: This looks like a secret"),
+        (
+            {"url": URL, "headers": {"Authorization": "${A} sk-" + "a" * 20}},
+            "headers.Authorization: This looks like a secret",
+        ),
+        (
+            {"url": URL, "headers": {"Authorization": "Bearer $${A}"}},
+            "headers.Authorization: This looks like",
+        ),
+        ({"url": URL, "headers": {"A b": "c"}}, "headers.A b: 'A b' is not the name of a header"),
+        ({"url": URL, "headers": {"A": "b\r\nC: d"}}, "headers.A: 'A' holds a control character"),
+        (
+            {"command": "x", "env": {"DB_PASSWORD": "correct horse"}},
+            "env.DB_PASSWORD: This looks like a secret",
+        ),
+        ({"command": "x", "env": {"A=B": "c"}}, "env.A=B: 'A=B' is not the name of a variable"),
+        ({"command": "x\n"}, "command: 'command' holds a control character"),
+        ({"command": "x", "args": ["--token", "ghp_" + "a" * 36]}, "args: This looks like a secret"),
+    ],
+)
+def test_what_does_not_is_said_with_its_place_and_the_way_out(given: dict[str, Any], said: str) -> None:
+    (problem,) = problems(**given)
+
+    assert problem.startswith(said)
+
+
+def test_the_variables_that_a_connection_asks_for_are_known_by_name() -> None:
+    reached = connections.of(
+        {"url": "https://x.example/${KEY}", "headers": {"A": "${TOKEN} ${KEY} $${PLAIN}"}}
+    )
+
+    assert reached is not None
+    assert set(reached.variables()) == {"KEY", "TOKEN"}
+
+
+def test_a_row_that_leads_nowhere_is_no_connection() -> None:
+    for text in ("", "{}", "null", '{"url": 3}', "not json"):
+        assert connections.read(text) is None
+
+
+def test_what_does_not_fit_in_a_row_is_passed_over() -> None:
+    written = {"command": "x", "args": ["a", 1], "env": {"A": 1, "B": "b"}, "timeout": True}
+
+    reached = connections.read(schema.canonical(written))
+
+    assert reached == connections.Connection(command="x", args=("a",), env={"B": "b"})

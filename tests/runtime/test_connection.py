@@ -1,0 +1,97 @@
+"""Does a program get the same answers in process as over HTTP?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from tests.adapters import served
+from toolbelt import testing
+from toolbelt.adapters.connection import http, protocol
+from toolbelt.control import belts, switches, tokens
+from toolbelt.core import errors
+from toolbelt.runtime import connection
+
+CHOICE = {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
+BELT: dict[str, Any] = {
+    "tools": [
+        {"key": "clock", "description": "Tells the time.", "default_on": True},
+        {"key": "calc"},
+        {"key": "odd", "input_schema": CHOICE},
+    ],
+    "toolkits": [
+        {
+            "key": "desk",
+            "members": ["clock", "calc"],
+            "triggers": [{"name": "time", "any": ["what time"], "focus": ["clock"]}],
+        }
+    ],
+    "agents": [{"key": "ada", "allowed_toolkits": ["desk"]}],
+}
+RUN = protocol.Run(session="s1", request_id="r1")
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def stored(db: None) -> None:
+    belts.import_(testing.ACTOR, BELT)
+
+
+@pytest.fixture(params=["in process", "over HTTP"])
+def ada(request: pytest.FixtureRequest) -> protocol.BlockingConnection:
+    """Connect as the agent ada."""
+    if request.param == "in process":
+        return connection.BlockingLocal("ada")
+    token = tokens.issue(testing.ACTOR, agent="ada").text
+    return http.BlockingHttp("http://testserver", "ada", token, transport=served.transport())
+
+
+def test_a_run_asks_calls_and_has_what_it_loaded_in_the_next_run(ada: protocol.BlockingConnection) -> None:
+    asked = ada.surface(RUN, message="What time is it?", form="vercel")
+    assert asked["provider"]["activeTools"] == asked["active_tools"]
+    assert asked["directive"]["active_tools"] == ["clock"]
+
+    loaded = ada.call(RUN, "load_tools", {"toolkit": "desk"})
+    assert (loaded["is_error"], loaded["content"]["status"]) == (False, "loaded")
+    assert "calc" not in ada.surface(RUN)["active_tools"]
+    later = ada.surface(protocol.Run.begin("s1"), declared=asked["declared"])
+    assert later["delta"] == {"added": ["calc"], "removed": [], "changed": []}
+
+
+def test_a_flip_counts_at_the_next_question_of_the_same_run(ada: protocol.BlockingConnection) -> None:
+    before = ada.surface(RUN)
+    assert ada.surface(RUN) == before
+    switches.override(testing.ACTOR, "ada", "clock", False)
+    assert "clock" not in ada.surface(RUN)["active_tools"]
+
+
+def test_a_refusal_is_an_answer(ada: protocol.BlockingConnection) -> None:
+    refused = ada.call(RUN, "calc", {})
+    assert (refused["is_error"], refused["code"]) == (True, "tool-not-active")
+
+
+def test_what_a_provider_does_not_take_is_one_error_on_both_ways(ada: protocol.BlockingConnection) -> None:
+    switches.override(testing.ACTOR, "ada", "odd", True, confirm=True)
+    with pytest.raises(errors.ProviderLimit, match=r"tools\.odd\.input_schema"):
+        ada.surface(RUN, form="anthropic")
+
+
+def test_an_unknown_format_is_one_error_on_both_ways(ada: protocol.BlockingConnection) -> None:
+    with pytest.raises(errors.Invalid, match="format"):
+        ada.surface(RUN, form="bard")
+
+
+def test_an_unknown_agent_is_not_found() -> None:
+    with pytest.raises(errors.NotFound, match="Did you mean ada"):
+        connection.BlockingLocal("adda").surface(RUN)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_event_loop_gets_the_same() -> None:
+    local, blocking = connection.Local("ada"), connection.BlockingLocal("ada")
+    assert async_to_sync(local.surface)(RUN, form="mcp") == blocking.surface(RUN, form="mcp")
+    listed = async_to_sync(local.call)(RUN, "list_toolkits", {})
+    assert listed == blocking.call(RUN, "list_toolkits", {})

@@ -1,0 +1,84 @@
+"""Are the bytes that are kept those of the document, and no more of them kept than there is room for?"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolbelt.core import declared, schema
+from toolbelt.runtime import parts, ready
+from toolbelt.store import looks
+
+TEXT = st.text(max_size=20)
+KEYS = ("active_tools", "agent", "declared", "directive", "policy", "provider", "tool_choice", "warnings")
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXT, lambda inner: st.lists(inner, max_size=3)
+)
+DECLARED = st.dictionaries(TEXT, TEXT, max_size=4)
+
+
+@given(
+    values=st.fixed_dictionaries(dict.fromkeys(KEYS, VALUES) | {"declared": DECLARED}),
+    request_id=st.none() | TEXT,
+    session=st.none() | TEXT,
+    revision=st.integers(min_value=0),
+    given_before=st.none() | DECLARED,
+)
+def test_parts_that_are_joined_are_the_canonical_document(
+    values, request_id, session, revision, given_before
+):
+    other = {**values, "delta": None, "request_id": "x", "revision": 1, "session": None}
+    delta = None
+    if given_before is not None:
+        delta = declared.difference(values["declared"], given_before).document()
+    wanted = {**values, "delta": delta, "request_id": request_id, "revision": revision, "session": session}
+    joined = parts.cut(other, '"etag"').joined(
+        request_id=request_id, revision=revision, session=session, given=given_before
+    )
+    assert joined == schema.canonical(wanted).encode()
+
+
+def test_a_key_that_would_stand_among_the_ids_is_no_surface_s():
+    document = dict.fromkeys(("agent", "delta", "policy", "request_id", "revision", "session", "tools"))
+    with pytest.raises(ValueError, match="no document of a surface"):
+        parts.cut({**document, "declared": {}, "scope": 1}, "")
+
+
+def test_answers_that_were_not_asked_for_make_room(monkeypatch):
+    """Three answers, and room for two: the one in the middle was not asked for again."""
+    kept = ready.Answers(eyes=None)  # type: ignore[arg-type]
+    monkeypatch.setattr(ready, "MOST_BYTES", 250)
+    made = parts.Parts(etag="", declared={}, before=b"x" * 50, between=b"y" * 25, after=b"z" * 25)
+    monkeypatch.setattr(ready, "_parts", lambda *about: made)
+
+    async def main() -> list[Any]:
+        nothing: Any = None
+        for place in ("one", "two"):
+            await kept._made(place, nothing, nothing, None, None)
+        kept._kept.move_to_end("one")
+        await kept._made("three", nothing, nothing, None, None)
+        await asyncio.sleep(0)
+        return list(kept._kept)
+
+    assert asyncio.run(main()) == ["one", "three"]
+    assert kept._size == 200
+
+
+@pytest.mark.parametrize(
+    ("state", "request_id", "expected"),
+    [
+        (None, "r1", False),
+        ('{"changes":[{"request_id":"r1"}]}', "r1", True),
+        ('{"changes":[{"request_id":"r1"}]}', "r2", False),
+        ('{"changes":[{"request_id":"r1"}]}', None, False),
+        ('{"changes":[{"request_id":"\\u00e9"}]}', "é", True),
+        ('{"changes":[{"request_id":"a\\"b"}]}', 'a"b', True),
+    ],
+)
+def test_a_request_that_a_session_may_name_shares_no_standing(state, request_id, expected):
+    look = looks.Look(1, 1, "a", 1, "c", "", state)
+    assert ready._may_be_named(request_id, look) is expected

@@ -1,0 +1,74 @@
+"""Does a stored agent's surface come in each provider's form, with a fingerprint and a difference of its own?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from toolbelt import testing
+from toolbelt.control import belts, switches
+from toolbelt.core import errors, surface
+from toolbelt.runtime import rendering, surfaces
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def stored(db: None) -> None:
+    kit: dict[str, Any] = {"key": "desk", "members": ["clock", "calc"], "policy": "Use {active_tools}."}
+    kit["triggers"] = [{"name": "time", "any": ["what time"], "focus": ["clock"], "tool_choice": "required"}]
+    belts.import_(
+        testing.ACTOR,
+        {
+            "tools": [{"key": "clock", "description": "Tells the time."}, {"key": "calc"}],
+            "toolkits": [kit, {"key": "spare", "members": ["calc"]}],
+            "agents": [{"key": "ada", "tools_config": {"desk": True}, "allowed_toolkits": ["spare"]}],
+        },
+    )
+
+
+def ask(message: str | None = None) -> surface.Surface:
+    return surfaces.ask("ada", "s", "r", message)
+
+
+@pytest.mark.parametrize("form", rendering.FORMATS)
+def test_every_format_has_the_tools_and_the_policy_of_the_surface(form: str) -> None:
+    said = json.dumps(rendering.render(ask(), form))
+    for expected in ("clock", "calc", "load_tools", "Use clock, calc."):
+        assert expected in said
+
+
+def test_what_the_message_asks_for_is_the_first_step() -> None:
+    assert "first_step" not in rendering.render(ask(), "vercel")
+    first = rendering.render(ask("What time is it?"), "vercel")["first_step"]
+    assert first["toolChoice"] == "required"
+    assert first["activeTools"] == ["clock", "list_toolkits", "load_tools", "search_tools", "unload_tools"]
+
+
+def test_nothing_that_was_asked_for_again_reads_otherwise() -> None:
+    for form in rendering.FORMATS:
+        assert json.dumps(rendering.render(ask(), form)) == json.dumps(rendering.render(ask(), form))
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(errors.Invalid, match="'bard' is no format"):
+        rendering.render(ask(), "bard")
+
+
+def test_a_form_has_a_fingerprint_of_its_own_that_changes_with_the_content() -> None:
+    before = {form: rendering.fingerprint(ask(), form) for form in rendering.FORMATS}
+    assert len({ask().fingerprint, *before.values()}) == len(rendering.FORMATS) + 1
+    assert before == {form: rendering.fingerprint(ask(), form) for form in rendering.FORMATS}
+    switches.override(testing.ACTOR, "ada", "calc", False)
+    assert not {*before.values()} & {rendering.fingerprint(ask(), form) for form in rendering.FORMATS}
+
+
+def test_what_was_declared_is_taken_along_from_question_to_question() -> None:
+    first = rendering.delta(ask(), {})
+    assert first["delta"]["added"] == list(first["declared"]) == ask().content()["active_tools"]
+    switches.override(testing.ACTOR, "ada", "calc", False)
+    second = rendering.delta(ask(), first["declared"])
+    assert second["delta"] == {"added": [], "removed": ["calc"], "changed": []}
+    assert rendering.delta(ask(), second["declared"])["delta"] == {"added": [], "removed": [], "changed": []}
