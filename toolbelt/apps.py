@@ -12,7 +12,8 @@ class ToolbeltConfig(AppConfig):
         # Imported here, because checks and receivers need the models, and those need the app registry.
         from toolbelt import checks  # noqa: F401
         from toolbelt.control import plugins as operators_door
-        from toolbelt.runtime import code_toolkits, plugins
+        from toolbelt.control import upstreams as upstreams_door
+        from toolbelt.runtime import code_toolkits, plugins, upstreams
         from toolbelt.store import receivers
         from toolbelt.web import request_ids
 
@@ -21,3 +22,4 @@ class ToolbeltConfig(AppConfig):
         code_toolkits.connect()
         # The two doors do not know each other: what one finds out, the other writes down.
         plugins.tell(operators_door.found_broken)
+        upstreams.tell(upstreams_door.heard)

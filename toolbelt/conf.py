@@ -7,7 +7,7 @@ configured settings; asking for a value does.
 
 import dataclasses
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -24,6 +24,11 @@ CALL_RESULT_BYTES: int
 CALLS_PER_PLUGIN: int
 RECORD_ARGUMENTS: bool
 ALLOW_PRIVATE_HTTP: bool
+STDIO_BY_WEB: bool
+WEB_VARIABLES: Sequence[str]
+API_PER_MINUTE: int
+API_BODY_BYTES: int
+API_BODY_DEPTH: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +138,43 @@ SETTINGS = (
         sound=lambda value: isinstance(value, bool),
         should_be="true or false",
     ),
+    Setting(
+        name="STDIO_BY_WEB",
+        default=False,
+        means="Let operators set the command of an upstream MCP server by screen, admin and API too:"
+        " it is code that runs on the server.",
+        sound=lambda value: isinstance(value, bool),
+        should_be="true or false",
+    ),
+    Setting(
+        name="WEB_VARIABLES",
+        default=("MCP_*",),
+        means="Which variables of the server's environment a connection may name that comes in by screen, admin or"
+        " API: names, or beginnings such as `MCP_*`.",
+        sound=lambda value: isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value),
+        should_be="a list of names, or of beginnings that end in *",
+    ),
+    Setting(
+        name="API_PER_MINUTE",
+        default=3000,
+        means="How many requests a minute each token may make of one process; 0: any number.",
+        sound=lambda value: type(value) is int and value >= 0,
+        should_be="a whole number, 0 or more",
+    ),
+    Setting(
+        name="API_BODY_BYTES",
+        default=2_500_000,
+        means="The largest body that the API takes.",
+        sound=lambda value: type(value) is int and value > 0,
+        should_be="a whole number above 0",
+    ),
+    Setting(
+        name="API_BODY_DEPTH",
+        default=64,
+        means="How deep the JSON in a body may be nested.",
+        sound=lambda value: type(value) is int and 0 < value <= 500,
+        should_be="a whole number from 1 to 500",
+    ),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
@@ -142,7 +184,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     default = _BY_NAME[name].default
     value = getattr(settings, f"TOOLBELT_{name}", default)
-    if isinstance(default, Mapping):
+    if isinstance(default, Mapping) and value is not default:
         return types.MappingProxyType({**default, **value})
     return value
 

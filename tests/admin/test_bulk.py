@@ -56,7 +56,7 @@ def test_tools_plugins_and_toolkits_are_blocked_for_everyone(stored, client):
 
 
 def test_toolkits_are_moved_and_moved_back(stored, client):
-    def keys():
+    def keys() -> list[str]:
         return list(models.Toolkit.objects.values_list("key", flat=True))
 
     assert told(act(client, "move_to_top", conftest.toolkit("time"))) == ["The order was changed."]

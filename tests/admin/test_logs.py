@@ -13,8 +13,8 @@ from tests.admin import conftest
 from tests.admin.test_pages import staff
 from tests.admin.test_removing import told
 from toolbelt import models
-from toolbelt.control import actors, switches
-from toolbelt.runtime import meta_tools, surfaces
+from toolbelt.control import actors, switches, tokens
+from toolbelt.runtime import access, meta_tools, surfaces
 
 PAUL = actors.Actor(name="paul", via="screen")
 
@@ -119,3 +119,40 @@ def test_a_session_is_read_and_evicted(stored, client):
     assert client.post(conftest.address(chat), {"key": "x"}).status_code == 403
     client.post(conftest.address(chat, "delete"), {"post": "yes"})
     assert not models.AgentSession.objects.exists()
+
+
+def test_a_session_that_is_evicted_here_is_audited(stored, client):
+    for session in ("one", "two"):
+        meta_tools.call("ada", "load_tools", {"toolkit": "sales"}, session, None, None)
+    chats = [row.pk for row in models.AgentSession.objects.all()]
+    sent = {"action": "delete_selected", helpers.ACTION_CHECKBOX_NAME: chats, "post": "yes"}
+    client.post(conftest.address(models.AgentSession, "changelist"), sent)
+    assert not models.AgentSession.objects.exists()
+    assert [(entry.action, entry.actor, entry.via) for entry in conftest.last_entries(2)] == [
+        ("session.evict", "olga", "admin")
+    ] * 2
+
+
+def test_tokens_are_read_and_revoked_and_no_more(stored, client):
+    issued = [tokens.issue(PAUL, agent="ada", name=name) for name in ("one", "two")]
+    row = models.ApiToken.objects.get(name="one")
+    page = client.get(conftest.address(row)).text
+    assert row.prefix in page
+    assert row.digest not in page
+    assert client.get(conftest.address(models.ApiToken)).status_code == 403
+    assert client.post(conftest.address(row), {"name": "x"}).status_code == 403
+    assert client.post(conftest.address(row, "delete"), {"post": "yes"}).status_code == 403
+    listing = conftest.address(models.ApiToken, "changelist")
+    sent = {"action": "revoke", helpers.ACTION_CHECKBOX_NAME: [row.pk]}
+    assert staff("view_apitoken").post(listing, sent).status_code != 200 or access.recognize(issued[0].text)
+    assert told(client.post(listing, sent, follow=True)) == ["1 revoked."]
+    assert [access.recognize(one.text) is None for one in issued] == [True, False]
+    [entry] = conftest.last_entries()
+    assert (entry.action, entry.actor, entry.via) == ("token.revoke", "olga", "admin")
+
+
+def test_an_agent_that_has_tokens_can_be_deleted(stored, client):
+    text = tokens.issue(PAUL, agent="cyd").text
+    client.post(conftest.address(conftest.agent("cyd"), "delete"), {"post": "yes"})
+    assert not models.Agent.objects.filter(key="cyd").exists()
+    assert access.recognize(text) is None

@@ -132,35 +132,3 @@ def test_a_preview_says_what_would_happen_and_does_nothing(operator: actors.Acto
 
     assert (effect.tools_before, effect.tools_after) == (1, 3)
     assert active("ada") == ["clock"]
-
-
-def test_a_reset_clears_several_overrides_in_one_act(operator: actors.Actor) -> None:
-    switches.override(operator, "ada", "clock", False)
-    switches.override(operator, "ada", "git__log", True)
-
-    change = switches.reset(operator, "ada", {"clock": False, "git__log": True})
-
-    written = queries.changes(agent="ada", size=2).entries
-    assert active("ada") == ["clock"]
-    assert len({entry.batch for entry in written}) == 1
-    assert change.entry == written[0].id
-
-
-def test_a_reset_that_saw_an_old_state_of_one_key_does_nothing_at_all(operator: actors.Actor) -> None:
-    switches.override(operator, "ada", "clock", False)
-    switches.override(operator, "ada", "git__log", True)
-
-    with pytest.raises(errors.Stale):
-        switches.reset(operator, "ada", {"clock": False, "git__log": False})
-
-    assert active("ada") == ["git__log"]
-
-
-def test_a_reset_is_judged_as_a_whole_and_not_on_its_way(operator: actors.Actor) -> None:
-    switches.override(operator, "bob", "clock", False)
-    switches.override(operator, "bob", "git__push", True, confirm=True)
-    entries.change(operator, "agent", "bob", {"budget": {"max_tools": 3, "on_exceed": "refuse"}})
-
-    switches.reset(operator, "bob", {"clock": False, "git__push": True})
-
-    assert active("bob") == ["clock", "git__log", "git__status"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolbelt.control import actors, agents, belts, entries, queries, switches, undo
+from toolbelt.control import actors, agents, belts, entries, queries, switches, tools_config, undo
 from toolbelt.core import errors
 from toolbelt.runtime import surfaces
 
@@ -91,7 +91,7 @@ def test_undoing_an_equipment_gives_the_former_loadout_back(operator: actors.Act
 def test_undoing_an_act_takes_back_all_of_it(operator: actors.Actor) -> None:
     switches.override(operator, "ada", "clock", False)
     switches.override(operator, "ada", "git__log", True)
-    change = switches.reset(operator, "ada", {"clock": False, "git__log": True})
+    change = tools_config.change(operator, "ada", {"clock": None, "git__log": None})
 
     undone = undo.undo_act(operator, change.entry or 0)
 
@@ -118,7 +118,7 @@ def test_an_unknown_change_is_said_to_be_unknown(operator: actors.Actor) -> None
 def test_undoing_an_act_of_which_a_part_is_undone_takes_back_the_rest(operator: actors.Actor) -> None:
     switches.override(operator, "ada", "clock", False)
     switches.override(operator, "ada", "git__log", True)
-    change = switches.reset(operator, "ada", {"clock": False, "git__log": True})
+    change = tools_config.change(operator, "ada", {"clock": None, "git__log": None})
     first = queries.changes(agent="ada", key="clock").entries[0]
     undo.undo(operator, first.id)
 
@@ -130,7 +130,7 @@ def test_undoing_an_act_of_which_a_part_is_undone_takes_back_the_rest(operator: 
 def test_the_undoing_of_an_act_can_be_undone_as_one(operator: actors.Actor) -> None:
     switches.override(operator, "ada", "clock", False)
     switches.override(operator, "ada", "git__log", True)
-    change = switches.reset(operator, "ada", {"clock": False, "git__log": True})
+    change = tools_config.change(operator, "ada", {"clock": None, "git__log": None})
     undone = undo.undo_act(operator, change.entry or 0)
 
     undo.undo_act(operator, undone.entry or 0)

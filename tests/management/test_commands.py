@@ -57,6 +57,24 @@ def test_surface_prints_the_wire_document_as_json() -> None:
 
 
 @pytest.mark.usefixtures("stored")
+def test_surface_prints_what_a_providers_sdk_is_passed() -> None:
+    said = json.loads(run("surface", "ada", "--format", "anthropic"))
+
+    assert [tool["name"] for tool in said["tools"]] == ["clock"]
+    assert said["tool_choice"] == {"type": "auto"}
+
+
+@pytest.mark.django_db
+def test_surface_refuses_what_a_provider_does_not_take() -> None:
+    choice = {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
+    many = {"tools": [{"key": "odd", "input_schema": choice, "default_on": True}], "agents": [{"key": "ada"}]}
+    belts.import_(actors.Actor(name="olive", via="command"), many)
+
+    with pytest.raises(CommandError, match=r"tools\.odd\.input_schema: Gemini does not take this schema"):
+        run("surface", "ada", "--format", "gemini")
+
+
+@pytest.mark.usefixtures("stored")
 def test_why_prints_one_line_and_with_trace_every_question() -> None:
     assert run("why", "ada", "calc") == "calc  denied  override-off: its override is off\n"
 

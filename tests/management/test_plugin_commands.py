@@ -127,6 +127,16 @@ def test_a_refused_call_is_printed_and_fails(example: Path) -> None:
     assert json.loads(out)["code"] == "invalid-arguments"
 
 
+def test_a_refusal_in_general_words_says_to_operators_where_the_reason_is(example: Path) -> None:
+    run("plugins", "sync")
+    belts.import_(OLIVE, {"agents": [{"key": "ada"}]})
+
+    out, err, code = run("call", "ada", "mytool__search", '{"query": "x"}', "--session", "room 1")
+
+    assert (json.loads(out)["code"], code) == ("unknown-tool", 1)
+    assert err == "Which rule decided: manage.py why ada mytool__search --session 'room 1'\n"
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -175,6 +185,22 @@ def test_check_passes_a_sound_plugin_and_names_what_a_broken_one_lacks(
     assert "my-tool-plugin: failed" in out
     assert "MY_TOOL_API_KEY" in err
     assert "plugins.yaml" in err
+    table, _, why = run("plugins", "list")[0].partition("\n\n")
+    assert "MY_TOOL_API_KEY" not in table
+    assert why.startswith("my-tool-plugin has failed: tool_plugins[0].config.api_key: The variable")
+
+
+def test_a_plugin_that_cannot_get_ready_is_named_with_its_line(
+    example: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = LISTED.replace("api_key", "key")
+    (example / "plugins.yaml").write_text(text)
+    monkeypatch.setenv("MY_TOOL_API_KEY", "sesame")
+
+    _, err, code = run("plugins", "check")
+
+    assert code == 1
+    assert "plugins.yaml:3: my-tool-plugin: SecretMissing: There is no secret 'api_key'" in err
 
 
 def test_an_unknown_plugin_is_named_with_the_nearest(example: Path) -> None:
@@ -220,6 +246,8 @@ def test_a_started_plugin_is_a_package_whose_tests_pass(tmp_path: Path) -> None:
     assert project["project"]["entry-points"]["toolbelt.tool_plugins"] == {
         "acme-weather": "toolbelt_acme_weather:AcmeWeather"
     }
+    # Toolbelt comes from no index: a package of that name there may be anybody's.
+    assert project["project"]["dependencies"] == []
     here = os.pathsep.join([str(home), *filter(None, sys.path)])
     tested = subprocess.run(
         [

@@ -26,6 +26,7 @@ def test_a_row_is_found_by_its_natural_key_and_says_it(model: type[naming.Named]
     ada = factories.everything()
     models.AgentSession.objects.create(agent=ada, key="s")
     models.PluginState.objects.create(namespace="kb", key="seen")
+    models.Listing.objects.create(plugin=models.Plugin.objects.get())
     row = model.objects.first()
     assert row is not None
 

@@ -233,6 +233,12 @@ def test_an_entry_with_problems_is_shown_as_failed_and_the_rest_runs(place):
     assert failed.source == f"{place / 'plugins.yaml'}:2"
 
 
+def test_a_plugin_that_is_listed_twice_is_not_taken_for_the_one_that_failed(place):
+    loaded = load(place, "tool_plugins:\n- id: my-tool-plugin\n- id: my-tool-plugin\n", MY_TOOL)
+
+    assert states(loaded) == {"my-tool-plugin": "registered", f"{place / 'plugins.yaml'}:3": "failed"}
+
+
 def test_two_entries_with_one_namespace_are_refused_with_both_lines(place):
     text = "tool_plugins:\n- id: my_tool\n- {id: again, module: my_tool_plugin, class_name: MyToolPlugin}\n"
 

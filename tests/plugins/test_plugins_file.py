@@ -195,6 +195,13 @@ def test_bad_yaml_is_said_with_its_line(tmp_path, text, line):
     assert not found.entries
 
 
+def test_a_variable_in_braces_without_quotes_is_said_to_need_them(tmp_path):
+    [problem] = read(tmp_path, "tool_plugins:\n- id: a\n  config: {key: ${KEY}}\n").problems
+
+    assert problem.line == 3
+    assert problem.message.endswith('A variable within { } must be in quotes: "${NAME}".')
+
+
 def test_a_file_that_is_not_there_is_a_problem_without_a_line(tmp_path):
     [problem] = plugins_file.read(tmp_path / "none.yaml", {}).problems
 

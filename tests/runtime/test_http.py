@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from toolbelt.core import addresses
 from toolbelt.runtime import http
 
 NAMES = {
@@ -116,7 +117,7 @@ def test_an_installation_may_allow_them(settings: Any) -> None:
     ],
 )
 def test_which_addresses_are_public(address: str, public: bool) -> None:
-    assert http.is_public(address) is public
+    assert addresses.is_public(address) is public
 
 
 def test_a_plugins_client_has_time_limits_and_asks_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:

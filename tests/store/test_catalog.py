@@ -12,7 +12,7 @@ from toolbelt import models
 from toolbelt.core import agents as consumers
 from toolbelt.core import catalog as values
 from toolbelt.core import schema
-from toolbelt.store import agents, catalog
+from toolbelt.store import agents, catalog, counts
 
 pytestmark = pytest.mark.django_db
 
@@ -81,7 +81,7 @@ def test_an_agent_is_whole() -> None:
         session_loadouts=("house",),
     )
     assert agents.load(0) is None
-    assert agents.count() == 1
+    assert counts.count() == counts.Counts(agents=1, waiting=0)
 
 
 def test_an_agent_without_limits_has_no_budget() -> None:

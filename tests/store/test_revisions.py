@@ -126,10 +126,11 @@ def test_a_row_that_is_replaced_in_sql_moves_the_agent_that_loses_it() -> None:
     switch, bea = models.ToolkitSwitch.objects.get(), factories.agent("bea")
     before = state()
 
-    sql(
-        'INSERT OR REPLACE INTO toolbelt_toolkitswitch (id, agent_id, toolkit_id, "on") '
-        f"VALUES ({switch.pk}, {bea.pk}, {switch.toolkit_id}, 1)"
-    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            'INSERT OR REPLACE INTO toolbelt_toolkitswitch (id, agent_id, toolkit_id, "on") VALUES (%s, %s, %s, 1)',
+            [switch.pk, bea.pk, switch.toolkit_id],
+        )
 
     after = state()
     assert switch.agent.key == "ada"

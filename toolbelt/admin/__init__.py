@@ -8,7 +8,7 @@ What plugins remember (PluginState) is left out: it is theirs, and may hold what
 
 from django.contrib import admin
 
-from toolbelt.admin import agents, audit, bundles, calls, catalog, sessions  # noqa: F401 - they register themselves
+from toolbelt.admin import agents, audit, bundles, calls, catalog, sessions, tokens  # noqa: F401 - they register themselves
 
 admin.site.site_header = "Toolbelt"
 admin.site.site_title = "Toolbelt"

@@ -36,6 +36,9 @@ class CategoryAdmin(entry_admin.EntryAdmin):
 class PluginForm(entry_forms.EntryForm):
     kind = "plugin"
 
+    class Meta:
+        widgets = {"upstream": widgets.AdminTextareaWidget(attrs={"rows": 8, "spellcheck": "false"})}
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         choices.offer(self, "category", choices.categories)
@@ -48,6 +51,7 @@ class PluginAdmin(entry_admin.KeptAdmin):
     fieldsets = [
         (None, {"fields": ["name", "namespace", "title", "description", "category"]}),
         ("State", {"fields": ["active", "blocked", "trusted", "status", "error"]}),
+        ("MCP server", {"fields": ["upstream"]}),
         ("Order", {"fields": ["position"]}),
     ]
     readonly_fields = ["error", "position"]
@@ -100,9 +104,9 @@ class ToolAdmin(entry_admin.KeptAdmin):
         ("Schemas", {"fields": ["input_schema", "output_schema", "annotations"]}),
         ("Policy", {"fields": ["policy"]}),
         ("State", {"fields": ["default_on", "blocked", "retired", "seen", "approved", "approval"]}),
-        ("Upstream", {"fields": ["upstream_name"]}),
+        ("MCP server", {"fields": ["upstream_name", "approved_version"]}),
     ]
-    readonly_fields = ["tokens", "risk", "approved", "approval"]
+    readonly_fields = ["tokens", "risk", "approved", "approval", "approved_version"]
     autocomplete_fields = ["plugin"]
     list_display = ["key", "plugin", "category", "risk", "tokens", "state", "approval", "default_on"]
     list_select_related = ["plugin"]
@@ -171,4 +175,4 @@ def value(row: models.Tool) -> catalog.Tool:
 
 
 def _approval(row: models.Tool) -> Mapping[str, Any]:
-    return {"seen": True, "approved": catalog.version(value(row))}
+    return {"seen": True, "approved": catalog.version(value(row)), "approved_version": None}

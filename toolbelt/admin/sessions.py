@@ -8,6 +8,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from toolbelt import models
+from toolbelt.admin import entry_actions
+from toolbelt.control import sessions, writing
 
 if TYPE_CHECKING:
     _Admin = admin.ModelAdmin[models.AgentSession]
@@ -34,3 +36,13 @@ class AgentSessionAdmin(_Admin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Refuse to everyone: what a session has is its agent's to say."""
         return False
+
+    def delete_model(self, request: HttpRequest, obj: models.AgentSession) -> None:
+        """Evict it."""
+        sessions.evict(entry_actions.actor(request), obj.agent.key, obj.key)
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        """Evict them all."""
+        with writing.begin():
+            for row in queryset.select_related("agent"):
+                self.delete_model(request, row)

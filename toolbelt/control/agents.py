@@ -3,9 +3,45 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from toolbelt.control import actors, entries, writing
+
+
+def edit(
+    actor: actors.Actor,
+    agent: str,
+    changes: Mapping[str, Any],
+    *,
+    was: Mapping[str, Any] | None = None,
+    reason: str = "",
+    confirm: bool = False,
+) -> writing.Change:
+    """Change several of the agent's settings at once, as :func:`toolbelt.control.entries.change` does; a new loadout
+    alone is told as what it is.
+    """
+    return entries.change(
+        actor,
+        "agent",
+        agent,
+        changes,
+        was=was,
+        reason=reason,
+        confirm=confirm,
+        action="agent.equip" if set(changes) == {"loadout"} else None,
+    )
+
+
+def duplicate(actor: actors.Actor, agent: str, key: str, *, reason: str = "") -> writing.Change:
+    """Make the agent ``key``, configured as ``agent`` is. Sessions, tokens and history stay with the first one, and so
+    do the sub-apps that embed it.
+
+    Raises NotFound, Invalid for a key that no agent can have, and Refused for one that an agent has.
+    """
+    with writing.begin():
+        entry = entries.read("agent", agent)
+        return entries.create(actor, "agent", {**entry, "key": key}, reason=reason or f"As {agent} is.")
 
 
 def equip(

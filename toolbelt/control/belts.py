@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import actors, entries, ordering, writing
+from toolbelt.control import actors, entries, ordering, reach, writing
 from toolbelt.core import belts, errors
 from toolbelt.store import entries as rows
 from toolbelt.store import revisions
 
 # In the order in which they refer to each other: what is named stands before what names it.
-SECTIONS: Mapping[str, str] = {
+SECTIONS: Mapping[str, belts.KindName] = {
     "categories": "category",
     "plugins": "plugin",
     "tools": "tool",
@@ -24,16 +24,34 @@ SECTIONS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """What an import did: how many entries it created and changed, and how many were as the belt says already.
+class Difference:
+    """An entry that an import creates (``before`` is None) or changes: whole, as it is stored before and after."""
 
-    ``ordered`` names the kinds of entries that stand in another order since.
+    kind: belts.KindName
+    name: str
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import did or would do: the entries that it creates and changes, in order, and how many are as the belt
+    says already. ``ordered`` names the kinds whose entries stand in another order since.
     """
 
-    created: int
-    changed: int
+    differences: tuple[Difference, ...]
     same: int
-    ordered: tuple[str, ...] = ()
+    ordered: tuple[belts.KindName, ...] = ()
+
+    @property
+    def created(self) -> int:
+        """Say how many entries are new."""
+        return sum(one.before is None for one in self.differences)
+
+    @property
+    def changed(self) -> int:
+        """Say how many entries were there, and differ."""
+        return len(self.differences) - self.created
 
 
 def export() -> dict[str, Any]:
@@ -41,56 +59,81 @@ def export() -> dict[str, Any]:
     return rows.export()
 
 
+def exported() -> tuple[int, dict[str, Any]]:
+    """Give the whole configuration with the revision that it is the state of."""
+    number, document = revision(), export()
+    while (now := revision()) != number:
+        number, document = now, export()
+    return number, document
+
+
+def revision() -> int:
+    """Give the number of the last write of configuration."""
+    return revisions.number()
+
+
 def check(document: Mapping[str, Any]) -> list[errors.Problem]:
     """Say what stands against importing this belt now: judged together with what is stored, which it may refer to."""
     return belts.check(_with_stored(document, rows.export()))
 
 
-def import_(actor: actors.Actor, document: Mapping[str, Any], *, reason: str = "") -> Imported:
+def preview(actor: actors.Actor, document: Mapping[str, Any]) -> Imported:
+    """Say what importing this belt would do now, if they did it, and do nothing. Raises as :func:`import_` does."""
+    stored = rows.export()
+    belt = belts.load(_with_stored(document, stored))
+    there = {
+        (kind, _name(kind, entry)): _entry(kind, entry)
+        for section, kind in SECTIONS.items()
+        for entry in stored.get(section, ())
+    }
+    found: list[Difference] = []
+    owned: list[errors.Problem] = []
+    same = 0
+    for section, kind in SECTIONS.items():
+        for written in document.get(section) or ():
+            name = _name(kind, written)
+            before = there.get((kind, name))
+            after = _entry(kind, belts.entry(kind, belts.value(kind, written, belt.catalog)))
+            if after == before:
+                same += 1
+                continue
+            if kind == "plugin":
+                reach.guard(actor, name, before, after)
+            found.append(Difference(kind=kind, name=name, before=before, after=after))
+            owned += entries.owned_by_code(kind, before, entries.differences(before, after)[1])
+    if owned:
+        raise errors.Invalid(owned)
+    return Imported(
+        differences=tuple(found),
+        same=same,
+        ordered=tuple(kind for section, kind in SECTIONS.items() if _is_reordered(section, document, stored)),
+    )
+
+
+def import_(
+    actor: actors.Actor, document: Mapping[str, Any], *, was: int | None = None, reason: str = ""
+) -> Imported:
     """Bring every entry of the belt about, in its order, in one transaction; what it does not name stays as it is.
 
-    Each entry that is created or changed is audited; all share a batch. Raises errors.Invalid with every problem,
-    judged together with what stands already, and then nothing is written.
+    Each entry that is created or changed is audited; all share a batch. ``was`` is the revision that the writer saw:
+    another one now raises Stale. Raises errors.Invalid with every problem, judged together with what stands already,
+    and Refused for a connection that may not come this way; and then nothing is written.
     """
     # Judged before the lock is taken, because that takes long; judged again only if somebody wrote meanwhile.
-    judged, problems = revisions.number(), check(document)
+    judged, wanted = revision(), preview(actor, document)
     batch = writing.new_batch()
-    counted = {"create": 0, "change": 0, "same": 0}
     with writing.begin():
-        if revisions.number() != judged:
-            problems = check(document)
-        if problems:
-            raise errors.Invalid(problems)
-        stored = {
-            (kind, _name(kind, entry)): _entry(kind, entry)
-            for section, kind in SECTIONS.items()
-            for entry in rows.export().get(section, ())
-        }
-        owned: list[errors.Problem] = []
-        for section, kind in SECTIONS.items():
-            for written in document.get(section) or ():
-                entry, name = _entry(kind, written), _name(kind, written)
-                before = stored.get((kind, name))
-                after = before if before == entry else rows.write(kind, dict(entry))
-                if after == before:
-                    counted["same"] += 1
-                    continue
-                counted["create" if before is None else "change"] += 1
-                owned += entries.owned_by_code(kind, before, entries.differences(before, after)[1])
-                entries.recorded(actor, kind, name, before, after, reason=reason, batch=batch)
-        if owned:
-            raise errors.Invalid(owned)
-        ordered = tuple(
-            kind
-            for section, kind in SECTIONS.items()
-            if rows.is_ordered(kind)
-            and not ordering.put(
-                actor, kind, _names(document, section), reason=reason, batch=batch
-            ).is_nothing
-        )
-    return Imported(
-        created=counted["create"], changed=counted["change"], same=counted["same"], ordered=ordered
-    )
+        now = revision()
+        if was is not None and now != was:
+            raise errors.Stale("The configuration", f"revision {was}", f"revision {now}")
+        if now != judged:
+            wanted = preview(actor, document)
+        for one in wanted.differences:
+            stored = rows.write(one.kind, dict(one.after))
+            entries.recorded(actor, one.kind, one.name, one.before, stored, reason=reason, batch=batch)
+        for kind in wanted.ordered:
+            ordering.put(actor, kind, _names(document, kind), reason=reason, batch=batch)
+    return wanted
 
 
 def _entry(kind: str, written: Any) -> Mapping[str, Any]:
@@ -101,8 +144,20 @@ def _name(kind: str, written: Any) -> str:
     return str(_entry(kind, written)[entries.naming(kind)])
 
 
-def _names(document: Mapping[str, Any], section: str) -> list[str]:
-    return [_name(SECTIONS[section], written) for written in document.get(section) or ()]
+def _names(document: Mapping[str, Any], kind: belts.KindName) -> list[str]:
+    return [_name(kind, written) for written in document.get(belts.KINDS[kind].section) or ()]
+
+
+def _is_reordered(section: str, document: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
+    """Say whether the belt names entries in another order than they would stand in: what is new goes last."""
+    kind = SECTIONS[section]
+    if not rows.is_ordered(kind):
+        return False
+    wanted = _names(document, kind)
+    named = set(wanted)
+    there = [name for name in _names(stored, kind) if name in named]
+    new = [name for name in wanted if name not in set(there)]
+    return [*there, *new] != wanted
 
 
 def _with_stored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:

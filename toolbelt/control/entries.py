@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolbelt.control import actors, switches, writing
+from toolbelt.control import actors, reach, switches, writing
 from toolbelt.core import belts, conflicts, errors
 from toolbelt.store import audit, entries, snapshots
 
@@ -74,9 +74,11 @@ def put(
         stored = entries.write(kind, dict(entry))
         had, has = differences(now, stored)
         if now is not None and not had and not has:
-            return writing.Change(entry=None, before=had, after=has)
+            return writing.Change(entry=None, before=had, after=has, whole=stored)
         if not in_code and (owned := owned_by_code(kind, now, has)):
             raise errors.Invalid(owned)
+        if kind == "plugin":
+            reach.guard(actor, str(name), now, stored)
         _refuse_conflicts(kind, str(name))
         effect = None
         if before is not None:
@@ -85,7 +87,19 @@ def put(
         number = recorded(
             actor, kind, str(name), now, stored, reason=reason, batch=batch, action=action, undoes=undoes
         )
-    return writing.Change(entry=number, before=had, after=has, effect=effect)
+    return writing.Change(entry=number, before=had, after=has, effect=effect, whole=stored)
+
+
+def create(
+    actor: actors.Actor, kind: str, entry: Entry, *, reason: str = "", confirm: bool = False
+) -> writing.Change:
+    """Store an entry whose name nothing of its kind has yet: Refused if something has. Raises as :func:`put` does."""
+    with writing.begin():
+        name = entry.get(naming(kind))
+        if isinstance(name, str) and entries.read(kind, name) is not None:
+            word = belts.KINDS[_kind(kind)].word
+            raise errors.Refused(f"{name!r} is there already: change that {word}, or choose another name.")
+        return put(actor, kind, entry, reason=reason, confirm=confirm)
 
 
 def change(
@@ -106,6 +120,10 @@ def change(
 
     Raises as :func:`put` does, which tells of the other arguments too.
     """
+    if changes.get(naming(kind), name) != name:
+        path = f"{belts.address(_kind(kind), {naming(kind): name})}.{naming(kind)}"
+        message = "It keeps the name that everything else knows it by: make a new one, and remove this one."
+        raise errors.Invalid([errors.Problem(path=path, message=message)])
     with writing.begin():
         merged = {**read(kind, name), **changes}
         entry = {key: value for key, value in merged.items() if value is not None}
@@ -128,13 +146,15 @@ def remove(
     kind: str,
     name: str,
     *,
+    was: Entry | None = None,
     reason: str = "",
     batch: uuid.UUID | None = None,
     undoes: int | None = None,
 ) -> writing.Change:
     """Remove an agent, toolkit, loadout, sub-app or category that nothing refers to; the audit keeps it whole.
 
-    Tools and plugins are retired or disabled, never removed: their switches and history stay.
+    ``was`` is the entry as the writer saw it: if it is not so now, that raises Stale. Tools and plugins are retired
+    or disabled, never removed: their switches and history stay.
     """
     if kind in RETIRED_NOT_REMOVED:
         raise errors.Refused(
@@ -142,6 +162,8 @@ def remove(
         )
     with writing.begin():
         now = read(kind, name)
+        if was is not None and now != was:
+            raise errors.Stale(f"{belts.KINDS[_kind(kind)].word} {name}", was, now)
         users = entries.users(kind, name)
         if users:
             raise errors.Refused(f"{name} is used by {', '.join(users)}: change that first.")

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolbelt.control import actors, entries, writing
+from toolbelt.control import actors, entries, provided, writing
 from toolbelt.core import belts, catalog, errors
 from toolbelt.plugins import contract, info
 from toolbelt.store import plugins as rows
@@ -143,22 +143,32 @@ class _Sync:
         """Bring its tools in step."""
         of_plugin = self.stored.tools_of_plugin.get(live.name, ())
         is_seen = not of_plugin or self.stored.plugins[live.name].trusted
+        wanted = []
         for tool in live.tools:
-            now = self.stored.tools.get(tool.name)
-            owner = self.known.owner("tool", tool.name)
-            if (now is None and owner is not None) or (now is not None and now.plugin != live.name):
+            if provided.is_taken(tool.name, live.name, self.stored, self.known):
                 self.problems.append(self._taken("tools", tool.name, live))
                 continue
+            now = self.stored.tools.get(tool.name)
             kept = belts.entry("tool", now) if now else _new_tool(tool, live.name, is_seen)
             kept.pop("output_schema", None)
-            if self._put("tool", kept | _said_of(tool), now, live) and now is None and not is_seen:
-                self.unseen.append(tool.name)
+            wanted.append(kept | _said_of(tool))
         offered = {tool.name for tool in live.tools}
-        for key in of_plugin:
-            now = self.stored.tools[key]
-            if key not in offered and not now.retired:
-                self._put("tool", {**belts.entry("tool", now), "retired": True}, now, live)
-                self.retired.append(key)
+        gone = [key for key in of_plugin if key not in offered and not self.stored.tools[key].retired]
+        wanted += [{**belts.entry("tool", self.stored.tools[key]), "retired": True} for key in gone]
+        done = provided.write(
+            self.actor,
+            wanted,
+            source=_named(live),
+            stored=self.stored,
+            known=self.known,
+            reason=self.reason,
+            batch=self.batch,
+        )
+        self.created += [f"tool {key}" for key in done.created]
+        self.changed += [f"tool {key}" for key in done.changed]
+        self.problems += done.problems
+        self.retired += gone
+        self.unseen += () if is_seen else done.created
 
     def toolkits(self, live: info.PluginInfo) -> None:
         """Bring its toolkits in step, and leave to operators those that it no longer has."""
@@ -209,11 +219,7 @@ class _Sync:
         return belts.entry(kind, belts.value(kind, dict(wanted), self.stored))
 
     def _taken(self, section: str, key: str, live: info.PluginInfo) -> errors.Problem:
-        kind, name = self.known.owner("tool", key) or ("tool", key)
-        found = (self.stored.tools if kind == "tool" else self.stored.toolkits).get(name)
-        source = f"the plugin {found.plugin!r}" if found is not None and found.plugin else "operators"
-        message = f"{key!r} is taken by the {kind} {name!r} of {source}: {_named(live)} goes without it."
-        return errors.Problem(path=f"{section}.{key}", message=message)
+        return provided.taken(section, key, _named(live), self.stored, self.known)
 
 
 def _named(live: info.PluginInfo) -> str:

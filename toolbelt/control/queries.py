@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from toolbelt import conf
-from toolbelt.core import agents, budgets, catalog, resolution, surface
+from toolbelt.core import agents, belts, budgets, catalog, loadouts, resolution, surface
 from toolbelt.store import agents as agent_rows
-from toolbelt.store import audit, entries, snapshots
+from toolbelt.store import audit, calls, counts, entries, snapshots
 
 Entry = audit.Entry
+Call = calls.Call
+Counts = counts.Counts
+call_records = calls.page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,26 @@ class Access:
     switched: Mapping[str, Entry]
     revision: int
 
+    @property
+    def summary(self) -> Summary:
+        """Give what a list would say of the agent."""
+        return Summary(
+            agent=self.agent,
+            loadout=self.loadout,
+            surface=self.surface,
+            total=len(self.catalog.tools),
+            last=self.last,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How one agent is configured, as the entry of a belt; and the loadouts that there are to choose from."""
+
+    summary: Summary
+    entry: Mapping[str, Any]
+    loadouts: Sequence[str]
+
 
 def summaries() -> Sequence[Summary]:
     """Summarise every agent, in stored order."""
@@ -62,6 +86,21 @@ def summaries() -> Sequence[Summary]:
     ]
 
 
+def summary(agent: str) -> Summary:
+    """Summarise one agent. Raises errors.NotFound."""
+    return _summary(snapshots.find(agent, None))
+
+
+def settings(agent: str) -> Settings:
+    """Look at how one agent is configured. Raises errors.NotFound."""
+    found = snapshots.find(agent, None)
+    return Settings(
+        summary=_summary(found),
+        entry=belts.entry("agent", found.agent),
+        loadouts=loadouts.all_names(found.catalog),
+    )
+
+
 def access(agent: str, message: str | None = None) -> Access:
     """Look at one agent's access, and at the directive for ``message``. Raises errors.NotFound."""
     found = snapshots.find(agent, None)
@@ -74,15 +113,15 @@ def access(agent: str, message: str | None = None) -> Access:
         surface=surface.of(resolved, snapshot, message, revision=found.number),
         decisions=resolved.everything(),
         inherited=_inherited(snapshot),
-        last=next(iter(audit.page(subject_kind="agent", subject_key=agent, size=1).entries), None),
+        last=_last(agent),
         switched=audit.newest_by_key("agent", agent),
         revision=found.number,
     )
 
 
-def count_agents() -> int:
-    """Count the agents, for the frame around the pages."""
-    return agent_rows.count()
+def count() -> Counts:
+    """Count what stands as a number in the frame around the pages."""
+    return counts.count()
 
 
 def agent_keys() -> list[str]:
@@ -94,23 +133,29 @@ def changes(
     *,
     actor: str = "",
     agent: str = "",
+    kind: str = "",
+    name: str = "",
     action: str = "",
     key: str = "",
     via: str = "",
+    batch: uuid.UUID | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
     older_than: int | None = None,
     newer_than: int | None = None,
     size: int = 50,
 ) -> audit.Page:
-    """Give a page of the audit log, newest first; ``agent`` narrows it to one agent. See store.audit.page."""
+    """Give a page of the audit log, newest first; ``agent`` narrows it to one agent, ``kind`` and ``name`` to things
+    of a kind, or to one of them. See store.audit.page.
+    """
     return audit.page(
-        subject_kind="agent" if agent else "",
-        subject_key=agent,
+        subject_kind="agent" if agent else kind,
+        subject_key=agent or name,
         actor=actor,
         action=action,
         key=key,
         via=via,
+        batch=batch,
         since=since,
         until=until,
         older_than=older_than,
@@ -124,9 +169,25 @@ def change(entry: int) -> Entry | None:
     return audit.find(entry)
 
 
-def said(field: str) -> list[str]:
-    """Give what the audit log says in ``actor``, ``action`` or ``via``: what it can be filtered by."""
-    return audit.said(field)
+def said(field: str, agent: str = "") -> list[str]:
+    """Give what the audit log says in ``actor``, ``action``, ``key`` or ``via``, of one agent or of everything: what
+    it can be filtered by.
+    """
+    return audit.said(field, *(("agent", agent) if agent else ()))
+
+
+def _summary(found: snapshots.Found) -> Summary:
+    return Summary(
+        agent=found.agent,
+        loadout=found.agent.loadout_name(conf.KIND_LOADOUTS),
+        surface=surface.build(_snapshot(found.catalog, found.agent), revision=found.number),
+        total=len(found.catalog.tools),
+        last=_last(found.agent.key),
+    )
+
+
+def _last(agent: str) -> Entry | None:
+    return next(iter(audit.page(subject_kind="agent", subject_key=agent, size=1).entries), None)
 
 
 def _snapshot(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:

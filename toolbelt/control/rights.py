@@ -14,6 +14,8 @@ from toolbelt.core import belts
 
 Act = Literal["view", "add", "change", "delete"]
 
+# What the audit calls otherwise than the row that it is.
+_ROWS = {"session": "agent_session", "token": "api_token"}
 # The access page shows them all, and the log of changes has a page of its own.
 _ON_SCREENS = frozenset({"agent", "tool", "toolkit", "audit_entry"})
 
@@ -36,7 +38,7 @@ class Holder(Protocol):
 
 def to(act: Act, kind: str) -> str:
     """Name the permission for doing this to an entry of this kind: ``toolbelt.change_subapp``."""
-    return f"toolbelt.{act}_{kind.replace('_', '')}"
+    return f"toolbelt.{act}_{_ROWS.get(kind, kind).replace('_', '')}"
 
 
 # An agent's switches and overrides are the agent's.

@@ -71,50 +71,57 @@ def clear(
     return write(actor, agent, key, None, was=was, reason=reason, confirm=confirm)
 
 
-def reset(
+def together(
     actor: actors.Actor,
-    agent: str,
-    seen: Mapping[str, bool | None],
+    found: snapshots.Found,
+    wanted: Mapping[str, bool | None],
     *,
     reason: str = "",
     confirm: bool = False,
+    batch: uuid.UUID | None = None,
+    undoes: int | None = None,
 ) -> writing.Change:
-    """Clear several overrides in one act: ``seen`` are their keys with what the writer saw. All of them, or none.
+    """Set switches and overrides of the agent that was ``found`` in the transaction of the caller; all keys are known.
 
-    The entries share a batch; the answer names the last of them, and the effect of all together.
+    They are judged once, together: halfway there may be a state that neither was nor is wanted. The answer holds what
+    differs, before and after; each has an entry in the audit, and several share a batch.
     """
-    batch = writing.new_batch()
-    with writing.begin():
-        found = snapshots.find(agent, None)
-        wanted = found.agent
-        for key, was in seen.items():
-            _known(found.catalog, "override", key)
-            now = found.agent.overrides.get(key)
-            if was is not now:
-                raise errors.Stale(f"The override of {key} for {agent}", was, now)
-            wanted = _with(wanted, "override", key, None)
-        # Judged once, together: halfway there may be a state that neither was nor is wanted.
-        keys = ", ".join(seen)
-        _refuse_conflicts(found.catalog, found.agent, wanted, keys)
-        together = guarded(found.catalog, found.agent, wanted, keys, confirm=confirm)
-        last = None
-        for key, was in seen.items():
-            if was is None:
-                continue
-            grants.write("override", found.agent_id, key, None)
-            last = audit.record(
-                actor=actor.name,
-                via=actor.via,
-                action="override.clear",
-                subject_kind="agent",
-                subject_key=agent,
-                key=key,
-                before=was,
-                after=None,
-                reason=reason,
-                batch=batch,
-            )
-    return writing.Change(entry=last, before=dict(seen), after=None, effect=together)
+    had = found.agent.tools_config()
+    after = {key: on for key, on in wanted.items() if had.get(key) is not on}
+    before = {key: had.get(key) for key in after}
+    if not after:
+        return writing.Change(entry=None, before=before, after=after, whole=had)
+    families: dict[str, Family] = {
+        key: "switch" if key in found.catalog.toolkits else "override" for key in after
+    }
+    agent = found.agent
+    for key, on in after.items():
+        agent = _with(agent, families[key], key, on)
+    keys = ", ".join(after)
+    on = next(iter(after.values())) if len(after) == 1 else None
+    _refuse_conflicts(found.catalog, found.agent, agent, keys)
+    effect = guarded(found.catalog, found.agent, agent, keys, on, confirm=confirm)
+    if batch is None and len(after) > 1:
+        batch = writing.new_batch()
+    entry = None
+    for key, on in after.items():
+        family = families[key]
+        grants.write(family, found.agent_id, key, on)
+        entry = audit.record(
+            actor=actor.name,
+            via=actor.via,
+            action=f"{family}.set" if on is not None else f"{family}.clear",
+            subject_kind="agent",
+            subject_key=found.agent.key,
+            key=key,
+            before=before[key],
+            after=on,
+            reason=reason,
+            batch=batch,
+            undoes=undoes,
+        )
+    whole = {key: on for key, on in {**had, **after}.items() if on is not None}
+    return writing.Change(entry=entry, before=before, after=after, effect=effect, whole=whole)
 
 
 def preview(agent: str, key: str, on: bool | None) -> effects.Effect:
@@ -148,26 +155,8 @@ def _set(
         now = _rows(found.agent, family).get(key)
         if not isinstance(was, writing._Any) and was is not now:
             raise errors.Stale(f"The {family} of {key} for {agent}", was, now, on)
-        if on is now:
-            return writing.Change(entry=None, before=now, after=on)
-        wanted = _with(found.agent, family, key, on)
-        _refuse_conflicts(found.catalog, found.agent, wanted, key)
-        effect = guarded(found.catalog, found.agent, wanted, key, on, confirm=confirm)
-        grants.write(family, found.agent_id, key, on)
-        entry = audit.record(
-            actor=actor.name,
-            via=actor.via,
-            action=f"{family}.set" if on is not None else f"{family}.clear",
-            subject_kind="agent",
-            subject_key=agent,
-            key=key,
-            before=now,
-            after=on,
-            reason=reason,
-            batch=batch,
-            undoes=undoes,
-        )
-    return writing.Change(entry=entry, before=now, after=on, effect=effect)
+        change = together(actor, found, {key: on}, reason=reason, confirm=confirm, batch=batch, undoes=undoes)
+    return dataclasses.replace(change, before=now, after=on)
 
 
 def guarded(

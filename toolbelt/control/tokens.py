@@ -7,6 +7,7 @@ prefix. One that was revoked stays so: whoever needs one again is issued another
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import secrets
 from collections.abc import Sequence
@@ -88,7 +89,8 @@ def revoke(actor: actors.Actor, prefix: str, reason: str = "") -> Token:
         token = kept.token
         if token.revoked is not None:
             return token
-        access.revoke(prefix, timezone.now())
+        now = timezone.now()
+        access.revoke(prefix, now)
         audit.record(
             actor=actor.name,
             via=actor.via,
@@ -99,7 +101,7 @@ def revoke(actor: actors.Actor, prefix: str, reason: str = "") -> Token:
             after=None,
             reason=reason,
         )
-        return next(iter(one for one in access.listed() if one.prefix == prefix))
+        return dataclasses.replace(token, revoked=now)
 
 
 def listed() -> Sequence[Token]:
@@ -121,7 +123,9 @@ def _check(name: str, agent: str | None, user: str | None, scope: str, expires: 
         problems.append(
             errors.Problem(path="name", message=f"a name is one line of at most {LONGEST_NAME} characters.")
         )
-    if expires is not None and expires <= timezone.now():
+    if expires is not None and timezone.is_naive(expires):
+        problems.append(errors.Problem(path="expires", message="a time says its zone, such as Z."))
+    elif expires is not None and expires <= timezone.now():
         problems.append(errors.Problem(path="expires", message="a token ends in the future."))
     if problems:
         raise errors.Invalid(problems)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 
-from toolbelt.control import actors, entries, ordering, switches, writing
+from toolbelt.control import actors, entries, ordering, sessions, switches, writing
 from toolbelt.core import errors
 from toolbelt.store import audit, snapshots
 from toolbelt.store import entries as rows
@@ -36,7 +36,7 @@ def undo(
         if done is None:
             raise errors.NotFound("change", str(entry))
         family, _, act = done.action.partition(".")
-        write = _WAYS.get(family) or _WAYS.get(act) or _changed
+        write = _WAYS.get(done.action) or _WAYS.get(family) or _WAYS.get(act) or _changed
         return write(actor, done, reason, batch)
 
 
@@ -119,12 +119,38 @@ def _ordered(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UU
     )
 
 
+def _equipped(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
+    return sessions.equip(
+        actor,
+        done.subject_key,
+        done.key,
+        done.before or "",
+        was=done.after or "",
+        reason=reason,
+        batch=batch,
+        undoes=done.id,
+    )
+
+
+def _over(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
+    raise errors.Refused(f"{done.action} cannot be taken back: {_INSTEAD[done.action]}.")
+
+
+# What cannot be taken back, and what can be done in its place.
+_INSTEAD = {
+    "token.issue": "revoke the token",
+    "token.revoke": "issue another token",
+    "session.evict": "the agent loads again what it needs",
+}
 _Way = Callable[[actors.Actor, audit.Entry, str, uuid.UUID | None], writing.Change]
-# By the family of the action, or by its act.
+# By the action, its family, or its act.
 _WAYS: dict[str, _Way] = {
     "switch": _switched,
     "override": _switched,
     "create": _created,
     "remove": _removed,
     "order": _ordered,
+    "token": _over,
+    "session.equip": _equipped,
+    "session.evict": _over,
 }

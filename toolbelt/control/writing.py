@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -27,12 +27,17 @@ ANY: Final = _Any()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a write did. ``entry`` is the audit entry's id, None where nothing had to be changed."""
+    """What a write did. ``entry`` is the audit entry's id, None where nothing had to be changed.
+
+    ``before`` and ``after`` are what differs. ``whole`` is what was written into, as it is stored then: an entry, or
+    all that is set for an agent; None where a write does not tell.
+    """
 
     entry: int | None
     before: Any
     after: Any
     effect: effects.Effect | None = None
+    whole: Mapping[str, Any] | None = None
 
     @property
     def is_nothing(self) -> bool:

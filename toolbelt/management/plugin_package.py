@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from string import Template
 
-import toolbelt
 from toolbelt.core import keys
 
 _PYPROJECT = """\
@@ -19,7 +18,9 @@ name = "$distribution"
 version = "0.1.0"
 description = "Tools for agents: $name."
 requires-python = ">=3.11"
-dependencies = ["toolbelt>=$version"]
+# Toolbelt is there where a plugin is installed. To name it here would fetch a package from an index, where somebody
+# else's may be called so.
+dependencies = []
 
 [project.optional-dependencies]
 test = ["pytest>=8"]
@@ -29,16 +30,19 @@ $name = "$module:$class_name"
 
 [tool.setuptools]
 packages = ["$module"]
+
+[tool.pytest.ini_options]
+testpaths = ["tests"]
 """
 
 _README = """\
 # $name
 
-Tools for agents, as a plugin of Toolbelt.
+Tools for agents, as a plugin of Toolbelt. In the directory of your Toolbelt, where `$name` is the path of this package:
 
 ```console
-$$ pip install -e '.[test]'
-$$ pytest
+$$ .venv/bin/python -m pip install -e '$name[test]'
+$$ .venv/bin/python -m pytest $name
 ```
 
 List it in the file that `TOOLBELT_PLUGINS_FILE` names, then store what it offers:
@@ -51,9 +55,9 @@ tool_plugins:
 ```
 
 ```console
-$$ manage.py plugins check
-$$ manage.py plugins sync
-$$ manage.py call AGENT ${namespace}__greet '{"who": "Ada"}'
+$$ .venv/bin/python manage.py plugins check
+$$ .venv/bin/python manage.py plugins sync
+$$ .venv/bin/python manage.py call AGENT ${namespace}__greet '{"who": "Ada"}'
 ```
 """
 
@@ -140,7 +144,6 @@ def files(name: str) -> Mapping[str, str]:
         "module": f"toolbelt_{namespace}",
         "distribution": f"toolbelt-{'-'.join(parts).lower()}",
         "class_name": "".join(part[0].upper() + part[1:] for part in parts),
-        "version": toolbelt.__version__,
     }
     texts = {
         "pyproject.toml": _PYPROJECT,

@@ -1,5 +1,6 @@
 """What is kept? The rows, by what they hold: what exists, who consumes it, what was loaded, what was changed."""
 
+from toolbelt.models.access import ApiToken
 from toolbelt.models.agents import (
     Agent,
     AgentTool,
@@ -17,6 +18,7 @@ from toolbelt.models.catalog import (
     Tool,
     Toolkit,
 )
+from toolbelt.models.listings import Listing
 from toolbelt.models.plugin_state import PluginState
 from toolbelt.models.revisions import AgentRevision, Revision
 from toolbelt.models.sessions import AgentSession
@@ -28,9 +30,11 @@ __all__ = [
     "AgentSession",
     "AgentTool",
     "AgentToolkit",
+    "ApiToken",
     "AuditEntry",
     "CallRecord",
     "Category",
+    "Listing",
     "Loadout",
     "Member",
     "Plugin",

@@ -69,6 +69,12 @@ class Plugin(naming.Named):
     blocked = models.BooleanField(
         default=False, help_text="The emergency stop: all of its tools are denied to everyone, at once."
     )
+    upstream = fields.JSONText(
+        shape="object",
+        null=True,
+        blank=True,
+        help_text="How its MCP server is reached: a command, or a url. Empty: it is Python code.",
+    )
     position = models.PositiveIntegerField(default=0, help_text="Where it stands in lists: 0 is first.")
 
     class Meta:
@@ -126,6 +132,12 @@ class Tool(naming.Named):
     )
     approved = models.CharField(
         blank=True, help_text="The hash of the version that an operator approved; empty: any."
+    )
+    approved_version = fields.JSONText(
+        shape="object",
+        null=True,
+        blank=True,
+        help_text="What the approved version said, while another one waits for approval.",
     )
     upstream_name = models.CharField(
         blank=True, help_text="What its server calls it, where its key had to be made to fit."

@@ -88,12 +88,19 @@ def read(path: Path, environ: Mapping[str, str]) -> PluginsFile:
         return PluginsFile() if tree is None else _file(tree, file, environ)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        return _only(file, mark.line + 1 if mark else None, f"This is not YAML: {error.problem}.")
+        where = mark.line + 1 if mark else None
+        return _only(file, where, f"This is not YAML: {error.problem}.{_hint(text, where)}")
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         return _only(file, line, f"This is not YAML: {error.reason}.")
     except RecursionError:
         return _only(file, None, "The file is nested too deeply to be read.")
+
+
+def _hint(text: str, line: int | None) -> str:
+    """Say what is most likely meant where a variable stands in the line: braces of its own are YAML's, too."""
+    lines = text.splitlines()[line - 1 : line] if line else []
+    return ' A variable within { } must be in quotes: "${NAME}".' if any("${" in one for one in lines) else ""
 
 
 def _only(file: str, line: int | None, message: str) -> PluginsFile:

@@ -7,8 +7,9 @@ are settled under a lock in which no plugin's code ever runs: that runs on the r
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import threading
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Container, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,9 +140,16 @@ class ToolPluginRegistry:
         return entry.running.plugin if entry else None
 
     def list_plugins(self) -> list[info.PluginInfo]:
-        """Give all plugins in the order in which they came, failed ones too."""
+        """Give all plugins in the order in which they came, failed ones too.
+
+        A failure that was recorded under the name of a plugin that is here is given under its source.
+        """
         with self._lock:
-            return [entry if isinstance(entry, info.PluginInfo) else entry.info for entry in self._entries]
+            here = {entry.running.offer.name for entry in self._entries if isinstance(entry, _Entry)}
+            return [
+                _apart(entry, here) if isinstance(entry, info.PluginInfo) else entry.info
+                for entry in self._entries
+            ]
 
     async def execute(
         self,
@@ -253,6 +261,11 @@ class ToolPluginRegistry:
         self._owners.update(dict.fromkeys(offer.names(), offer.owner))
         self._by_tool.update({tool.name: entry for tool in offer.tools})
         self._changes += 1
+
+
+def _apart(failure: info.PluginInfo, here: Container[str]) -> info.PluginInfo:
+    # Else a plugin that is listed twice would be taken for failed, and be switched off for that.
+    return dataclasses.replace(failure, name=failure.source) if failure.name in here else failure
 
 
 async def _together(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:

@@ -18,10 +18,10 @@ import structlog
 from asgiref.sync import sync_to_async
 
 from toolbelt import conf
-from toolbelt.core import budgets, calls, errors, meta_tools
+from toolbelt.core import budgets, calls, catalog, errors, meta_tools
 from toolbelt.plugins import contract, registry
 from toolbelt.runtime import meta_tools as own_tools
-from toolbelt.runtime import places, plugins, recording, secrets, snapshots
+from toolbelt.runtime import places, plugins, recording, secrets, snapshots, upstreams
 
 _log = structlog.get_logger(__name__)
 _places = places.Places()
@@ -46,10 +46,15 @@ Answer = Result | calls.Refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Admitted:
-    """A call that may go through: who runs it, and until when (in seconds of the monotonic clock)."""
+    """A call that may go through: who runs it, and until when (in seconds of the monotonic clock).
+
+    ``definition`` is the tool as it is stored; ``server`` the plugin that is an upstream server, None: it is code.
+    """
 
     tool: str
     plugin: str
+    definition: catalog.Tool
+    server: catalog.Plugin | None
     arguments: Mapping[str, Any]
     context: contract.CallContext
     until: float
@@ -80,9 +85,11 @@ def run(
     session: str | None = None,
     request_id: str | None = None,
     subagent: str | None = None,
+    progress: upstreams.Progress | None = None,
 ) -> Answer:
     """Run a call of a tool or of a meta-tool, in a thread that may block.
 
+    ``progress`` hears how far a tool of an upstream server has come, on the event loop of those servers.
     Raises errors.NotFound for an unknown agent and errors.Invalid for ids that cannot be; all else is an answer.
     """
     made = recording.Recording(
@@ -94,9 +101,7 @@ def run(
     ticket = _places.enter(prepared.plugin, conf.CALLS_PER_PLUGIN)
     try:
         ticket.result(prepared.left)
-        found = plugins.registry().execute_sync(
-            prepared.tool, prepared.arguments, call=prepared.context, within=prepared.left
-        )
+        found = _executed(prepared, progress)
     except Exception as error:
         return _refused(made, prepared, error)
     except BaseException:
@@ -114,6 +119,7 @@ async def arun(
     session: str | None = None,
     request_id: str | None = None,
     subagent: str | None = None,
+    progress: upstreams.Progress | None = None,
 ) -> Answer:
     """Do as :func:`run` does, in an event loop. Cancelling it cancels the tool, too."""
     made = recording.Recording(
@@ -125,9 +131,7 @@ async def arun(
     ticket = _places.enter(prepared.plugin, conf.CALLS_PER_PLUGIN)
     try:
         await asyncio.wait_for(asyncio.wrap_future(ticket), prepared.left)
-        found = await plugins.registry().execute(
-            prepared.tool, prepared.arguments, call=prepared.context, within=prepared.left
-        )
+        found = await _aexecuted(prepared, progress)
     except Exception as error:
         return await sync_to_async(_refused)(made, prepared, error)
     except asyncio.CancelledError:
@@ -136,6 +140,34 @@ async def arun(
     finally:
         _places.leave(prepared.plugin, ticket)
     return await sync_to_async(_answered)(made, found)
+
+
+def _executed(admitted: _Admitted, progress: upstreams.Progress | None) -> Any:
+    if admitted.server is not None:
+        return upstreams.call(
+            admitted.server,
+            admitted.definition,
+            admitted.arguments,
+            within=admitted.left,
+            progress=progress,
+        )
+    return plugins.registry().execute_sync(
+        admitted.tool, admitted.arguments, call=admitted.context, within=admitted.left
+    )
+
+
+async def _aexecuted(admitted: _Admitted, progress: upstreams.Progress | None) -> Any:
+    if admitted.server is not None:
+        return await upstreams.acall(
+            admitted.server,
+            admitted.definition,
+            admitted.arguments,
+            within=admitted.left,
+            progress=progress,
+        )
+    return await plugins.registry().execute(
+        admitted.tool, admitted.arguments, call=admitted.context, within=admitted.left
+    )
 
 
 def _prepare(made: recording.Recording, subagent: str | None) -> Answer | _Admitted:
@@ -151,12 +183,17 @@ def _prepare(made: recording.Recording, subagent: str | None) -> Answer | _Admit
     admitted = calls.admit(resolved, made.tool, made.arguments, hide_denied=conf.HIDE_DENIED)
     if isinstance(admitted, calls.Refusal):
         return _refuse(made, admitted)
-    if not plugins.serves(made.plugin, made.tool):
+    known = snapshot.catalog.tools[made.tool]
+    provider = snapshot.catalog.plugins.get(known.plugin)
+    server = provider if provider is not None and provider.upstream else None
+    if server is None and not plugins.serves(made.plugin, made.tool):
         plugins.report_unserved(made.plugin)
         return _refuse(made, _unavailable(made.tool), "no plugin of this process serves it")
     return _Admitted(
         tool=made.tool,
         plugin=made.plugin,
+        definition=known,
+        server=server,
         arguments=made.arguments,
         context=contract.CallContext(
             agent=made.agent,
@@ -197,10 +234,14 @@ def _refused(made: recording.Recording, admitted: _Admitted, error: Exception) -
         case contract.ToolError():
             said = secrets.mask(str(error)) or f"{tool} failed."
             return _refuse(made, calls.Refusal(code="tool-failed", message=said))
+        case upstreams.TooSlow():
+            return _refuse(made, _late(admitted, error.within))
         case registry.TimedOut():
-            return _refuse(made, _late(admitted))
+            return _refuse(made, _late(admitted, admitted.seconds))
+        case upstreams.Unreachable():
+            return _refuse(made, _unavailable(tool), str(error))
         case TimeoutError() if admitted.left < OVER:
-            return _refuse(made, _late(admitted), "there was no place for it")
+            return _refuse(made, _late(admitted, admitted.seconds), "there was no place for it")
         case registry.Unavailable():
             plugins.report(made.plugin, error.life)
             return _refuse(made, _unavailable(tool), str(error))
@@ -224,8 +265,8 @@ def _unavailable(tool: str) -> calls.Refusal:
     )
 
 
-def _late(admitted: _Admitted) -> calls.Refusal:
-    message = f"{admitted.tool} did not answer within {admitted.seconds:g} s."
+def _late(admitted: _Admitted, seconds: float) -> calls.Refusal:
+    message = f"{admitted.tool} did not answer within {seconds:g} s."
     return calls.Refusal(code="timed-out", message=message)
 
 

@@ -7,24 +7,19 @@ name that answers differently the second time gains nothing. A redirect is anoth
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from http import cookiejar
 
 import httpx
 
 from toolbelt import conf
+from toolbelt.core import addresses
 
 SECONDS = 30.0
 SECONDS_TO_CONNECT = 10.0
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Awaitable[list[str]]]
-
-# Public by its number, and still the host's own: the platform's agent on Azure.
-_METADATA = frozenset({ipaddress.ip_address("168.63.129.16")})
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class AddressRefused(httpx.ConnectError):
@@ -89,32 +84,10 @@ class Gate(httpx.AsyncBaseTransport):
         except OSError as error:
             raise httpx.ConnectError(f"{host} cannot be found: {error}", request=request) from error
         for address in found:
-            if not is_public(address):
+            if not addresses.is_public(address):
                 raise AddressRefused(
                     f"{host} is at {address}, which is not a public address: an operator can allow it with "
                     "TOOLBELT_ALLOW_PRIVATE_HTTP.",
                     request=request,
                 )
         return found
-
-
-def is_public(text: str) -> bool:
-    """Say whether the address is one of the public network, also by every address that it stands for."""
-    address = ipaddress.ip_address(text.partition("%")[0])
-    return all(one.is_global and not one.is_multicast and one not in _METADATA for one in _meant(address))
-
-
-def _meant(address: Address) -> Iterator[Address]:
-    """Give the address, or those inside it: IPv6 carries IPv4 in several ways. NAT64 and mapped ones are no more."""
-    if isinstance(address, ipaddress.IPv4Address):
-        yield address
-    elif address.ipv4_mapped is not None:
-        yield address.ipv4_mapped
-    elif address in _NAT64:
-        yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    else:
-        yield address
-        if address.sixtofour is not None:
-            yield address.sixtofour
-        if address.teredo is not None:
-            yield from address.teredo

@@ -15,7 +15,7 @@ from django.db import connections
 from toolbelt import conf
 from toolbelt.plugins import contract, info, lifecycle, loading
 from toolbelt.plugins import registry as registries
-from toolbelt.runtime import http, secrets, state
+from toolbelt.runtime import http, secrets, state, upstreams
 
 # Told of a plugin that was found broken, and of its error; the operators' door listens.
 Listener = Callable[[str, str], None]
@@ -113,12 +113,15 @@ def start() -> None:
 
 
 def stop() -> None:
-    """Shut every plugin down, and forget them: whoever asks next loads them anew."""
+    """Shut every plugin down, upstream servers too, and forget them: whoever asks next loads them anew."""
     global _loaded
     with _lock:
         was, _loaded = _loaded, None
-    if was is not None:
-        was.registry.shutdown_sync()
+    try:
+        if was is not None:
+            was.registry.shutdown_sync()
+    finally:
+        upstreams.stop()
 
 
 def tell(listener: Listener | None) -> None:

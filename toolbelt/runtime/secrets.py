@@ -43,15 +43,19 @@ class Secrets:
             raise contract.SecretMissing(
                 namespace, key, "A secret's key is letters and digits, with single _ between."
             )
-        for found in (
-            os.environ.get(variable(namespace, key)),
-            _in_file(namespace, key),
-            self._config.get(key),
-        ):
+        for found in (find(namespace, key), self._config.get(key)):
             if found is not None and not isinstance(found, bool | Mapping | list):
-                return _handing_out(str(found))
+                return handing_out(str(found))
         way_out = f"Set {variable(namespace, key)}, or give {key!r} to the plugin's config."
         raise contract.SecretMissing(namespace, key, way_out)
+
+
+def find(namespace: str, key: str) -> str | None:
+    """Give a secret of a namespace from the environment, else from its file; None where neither has it."""
+    if not _KEY.fullmatch(key):
+        return None
+    found = os.environ.get(variable(namespace, key))
+    return _in_file(namespace, key) if found is None else found
 
 
 def variable(namespace: str, key: str) -> str:
@@ -68,7 +72,8 @@ def mask(text: str) -> str:
     return text
 
 
-def _handing_out(secret: str) -> str:
+def handing_out(secret: str) -> str:
+    """Give the secret, and know it from now on as one that is to be masked."""
     if len(secret) >= SHORTEST_MASKED:
         with _lock:
             _handed_out.add(secret)

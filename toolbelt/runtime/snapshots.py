@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from toolbelt import conf
-from toolbelt.core import agents, errors, resolution
-from toolbelt.store import snapshots
-
-LONGEST_ID = 200
+from toolbelt.core import agents, errors, resolution, sessions
+from toolbelt.store import looks, snapshots
 
 
 def take(
@@ -21,7 +19,19 @@ def take(
         # No agent is called so, and PostgreSQL does not take a NUL to look for.
         raise errors.NotFound("agent", agent)
     found = snapshots.find(agent, session)
-    snapshot = resolution.Snapshot(
+    return _snapshot(found, request_id, subagent), found
+
+
+def known(
+    look: looks.Look, session: str | None = None, request_id: str | None = None, subagent: str | None = None
+) -> resolution.Snapshot | None:
+    """Give the snapshot of a sound question after this look, if all of it is kept in this process; no query."""
+    found = snapshots.known(look, session)
+    return None if found is None else _snapshot(found, request_id, subagent)
+
+
+def _snapshot(found: snapshots.Found, request_id: str | None, subagent: str | None) -> resolution.Snapshot:
+    return resolution.Snapshot(
         catalog=found.catalog,
         agent=found.agent,
         session=found.session,
@@ -29,16 +39,13 @@ def take(
         subagent=subagent,
         kind_loadouts=conf.KIND_LOADOUTS,
     )
-    return snapshot, found
 
 
 def _check(*, session: str | None, request_id: str | None, subagent: str | None) -> None:
     problems = [
-        errors.Problem(
-            path=path, message=f"an id is 1 to {LONGEST_ID} characters, none of them a control character."
-        )
+        errors.Problem(path=path, message=problem)
         for path, value in (("session", session), ("request_id", request_id))
-        if value is not None and not (0 < len(value) <= LONGEST_ID and value.isprintable())
+        if value is not None and (problem := sessions.id_problem(value))
     ]
     if subagent is not None and subagent not in agents.KINDS:
         kinds = ", ".join(agents.KINDS)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Hashable
 
 from toolbelt.core import resolution, sessions, surface
 from toolbelt.runtime import snapshots
 
 # How many surfaces to keep with one catalog; each refers to definitions that the catalog holds anyway.
 MOST_KEPT = 1024
+
+Slot = tuple[Hashable, ...]
+
 _lock = threading.Lock()
 
 
@@ -35,33 +38,50 @@ def ask(
     return dataclasses.replace(kept, session=session, request_id=request_id, revision=found.number)
 
 
+def slot(snapshot: resolution.Snapshot, agent_stamp: str) -> Slot:
+    """Say what a surface without a message is kept under, within its catalog: all that decides about it."""
+    return agent_stamp, _session_state(snapshot), snapshot.subagent, tuple(snapshot.kind_loadouts.items())
+
+
+def known(snapshot: resolution.Snapshot, slot: Slot) -> surface.Surface | None:
+    """Give the surface without a message that is kept in the slot: somebody's who asked the same before."""
+    with _lock:
+        kept = _kept(snapshot)
+        found = kept.get(slot)
+        if found is not None:
+            kept.move_to_end(slot)
+        return found
+
+
 def _resolved(snapshot: resolution.Snapshot, agent_stamp: str) -> surface.Surface:
     """Give the surface without a message; worked out once for each state, and kept with the catalog."""
     stamped = snapshot.catalog.stamp and agent_stamp
     if not stamped:
         return surface.build(snapshot)
-    slot = (agent_stamp, _session_state(snapshot), snapshot.subagent, tuple(snapshot.kind_loadouts.items()))
-    with _lock:
-        kept: OrderedDict[Any, surface.Surface] = snapshot.catalog.derived.setdefault(
-            "surfaces", OrderedDict()
-        )
-        known = kept.get(slot)
-        if known is not None:
-            kept.move_to_end(slot)
-            return known
+    place = slot(snapshot, agent_stamp)
+    if (found := known(snapshot, place)) is not None:
+        return found
     built = surface.build(snapshot)
     with _lock:
-        kept[slot] = built
+        kept = _kept(snapshot)
+        kept[place] = built
         while len(kept) > MOST_KEPT:
             kept.popitem(last=False)
     return built
 
 
-def _session_state(snapshot: resolution.Snapshot) -> tuple[Any, ...]:
+def _kept(snapshot: resolution.Snapshot) -> OrderedDict[Slot, surface.Surface]:
+    found: OrderedDict[Slot, surface.Surface] = snapshot.catalog.derived.setdefault("surfaces", OrderedDict())
+    return found
+
+
+def _session_state(snapshot: resolution.Snapshot) -> Slot:
     """Give what of the session decides: what counts for this request, not who asks."""
     session = snapshot.session
     if session is None:
         return ()
+    if not session.changes:
+        return (session.loadout,)
     request = snapshot.request_id
     kinds: tuple[sessions.Kind, ...] = ("toolkit", "plugin", "tool")
     return (session.loadout, *(sessions.counting(session, kind, request) for kind in kinds))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import environ
+from django.conf import global_settings
 from django.core.exceptions import ImproperlyConfigured
 
 from toolbelt.settings import logs
@@ -91,6 +92,7 @@ MIDDLEWARE = [
     "django_permissions_policy.PermissionsPolicyMiddleware",
     # Outside of everything that may refuse a request, so that a refusal has its request id too.
     "django_structlog.middlewares.RequestMiddleware",
+    "toolbelt.api.problems.everywhere",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -279,6 +281,18 @@ if "TOOLBELT_RECORD_ARGUMENTS" in env:
     TOOLBELT_RECORD_ARGUMENTS = env.bool("TOOLBELT_RECORD_ARGUMENTS")
 if "TOOLBELT_ALLOW_PRIVATE_HTTP" in env:
     TOOLBELT_ALLOW_PRIVATE_HTTP = env.bool("TOOLBELT_ALLOW_PRIVATE_HTTP")
+if "TOOLBELT_STDIO_BY_WEB" in env:
+    TOOLBELT_STDIO_BY_WEB = env.bool("TOOLBELT_STDIO_BY_WEB")
+if "TOOLBELT_WEB_VARIABLES" in env:
+    TOOLBELT_WEB_VARIABLES = env.list("TOOLBELT_WEB_VARIABLES")
+if "TOOLBELT_API_PER_MINUTE" in env:
+    TOOLBELT_API_PER_MINUTE = env.int("TOOLBELT_API_PER_MINUTE")
+if "TOOLBELT_API_BODY_BYTES" in env:
+    TOOLBELT_API_BODY_BYTES = env.int("TOOLBELT_API_BODY_BYTES")
+    # Django takes no body that is larger than this, whatever the API says of it.
+    DATA_UPLOAD_MAX_MEMORY_SIZE = max(TOOLBELT_API_BODY_BYTES, global_settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+if "TOOLBELT_API_BODY_DEPTH" in env:
+    TOOLBELT_API_BODY_DEPTH = env.int("TOOLBELT_API_BODY_DEPTH")
 
 # Logs
 

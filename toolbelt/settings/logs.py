@@ -4,6 +4,8 @@ Everything goes to standard error through structlog, Django's and uvicorn's own 
 in production, readable lines elsewhere.
 """
 
+import json
+import logging
 import re
 import sys
 from typing import Any
@@ -14,6 +16,24 @@ from structlog import dev, processors, stdlib, typing
 SECRET_NAMES = re.compile(
     r"(^|[_-])(authorization|cookie|passwo?r?d|secret|secret_key|api_key|token|sessionid)$", re.IGNORECASE
 )
+
+_ENCODER = json.JSONEncoder(default=repr)
+
+
+class Formatter(stdlib.ProcessorFormatter):
+    """structlog's; but entries that come whole only have to be written."""
+
+    # Who has many lines to write may ask for all of them in one record.
+    takes_many = True
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a line, or a line for each of the entries that come whole."""
+        entries = getattr(record, "entries", None)
+        if entries is None:
+            return super().format(record)
+        render = self.processors[-1]
+        # Copies, for some of those that render take out what they have written.
+        return "\n".join([str(render(None, record.levelname, entry.copy())) for entry in entries])
 
 
 def withhold(logger: Any, name: str, event: typing.EventDict) -> typing.EventDict:
@@ -26,8 +46,15 @@ def withhold(logger: Any, name: str, event: typing.EventDict) -> typing.EventDic
     return event
 
 
+def _written(entry: typing.EventDict, **options: Any) -> str:
+    """Write an entry with an encoder that is made once, where `json.dumps` would make one for each line."""
+    return _ENCODER.encode(entry)
+
+
 def configure(*, level: str, as_json: bool) -> dict[str, Any]:
     """Set structlog up, and return Django's LOGGING to match."""
+    # No line says which thread or process wrote it, and finding out would cost every line about half of what it costs.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     shared: list[typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         stdlib.add_logger_name,
@@ -39,7 +66,7 @@ def configure(*, level: str, as_json: bool) -> dict[str, Any]:
     ]
     # Both print plain tracebacks: the other kinds show local variables, and secrets are among those.
     rendering: list[typing.Processor] = (
-        [processors.format_exc_info, processors.JSONRenderer()]
+        [processors.format_exc_info, processors.JSONRenderer(serializer=_written)]
         if as_json
         else [dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=dev.plain_traceback)]
     )
@@ -53,7 +80,7 @@ def configure(*, level: str, as_json: bool) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {
             "entry": {
-                "()": stdlib.ProcessorFormatter,
+                "()": Formatter,
                 "processors": [stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
                 "foreign_pre_chain": shared,
             }
@@ -68,6 +95,10 @@ def configure(*, level: str, as_json: bool) -> dict[str, Any]:
             "uvicorn.access": {"handlers": [], "level": "CRITICAL"},
             # One line says it all, and anyone can send as many as they like: no traceback for each.
             "django.security.DisallowedHost": {"handlers": [], "level": "CRITICAL", "propagate": False},
+            # They tell of every request with its whole address, and of what strangers answered: plugins tell of
+            # what matters of that themselves.
+            **{name: {"level": "CRITICAL"} for name in ("client", "mcp")},
+            **{name: {"level": "WARNING"} for name in ("httpx", "httpx2", "httpcore", "httpcore2")},
             "uvicorn": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
             "uvicorn.error": {"handlers": [], "propagate": True},
         },

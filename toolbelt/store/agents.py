@@ -29,11 +29,6 @@ def load(agent_id: int) -> agents.Agent | None:
     return next(iter(every(id=agent_id)), None)
 
 
-def count() -> int:
-    """Count the agents."""
-    return models.Agent.objects.count()
-
-
 def naming(kind: str, name: str) -> list[agents.Agent]:
     """Give the agents that name this toolkit or tool, or that this sub-app embeds, in order."""
     naming_it = functools.reduce(operator.or_, (orm.Q(**{path: name}) for path in _NAMED_AT[kind]))
@@ -60,6 +55,12 @@ def every(**narrowed: Any) -> list[agents.Agent]:
         for row in rows
         if (value := catalog.read("agent", {**row, "budget": _budget(row)})) is not None
     ]
+
+
+def briefly() -> list[agents.Agent]:
+    """Give the agents in order, with what stands in their own columns for people to tell them by, and no more."""
+    fields = ("key", "title", "description", "role", "model", "kind", "loadout", "protected")
+    return [agents.Agent(**row) for row in models.Agent.objects.values(*fields)]
 
 
 def _budget(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from django.db import models as orm
 
 from toolbelt import models
 
+_AT_ONCE = 200
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undoing:
@@ -86,6 +88,35 @@ def record(
     ).pk
 
 
+def record_all(
+    *,
+    actor: str,
+    via: str,
+    subject_kind: str,
+    changes: Iterable[tuple[str, str, Any, Any]],
+    reason: str = "",
+    batch: uuid.UUID,
+) -> None:
+    """Add an entry for each change (action, subject, before, after) of one act, in a few statements."""
+    models.AuditEntry.objects.bulk_create(
+        [
+            models.AuditEntry(
+                actor=actor,
+                via=via,
+                action=action,
+                subject_kind=subject_kind,
+                subject_key=subject,
+                before=before,
+                after=after,
+                reason=reason.replace("\x00", ""),
+                batch=batch,
+            )
+            for action, subject, before, after in changes
+        ],
+        batch_size=_AT_ONCE,
+    )
+
+
 def find(entry: int) -> Entry | None:
     """Give the entry with this id."""
     return next(iter(_entries(models.AuditEntry.objects.filter(pk=entry))), None)
@@ -155,9 +186,14 @@ def newest_by_key(subject_kind: str, subject_key: str) -> dict[str, Entry]:
     return {entry.key: entry for entry in _newest_by("key", rows.exclude(key=""))}
 
 
-def said(field: str) -> list[str]:
-    """Give what the entries say in ``actor``, ``action`` or ``via``: what they can be filtered by."""
-    return [*models.AuditEntry.objects.order_by(field).values_list(field, flat=True).distinct()]
+def said(field: str, subject_kind: str = "", subject_key: str = "") -> list[str]:
+    """Give what the entries, of one subject or all, say in ``actor``, ``action``, ``key`` or ``via``: what they can be
+    filtered by.
+    """
+    rows = models.AuditEntry.objects.all()
+    if subject_kind:
+        rows = rows.filter(subject_kind=subject_kind, subject_key=subject_key)
+    return [*rows.order_by(field).values_list(field, flat=True).distinct()]
 
 
 def _newest_by(field: str, rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import models as orm
@@ -17,6 +18,69 @@ LONGEST = {
     for field in models.CallRecord._meta.concrete_fields
     if isinstance(field, orm.CharField)
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call, as it was recorded. ``arguments`` is None where they were not kept."""
+
+    id: int
+    at: dt.datetime
+    agent: str
+    session: str
+    request_id: str
+    tool: str
+    plugin: str
+    outcome: str
+    error: str
+    duration_ms: int
+    arguments_bytes: int
+    result_bytes: int
+    arguments: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Calls, newest first; how many match in all; whether there are older ones than these."""
+
+    calls: tuple[Call, ...]
+    total: int
+    has_older: bool
+
+
+def page(
+    *,
+    agent: str = "",
+    session: str = "",
+    tool: str = "",
+    plugin: str = "",
+    outcome: str = "",
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+    older_than: int | None = None,
+    size: int = 50,
+) -> Page:
+    """Give a page of the calls for which all of these hold, newest first; those before the call ``older_than``.
+
+    ``since`` lies within the time that is asked for, ``until`` behind its end.
+    """
+    matching = asked_for(
+        agent=agent, session=session, tool=tool, plugin=plugin, outcome=outcome, since=since, until=until
+    )
+    rest = matching if older_than is None else matching.filter(pk__lt=older_than)
+    # One more than is shown says whether there are more.
+    rows = list(rest.order_by("-id")[: size + 1])
+    return Page(
+        calls=tuple(Call(**{field: getattr(row, field) for field in Call.__slots__}) for row in rows[:size]),
+        total=matching.count(),
+        has_older=len(rows) > size,
+    )
+
+
+def asked_for(*, since: dt.datetime | None = None, until: dt.datetime | None = None, **said: str) -> Any:
+    """Give the rows for which all of this holds; ``said`` is by column, and what is empty narrows nothing."""
+    asked: dict[str, Any] = {**said, "at__gte": since, "at__lt": until}
+    return models.CallRecord.objects.filter(**{field: value for field, value in asked.items() if value})
 
 
 def record(

@@ -45,8 +45,12 @@ def categories(**narrowed: Any) -> tuple[str, ...]:
 
 def plugins(**narrowed: Any) -> list[catalog.Plugin]:
     """Give the plugins, in order."""
-    fields = [field.name for field in dataclasses.fields(catalog.Plugin)]
-    return [catalog.Plugin(**row) for row in models.Plugin.objects.filter(**narrowed).values(*fields)]
+    fields = {field.name for field in dataclasses.fields(catalog.Plugin)} - {"upstream"}
+    rows = models.Plugin.objects.filter(**narrowed).annotate(connection=as_text("upstream"))
+    return [
+        catalog.Plugin(upstream=row.pop("connection") or "", **row)
+        for row in rows.values(*sorted(fields), "connection")
+    ]
 
 
 def tools(**narrowed: Any) -> list[catalog.Tool]:
@@ -66,6 +70,7 @@ def tools(**narrowed: Any) -> list[catalog.Tool]:
         "retired",
         "seen",
         "approved",
+        as_text("approved_version"),
         "upstream_name",
         "tokens",
     )
@@ -86,6 +91,7 @@ def tools(**narrowed: Any) -> list[catalog.Tool]:
             retired=retired,
             seen=seen,
             approved=approved,
+            approved_version=approved_version or "",
             upstream_name=upstream_name,
             tokens=tokens,
         )
@@ -104,6 +110,7 @@ def tools(**narrowed: Any) -> list[catalog.Tool]:
             retired,
             seen,
             approved,
+            approved_version,
             upstream_name,
             tokens,
         ) in rows.iterator(chunk_size=_QUERY_SIZE)

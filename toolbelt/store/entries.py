@@ -31,6 +31,8 @@ _VALUES: Mapping[str, Callable[..., Iterable[Any]]] = {
 def read(kind: str, name: str) -> dict[str, Any] | None:
     """Give the entry as it is stored, None if it is not."""
     known = _known(kind)
+    if "\0" in name:
+        return None  # PostgreSQL cannot even be asked for it
     for value in _VALUES[known](**{writing.named_by(known): name}):
         entry = belts.entry(known, value)
         return {"name": entry} if known == "category" else entry

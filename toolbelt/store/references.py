@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from django.db.models import Q
 
 from toolbelt import models
 from toolbelt.core import keys, loadouts
 
+_AT_ONCE = 500
 # By kind: the rows that point at one of its rows, in words, and how they find what they are part of and point at.
 _POINTING = {
     "plugin": ((models.Tool, "the tool", "key", "plugin__name"),),
@@ -35,6 +36,20 @@ def users(kind: str, name: str) -> list[str]:
         # Without its row, a built-in loadout of the same name would take its place.
         found += _of_loadout(name)
     return list(dict.fromkeys(found))
+
+
+def of_tools(tools: Iterable[str]) -> dict[str, list[str]]:
+    """Name what refers to each of these tools, in as many queries for all of them as for one."""
+    wanted = list(tools)
+    found: dict[str, list[str]] = {}
+    for model, word, owner, target in _POINTING["tool"]:
+        for start in range(0, len(wanted), _AT_ONCE):
+            rows = model._default_manager.filter(**{f"{target}__in": wanted[start : start + _AT_ONCE]})
+            for tool, key in rows.order_by(owner).values_list(target, owner):
+                named = found.setdefault(tool, [])
+                if f"{word} {key}" not in named:
+                    named.append(f"{word} {key}")
+    return found
 
 
 def _pointing(kind: str, name: str) -> Iterator[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.db import transaction
@@ -12,6 +14,19 @@ from toolbelt import models
 from toolbelt.core import sessions
 
 _T = TypeVar("_T")
+
+# How many sessions one statement forgets: others write between two of them.
+AT_ONCE = 5000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A session as it is kept: whose it is, what it has, since when, and when that last changed."""
+
+    agent: str
+    session: sessions.Session
+    created: dt.datetime
+    changed: dt.datetime
 
 
 def change(
@@ -35,6 +50,45 @@ def change(
             # It was only made to have something to lock.
             row.delete()
     return answer
+
+
+def page(agent_id: int | None, offset: int, limit: int) -> tuple[list[Kept], int]:
+    """Give a page of the sessions, of one agent or of all, the last changed first; and how many there are."""
+    rows = models.AgentSession.objects.order_by("-changed", "-id")
+    if agent_id is not None:
+        rows = rows.filter(agent_id=agent_id)
+    found = rows.select_related("agent")[offset : offset + limit]
+    return [_kept(row) for row in found], rows.count()
+
+
+def find(agent_id: int, key: str) -> Kept | None:
+    """Give one session, None where nothing is kept of it."""
+    row = models.AgentSession.objects.filter(agent_id=agent_id, key=key).select_related("agent").first()
+    return _kept(row) if row is not None else None
+
+
+def forget(agent_id: int, key: str) -> Kept | None:
+    """Forget a session, and give what it was; None where nothing was kept of it."""
+    with transaction.atomic():
+        rows = models.AgentSession.objects.filter(agent_id=agent_id, key=key)
+        row = rows.select_related("agent").select_for_update(of=("self",)).first()
+        if row is None:
+            return None
+        was = _kept(row)
+        row.delete()
+    return was
+
+
+def prune(before: dt.datetime) -> int:
+    """Forget the sessions that were last changed before this; say how many."""
+    forgotten = 0
+    while True:
+        rows = models.AgentSession.objects.filter(changed__lt=before)
+        oldest = list(rows.order_by("changed").values_list("pk", flat=True)[:AT_ONCE])
+        if not oldest:
+            return forgotten
+        # The age once more: one of them may have been changed since.
+        forgotten += models.AgentSession.objects.filter(pk__in=oldest, changed__lt=before).delete()[0]
 
 
 def value(key: str, loadout: str, kept: str | Mapping[str, Any]) -> sessions.Session:
@@ -75,3 +129,12 @@ def _change(written: Any) -> sessions.Change | None:
                 at=at if isinstance(at, str) else "",
             )
     return None
+
+
+def _kept(row: models.AgentSession) -> Kept:
+    return Kept(
+        agent=row.agent.key,
+        session=value(row.key, row.loadout, row.state),
+        created=row.created,
+        changed=row.changed,
+    )

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, transaction
 
 from toolbelt import models
 from toolbelt.core import agents as consumers
 from toolbelt.core import catalog as values
 from toolbelt.core import code, errors
 from toolbelt.core import sessions as conversations
-from toolbelt.store import agents, caches, revisions, sessions
+from toolbelt.store import agents, caches, looks, revisions, sessions
 from toolbelt.store import catalog as rows
 
 # How often to read again what changed while it was being read, before asking the writers to wait.
@@ -31,17 +30,6 @@ _catalogs: caches.Recent[tuple[str, str], values.Catalog] = caches.Recent(MOST_C
 _agents: caches.Recent[tuple[str, int, str, str], consumers.Agent] = caches.Recent(MOST_AGENTS)
 _compiling = threading.Lock()
 _voices: code.Voices = {}
-
-# Written by hand, because every question asks it, and putting it together would cost more than answering it.
-_LOOK = f"""
-    SELECT a.id, coalesce(v.number, 0), coalesce(v.stamp, ''), coalesce(r.catalog_number, 0),
-        coalesce(r.catalog_stamp, ''), s.loadout, s.state
-    FROM {models.Agent._meta.db_table} a
-    LEFT JOIN {models.AgentRevision._meta.db_table} v ON v.agent_id = a.id
-    LEFT JOIN {models.Revision._meta.db_table} r ON r.id = 1
-    LEFT JOIN {models.AgentSession._meta.db_table} s ON s.agent_id = a.id AND s.key = %s
-    WHERE a.key = %s
-"""  # noqa: S608 (names of tables)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,34 +45,18 @@ class Found:
     agent_id: int
 
 
-class _Look(NamedTuple):
-    """What one look at the database says; empty stamps where no trigger ever made one."""
-
-    agent_id: int
-    agent_number: int
-    agent_stamp: str
-    catalog_number: int
-    catalog_stamp: str
-    loadout: str | None
-    state: str | None
-
-    @property
-    def stamps(self) -> tuple[str, str]:
-        return self.catalog_stamp, self.agent_stamp
-
-
 def find(agent_key: str, session_key: str | None) -> Found:
     """Find all that a question of this agent, in this session, is answered from. Raises errors.NotFound."""
     look = _look(agent_key, session_key)
     for _ in range(TRIES):
         stored = _compiled(look.catalog_number, look.catalog_stamp)
-        if stored is not None and (agent := _agents.get(_slot(look))) is not None:
+        if stored is not None and (agent := _agents.get(_slot(look, connection.alias))) is not None:
             return _found(look, stored, agent, session_key)
         read = agents.load(look.agent_id)
         again = _look(agent_key, session_key)
         if stored is not None and read is not None and again.stamps == look.stamps:
             if all(look.stamps):
-                _agents.put(_slot(look), read)
+                _agents.put(_slot(look, connection.alias), read)
             return _found(again, stored, read, session_key)
         look = again
     with transaction.atomic():
@@ -95,6 +67,17 @@ def find(agent_key: str, session_key: str | None) -> Found:
             raise errors.NotFound("agent", agent_key)
         stored = rows.load(look.catalog_number, look.catalog_stamp, _voices)
         return _found(look, stored, read, session_key)
+
+
+def known(look: looks.Look, session_key: str | None) -> Found | None:
+    """Give what :func:`find` would find after this look, if it is kept here; no query, from whichever thread."""
+    if not all(look.stamps):
+        return None
+    stored = _catalogs.get((DEFAULT_DB_ALIAS, look.catalog_stamp))
+    agent = _agents.get(_slot(look, DEFAULT_DB_ALIAS))
+    if stored is None or agent is None:
+        return None
+    return _found(look, stored, agent, session_key)
 
 
 def catalog() -> values.Catalog:
@@ -141,13 +124,13 @@ def _compiled(number: int, stamp: str) -> values.Catalog | None:
         return read
 
 
-def _look(agent_key: str, session_key: str | None) -> _Look:
+def _look(agent_key: str, session_key: str | None) -> looks.Look:
     with connection.cursor() as cursor:
-        cursor.execute(_LOOK, [session_key, agent_key])
+        cursor.execute(looks.AT_AGENT, [session_key, agent_key])
         row = cursor.fetchone()
     if row is None:
         raise errors.NotFound("agent", agent_key, models.Agent.objects.values_list("key", flat=True))
-    return _Look(*row)
+    return looks.Look(*row)
 
 
 def _look_at_catalog() -> tuple[int, str]:
@@ -155,20 +138,24 @@ def _look_at_catalog() -> tuple[int, str]:
     return row or (0, "")
 
 
-def _slot(look: _Look) -> tuple[str, int, str, str]:
+def _slot(look: looks.Look, alias: str) -> tuple[str, int, str, str]:
     # With the catalog's stamp too: an agent names tools and toolkits by keys, which may change.
-    return connection.alias, look.agent_id, look.agent_stamp, look.catalog_stamp
+    return alias, look.agent_id, look.agent_stamp, look.catalog_stamp
 
 
-def _found(look: _Look, stored: values.Catalog, agent: consumers.Agent, session_key: str | None) -> Found:
+def _found(
+    look: looks.Look, stored: values.Catalog, agent: consumers.Agent, session_key: str | None
+) -> Found:
     session = None
-    if session_key is not None:
+    if session_key is not None and look.state is None:
+        session = conversations.Session(key=session_key)
+    elif session_key is not None:
         session = sessions.value(session_key, look.loadout or "", look.state or "{}")
     return Found(
         catalog=stored,
         agent=agent,
         session=session,
-        number=max(look.catalog_number, look.agent_number),
+        number=look.number,
         catalog_stamp=look.catalog_stamp,
         agent_stamp=look.agent_stamp,
         agent_id=look.agent_id,

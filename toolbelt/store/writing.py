@@ -31,10 +31,10 @@ ROWS: Mapping[str, type[orm.Model]] = {
 
 def put(kind: belts.KindName, name: str, entry: Entry) -> None:
     """Make the rows of this name be as the entry says."""
-    columns = _columns(kind, entry)
+    wanted = columns(kind, entry)
     if kind in _FURTHER_COLUMNS:
-        columns |= _FURTHER_COLUMNS[kind](entry)
-    row = _put(ROWS[kind], {named_by(kind): name}, columns)
+        wanted |= _FURTHER_COLUMNS[kind](entry)
+    row = _put(ROWS[kind], {named_by(kind): name}, wanted)
     if kind in _FOLLOWERS:
         _FOLLOWERS[kind](row, entry)
 
@@ -49,11 +49,11 @@ def order(kind: belts.KindName, names: Iterable[str]) -> None:
     model, column = ROWS[kind], named_by(kind)
     places = {name: place for place, name in enumerate(names)}
     rows = list(model._default_manager.filter(**{f"{column}__in": places}))
-    moved = [row for row in rows if _set(row, {"position": places[getattr(row, column)]})]
+    moved = [row for row in rows if set_columns(row, {"position": places[getattr(row, column)]})]
     model._default_manager.bulk_update(moved, ["position"])
 
 
-def _columns(kind: belts.KindName, entry: Entry) -> dict[str, Any]:
+def columns(kind: belts.KindName, entry: Entry) -> dict[str, Any]:
     """Give the columns that are called as the entry's fields are; what it leaves out has the column's default."""
     fields = set(belts.KINDS[kind].fields) - {named_by(kind)}
     return {
@@ -148,9 +148,9 @@ def _put(model: type[_Row], named: Mapping[str, str], columns: Mapping[str, Any]
         row = model(**named, **columns)
         if is_ordered(model):
             last = rows.aggregate(last=orm.Max("position"))["last"]
-            _set(row, {"position": 0 if last is None else last + 1})
+            set_columns(row, {"position": 0 if last is None else last + 1})
         row.save(force_insert=True)
-    elif _set(row, columns):
+    elif set_columns(row, columns):
         row.save()
     return row
 
@@ -175,15 +175,15 @@ def _follow(
         row = there.get(points_at)
         if row is None:
             row = copy.copy(like)
-            _set(row, {target: points_at, **columns})
+            set_columns(row, {target: points_at, **columns})
             new.append(row)
-        elif _set(row, columns):
+        elif set_columns(row, columns):
             row.save()
     rows.model._default_manager.bulk_create(new)
 
 
-def _set(row: orm.Model, columns: Mapping[str, Any]) -> bool:
-    """Set the columns of the row; say whether any was different."""
+def set_columns(row: orm.Model, columns: Mapping[str, Any]) -> tuple[str, ...]:
+    """Set the columns of the row; name those that were different."""
     # By their texts, as 1 and 1.0 and true are three things in a document.
     differing = {
         name: value
@@ -192,7 +192,7 @@ def _set(row: orm.Model, columns: Mapping[str, Any]) -> bool:
     }
     for name, value in differing.items():
         setattr(row, name, value)
-    return bool(differing)
+    return tuple(differing)
 
 
 def is_ordered(model: type[orm.Model]) -> bool:

@@ -56,3 +56,8 @@ def test_one_without_its_configuration_fails_in_a_sentence_and_stops_no_other() 
     assert "files needs a root" in files.error
     assert think.error == ""
     made.shutdown_sync()
+
+
+def test_their_toolkits_have_the_keys_that_configurations_name(registry) -> None:
+    found = {toolkit.key for plugin in registry.list_plugins() for toolkit in plugin.toolkits}
+    assert found == {"thinking", "discovery", "files_read", "files_write", "self_evolution_toolkit"}

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-import yaml
 from django.core.management.base import BaseCommand, CommandError
 
-from toolbelt.control import actors, belts
+from toolbelt.control import actors, belt_texts, belts
 from toolbelt.core import errors
-
-# The C ones read and write a large belt ten times as fast, and may be missing.
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class Command(BaseCommand):
@@ -55,13 +49,7 @@ class Command(BaseCommand):
             self.stdout.write(f"The order of {kind.replace('_', '-')}s is the belt's now.")
 
     def _export(self, file: str) -> None:
-        document = belts.export()
-        as_json = file.endswith(".json")
-        text = (
-            json.dumps(document, indent=2, ensure_ascii=False)
-            if as_json
-            else yaml.dump(document, Dumper=DUMPER, sort_keys=False, allow_unicode=True, width=100)
-        )
+        text = belt_texts.write(belts.export(), "json" if file.endswith(".json") else "yaml")
         if file == "-":
             self.stdout.write(text)
         else:
@@ -71,9 +59,11 @@ class Command(BaseCommand):
 def _read(file: str) -> dict[str, Any]:
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-        found = yaml.load(text, Loader=LOADER)  # noqa: S506 (both loaders are safe ones)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        found = belt_texts.read(text)
+    except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{file}: cannot be read: {error}") from error
+    except errors.Invalid as error:
+        raise CommandError(f"{file}: {error}") from error
     if not isinstance(found, dict):
         raise CommandError(
             f"{file}: a belt is a mapping with plugins, tools, toolkits, loadouts, agents, sub_apps."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from typing import Any
 
@@ -12,6 +13,9 @@ from django.core.management.base import BaseCommand, CommandError
 from toolbelt.core import calls as gate
 from toolbelt.core import errors
 from toolbelt.runtime import calls, plugins
+
+# What a model is told in general words, an operator may know.
+UNEXPLAINED = ("unknown-tool", "tool-not-active", "tool-denied", "tool-unavailable")
 
 
 class Command(BaseCommand):
@@ -58,4 +62,9 @@ class Command(BaseCommand):
             plugins.stop()
         self.stdout.write(json.dumps(answer.document(), indent=2, sort_keys=True, ensure_ascii=False))
         if isinstance(answer, gate.Refusal):
+            if answer.code in UNEXPLAINED:
+                asked = [options["agent"], options["tool"]]
+                for name in ("session", "request_id", "subagent"):
+                    asked += [f"--{name.replace('_', '-')}", options[name]] if options[name] else []
+                self.stderr.write(f"Which rule decided: manage.py why {shlex.join(asked)}")
             sys.exit(1)

@@ -14,6 +14,7 @@ from toolbelt import conf
 from toolbelt.control import actors
 from toolbelt.control import plugins as configured
 from toolbelt.core import catalog, errors
+from toolbelt.management import columns
 from toolbelt.plugins import info
 from toolbelt.runtime import plugins as running
 
@@ -46,7 +47,8 @@ class Command(BaseCommand):
         try:
             match act:
                 case "list":
-                    self._print(_table(_rows()))
+                    self._print(columns.lines(_rows()))
+                    self._print(_errors())
                 case "check":
                     self._check()
                 case "sync":
@@ -69,7 +71,7 @@ class Command(BaseCommand):
         problems = [str(problem) for problem in running.loaded().problems]
         problems += [str(problem) for plugin in running.live() for problem in plugin.problems]
         # What could not be loaded is among the problems of the file already.
-        problems += [f"{plugin.name}: {plugin.error}" for plugin in failed if plugin.tools]
+        problems += [f"{plugin.source}: {plugin.name}: {plugin.error}" for plugin in failed if plugin.tools]
         for problem in problems:
             self.stderr.write(problem)
         if problems:
@@ -110,31 +112,33 @@ def _actor() -> actors.Actor:
 
 def _rows() -> Iterator[tuple[str, str, str, str, str]]:
     """Say of every plugin its name, namespace, state, number of tools and source."""
+    yield "name", "namespace", "state", "tools", "source"
     stored = dict(configured.stored())
-    failures = configured.failures()
     for plugin in running.live():
         row = stored.pop(plugin.name, None)
         yield plugin.name, plugin.namespace, _state(row, plugin), str(plugin.tool_count), plugin.source
     for name, row in stored.items():
         state = row.status if row.active else "off"
-        yield name, row.namespace, f"{state}, not run here", "", failures.get(name, "")
+        where = "an MCP server: see `mcp list`" if row.upstream else "not run here"
+        yield name, row.namespace, f"{state}, {where}", "", ""
     for installed in running.loaded().available:
         where = f"{installed.module}:{installed.attribute}"
         yield installed.name, "", "installed, not listed", "", where
 
 
+def _errors() -> Iterator[str]:
+    """Say why those that have failed did, below the table: a long reason would push its columns out of sight."""
+    here = {plugin.name: plugin for plugin in running.live()}
+    found = {name: error for name, error in configured.failures().items() if name not in here}
+    found |= {name: plugin.error for name, plugin in here.items() if plugin.state == "failed"}
+    yield from (f"\n{name} has failed: {error}" for name, error in found.items())
+
+
 def _state(row: catalog.Plugin | None, plugin: info.PluginInfo) -> str:
     if plugin.state == "failed":
-        return f"failed: {plugin.error}"
+        return "failed"
     if row is None:
         return "not synced"
     if not row.active:
         return "off"
     return "failed elsewhere" if row.status == "failed" else "on"
-
-
-def _table(rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
-    table = [("name", "namespace", "state", "tools", "source"), *rows]
-    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-    for row in table:
-        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()

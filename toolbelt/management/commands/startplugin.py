@@ -33,4 +33,7 @@ class Command(BaseCommand):
             file = home / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
-        self.stdout.write(f"{home}: install it with pip install -e {home}, then run its tests with pytest.")
+        self.stdout.write(
+            f"{home} is written. Where Toolbelt is installed: python -m pip install -e '{home}[test]', "
+            f"then python -m pytest {home}"
+        )

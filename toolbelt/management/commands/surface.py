@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from toolbelt.core import errors, surface
-from toolbelt.runtime import surfaces
+from toolbelt.runtime import rendering, surfaces
 
 
 class Command(BaseCommand):
@@ -24,7 +24,12 @@ class Command(BaseCommand):
         parser.add_argument("--request-id", metavar="R", help="ask within this request of the session")
         parser.add_argument("--message", metavar="TEXT", help="the user's message, for a directive")
         parser.add_argument("--subagent", metavar="KIND", help="ask on behalf of a subagent of this kind")
-        parser.add_argument("--format", choices=("text", "json"), default="text")
+        parser.add_argument(
+            "--format",
+            choices=("text", "json", *rendering.FORMATS),
+            default="text",
+            help="for people, the whole document, or what a provider's SDK is passed",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Ask once, print the answer."""
@@ -36,12 +41,17 @@ class Command(BaseCommand):
                 message=options["message"],
                 subagent=options["subagent"],
             )
+            said = _said(answer, options["format"])
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
-        if options["format"] == "json":
-            self.stdout.write(json.dumps(answer.document(), indent=2, sort_keys=True, ensure_ascii=False))
-        else:
-            self.stdout.write("\n".join(_lines(answer)))
+        self.stdout.write(said)
+
+
+def _said(answer: surface.Surface, form: str) -> str:
+    if form == "text":
+        return "\n".join(_lines(answer))
+    document = answer.document() if form == "json" else rendering.render(answer, form)
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False)
 
 
 def _lines(answer: surface.Surface) -> list[str]:

@@ -52,7 +52,7 @@ _NOT_NOW = re.compile(r"\b(?:later|planning|hypothetically)\b", re.IGNORECASE)
 
 
 class SelfEvolutionToolkit(toolbelt.CodeToolkit):
-    key = "self_evolution"
+    key = "self_evolution_toolkit"
     title = "Self evolution"
     description = (
         "Lets an agent read, change and roll back the repository that it runs from, on branches of its own."

@@ -1,0 +1,73 @@
+"""Does a belt survive being written and read, and does nothing hide in a text?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolbelt.control import belt_texts
+from toolbelt.core import errors
+
+BELT: dict[str, Any] = {
+    "categories": ["yes", "0o8", "1:30", "ü"],
+    "toolkits": [{"key": "a", "policy": "Two\nlines, and a tab\t.", "members": []}],
+}
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+@pytest.mark.parametrize("strictly", [True, False])
+def test_what_was_written_is_read_as_it_was(form: belt_texts.Form, strictly: bool) -> None:
+    text = belt_texts.write(BELT, form)
+    assert belt_texts.read(text, strictly=strictly) == BELT
+    assert text.index("categories") < text.index("toolkits")
+    assert "ü" in text
+
+
+def test_a_key_that_stands_twice_is_refused_with_its_place() -> None:
+    with pytest.raises(errors.Invalid, match=r"'a' stands twice in one mapping \(line 2, column 1\)"):
+        belt_texts.read("a: 1\na: 2\n")
+    with pytest.raises(errors.Invalid, match="stands twice"):
+        belt_texts.read('{"x": {"a": 1, "a": 2}}')
+
+
+def test_aliases_are_an_operators_own_affair_and_nothing_for_the_network() -> None:
+    text = "a: &shared [1, 2]\nb: *shared\n"
+    assert belt_texts.read(text) == {"a": [1, 2], "b": [1, 2]}
+    with pytest.raises(errors.Invalid, match="line 2, column 4"):
+        belt_texts.read(text, strictly=True)
+
+
+def test_what_grows_without_end_is_refused_before_anything_is_made_of_it() -> None:
+    bomb = "a: &a [x, x]\n" + "".join(
+        f"{name}: &{name} [*{last}, *{last}]\n" for last, name in zip("abc", "bcd", strict=True)
+    )
+    for text in ("[" * 100_000, "{a: " * 100_000, "- " * 100_000 + "x", bomb):
+        with pytest.raises(errors.Invalid):
+            belt_texts.read(text, strictly=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [",
+        "a: 2026-99-99",
+        "a: !!bool x",
+        "a: !!int ''",
+        "a: !!float x",
+        "a: !!timestamp x",
+        "a: !!binary ü",
+        "a: !!python/object:os.system x",
+        "? [a]\n: 1",
+        "a\x00b",
+        "\ud800",
+        "1" * 5000,
+        "a: 1\n---\nb: 2",
+        "\t- x",
+        "*a",
+    ],
+)
+@pytest.mark.parametrize("strictly", [True, False])
+def test_whatever_cannot_be_read_is_told_and_never_breaks(text: str, strictly: bool) -> None:
+    with pytest.raises(errors.Invalid, match="cannot be read"):
+        belt_texts.read(text, strictly=strictly)

@@ -1,0 +1,118 @@
+"""Does the preview of an import say what the import does, and does an import that saw another state do nothing?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.control.conftest import BELT
+from toolbelt.control import actors, belts, entries, queries, switches
+from toolbelt.core import errors
+
+pytestmark = pytest.mark.usefixtures("stored")
+
+# Written as people write: with what has its default, in another order, with things of every kind.
+NEW: dict[str, Any] = {
+    "categories": ["crm"],
+    "plugins": [
+        {"name": "desk", "category": "crm", "status": "disabled"},
+        {**BELT["plugins"][0], "title": "Git"},
+    ],
+    "tools": [{**BELT["tools"][3], "default_on": False, "title": ""}, {"key": "desk", "plugin": "desk"}],
+    "toolkits": [
+        {"key": "pushing", "members": [{"tool": "git__push"}], "blocked": False, "policy": None},
+        {"key": "reading", "members": ["git__log", "git__status"], "triggers": []},
+        {"key": "desks", "members": [{"tool": "desk", "options": {"depth": 1.0, "name": "ü"}}]},
+    ],
+    "loadouts": [{"name": "House", "parent": "minimal", "plugins": ["git"]}],
+    "agents": [
+        {
+            "key": "eve",
+            "kind": "",
+            "budget": {"max_tools": 0},
+            "tools_config": {"desks": None, "clock": True},
+        },
+        {"key": "bob", "tools_config": {"reading": None, "desk": False}},
+    ],
+    "sub_apps": [{"key": "chat", "tool_names": ["desk"], "agents": ["eve"]}],
+}
+
+
+def stored_by_name() -> dict[tuple[str, str], Any]:
+    return {
+        (kind, entry if isinstance(entry, str) else entry[entries.naming(kind)]): entry
+        for section, kind in belts.SECTIONS.items()
+        for entry in belts.export().get(section, ())
+    }
+
+
+def test_what_the_preview_says_is_what_is_stored_after_the_import(operator: actors.Actor) -> None:
+    said = belts.preview(operator, NEW)
+    done = belts.import_(operator, NEW)
+
+    assert said == done
+    assert (said.created, said.changed, said.same) == (7, 4, 1)
+    assert said.ordered == ("plugin", "toolkit", "agent")
+    after = stored_by_name()
+    for one in said.differences:
+        assert entries.read(one.kind, one.name) == one.after
+        assert (one.kind, one.name) in after
+
+
+def test_a_preview_writes_nothing(operator: actors.Actor) -> None:
+    before, revision = belts.export(), belts.revision()
+    belts.preview(operator, NEW)
+    assert (belts.export(), belts.revision()) == (before, revision)
+
+
+def test_a_second_import_finds_everything_as_it_says(operator: actors.Actor) -> None:
+    belts.import_(operator, NEW)
+    again = belts.import_(operator, NEW)
+    assert (again.differences, again.same, again.ordered) == ((), 12, ())
+
+
+def test_a_preview_refuses_what_the_import_refuses(operator: actors.Actor) -> None:
+    unsound = {"agents": [{"key": "eve", "tools": ["clok"]}], "toolkits": [{"key": "a", "members": ["x"]}]}
+    with pytest.raises(errors.Invalid) as said:
+        belts.preview(operator, unsound)
+    with pytest.raises(errors.Invalid) as done:
+        belts.import_(operator, unsound)
+    assert said.value.problems == done.value.problems
+    assert len(said.value.problems) == 2
+
+
+def test_an_import_that_saw_another_revision_does_nothing(operator: actors.Actor) -> None:
+    seen = belts.revision()
+    switches.flip(operator, "ada", "reading", True)
+
+    with pytest.raises(errors.Stale):
+        belts.import_(operator, NEW, was=seen)
+
+    assert queries.changes(action="category.create").total == 0
+    belts.import_(operator, NEW, was=belts.revision())
+
+
+def test_what_is_exported_is_the_state_of_its_revision(
+    operator: actors.Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = belts.export
+
+    def export_and_be_overtaken() -> dict[str, Any]:
+        found = export()
+        monkeypatch.setattr(belts, "export", export)
+        switches.flip(operator, "ada", "reading", True)
+        return found
+
+    monkeypatch.setattr(belts, "export", export_and_be_overtaken)
+    number, document = belts.exported()
+    assert (number, document) == (belts.revision(), belts.export())
+
+
+def test_a_preview_refuses_a_command_that_may_not_come_this_way(operator: actors.Actor) -> None:
+    belt = {"plugins": [{"name": "shell", "namespace": "shell", "upstream": {"command": "sh"}}]}
+    with pytest.raises(errors.Refused, match="code that runs on the server"):
+        belts.preview(operator, belt)
+    with pytest.raises(errors.Refused, match="code that runs on the server"):
+        belts.import_(operator, belt)
+    assert belts.preview(actors.Actor(name="olive", via="command"), belt).created == 1

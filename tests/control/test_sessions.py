@@ -1,0 +1,98 @@
+"""What does an operator see of sessions, and what may be done about them?"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from django.utils import timezone
+
+from toolbelt import models
+from toolbelt.control import agents, queries, sessions, undo
+from toolbelt.core import errors
+from toolbelt.runtime import meta_tools, surfaces
+
+
+@pytest.fixture
+def ada(stored, operator):
+    agents.allow_toolkits(operator, "ada", ["reading", "pushing"])
+
+
+def load(toolkit: str, session: str = "s1", agent: str = "ada") -> None:
+    answer = meta_tools.call(agent, "load_tools", {"toolkit": toolkit}, session, "r1")
+    assert answer.content["status"] == "loaded"  # type: ignore[union-attr]
+
+
+def test_sessions_are_listed_the_last_changed_first(ada, operator):
+    agents.allow_toolkits(operator, "bob", ["pushing"])
+    load("reading", "s1")
+    load("pushing", "s2")
+    load("pushing", "b1", "bob")
+    load("pushing", "s1")
+    page = sessions.listed()
+    assert [(one.agent, one.session.key) for one in page.sessions] == [
+        ("ada", "s1"),
+        ("bob", "b1"),
+        ("ada", "s2"),
+    ]
+    page = sessions.listed("ada", offset=1, limit=1)
+    assert ([one.session.key for one in page.sessions], page.total) == (["s2"], 2)
+    kept = sessions.read("ada", "s1")
+    assert [change.name for change in kept.session.changes] == ["reading", "pushing"]
+    assert kept.created <= kept.changed
+
+
+def test_an_evicted_session_begins_anew(ada, operator):
+    load("reading")
+    assert "git__status" in surfaces.ask("ada", "s1").because
+    sessions.evict(operator, "ada", "s1", reason="stuck")
+    assert "git__status" not in surfaces.ask("ada", "s1").because
+    [entry] = queries.changes(action="session.evict").entries
+    assert (entry.subject_kind, entry.subject_key, entry.key, entry.reason) == (
+        "session",
+        "ada",
+        "s1",
+        "stuck",
+    )
+    assert entry.before == {"loaded": ["reading"], "loadout": None}
+    with pytest.raises(errors.Refused, match="cannot be taken back"):
+        undo.undo(operator, entry.id)
+
+
+@pytest.mark.parametrize("session", ["s2", "a\0b", "", "x" * 300])
+def test_a_session_that_is_not_there_is_said_so(ada, operator, session):
+    for act in (lambda: sessions.read("ada", session), lambda: sessions.evict(operator, "ada", session)):
+        with pytest.raises(errors.NotFound):
+            act()
+    for agent in ("adda", "a\0da"):
+        with pytest.raises(errors.NotFound):
+            sessions.read(agent, session)
+
+
+def test_a_session_is_equipped_and_it_is_undone(ada, operator):
+    done = sessions.equip(operator, "ada", "s1", "full", was="")
+    assert sessions.read("ada", "s1").session.loadout == "full"
+    assert sessions.equip(operator, "ada", "s1", "full").is_nothing
+    with pytest.raises(errors.Stale):
+        sessions.equip(operator, "ada", "s1", "minimal", was="")
+    assert done.entry is not None
+    undo.undo(operator, done.entry)
+    assert sessions.read("ada", "s1").session.loadout == ""
+
+
+def test_a_session_takes_the_loadouts_it_may(ada, operator):
+    with pytest.raises(errors.Refused, match="it may take minimal"):
+        sessions.equip(operator, "ada", "s1", "full", among=["minimal"])
+    with pytest.raises(errors.NotFound, match="Did you mean minimal"):
+        sessions.equip(operator, "ada", "s1", "minimall", among=["minimal"])
+    assert not models.AgentSession.objects.exists()
+    sessions.equip(operator, "ada", "s1", "MINIMAL", among=["minimal"])
+
+
+def test_sessions_are_forgotten_by_their_age(ada):
+    for session in ("old", "new"):
+        load("reading", session)
+    models.AgentSession.objects.filter(key="old").update(changed=timezone.now() - dt.timedelta(days=31))
+    assert sessions.prune(dt.timedelta(days=30)) == 1
+    assert [one.session.key for one in sessions.listed().sessions] == ["new"]
+    assert sessions.prune(dt.timedelta(days=30)) == 0

@@ -1,0 +1,92 @@
+"""What do the commands about tokens and sessions print, and what do they leave behind?"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as logins
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from tests import factories
+from toolbelt import models
+from toolbelt.runtime import access, meta_tools
+
+
+def run(*arguments: str) -> tuple[str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    call_command("token", *arguments, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def agent(db: None) -> models.Agent:
+    return factories.agent("ada")
+
+
+def test_the_token_alone_is_printed(agent):
+    printed, beside = run("issue", "--agent", "ada", "--name", "The chat")
+    bearer = access.recognize(printed.rstrip("\n"))
+    assert bearer is not None
+    assert bearer.agent == "ada"
+    assert "agent ada" in beside
+    assert printed.strip() not in beside
+
+
+def test_a_token_of_an_operator_has_a_scope_and_may_end(agent):
+    logins.User.objects.create_user("olive")
+    printed, _ = run("issue", "--operator", "olive", "--scope", "read", "--days", "7")
+    bearer = access.recognize(printed.strip())
+    assert bearer is not None
+    assert (bearer.name, bearer.scope) == ("olive", "read")
+    row = models.ApiToken.objects.get()
+    assert row.expires is not None
+    assert dt.timedelta(days=6) < row.expires - timezone.now() <= dt.timedelta(days=7)
+
+
+def test_tokens_are_listed_and_revoked_by_their_prefix(agent):
+    assert "There are no tokens" in run("list")[0]
+    text = run("issue", "--agent", "ada", "--name", "The chat")[0].strip()
+    listed = run("list")[0]
+    assert listed.split() == [text[:11], "valid", "agent", "ada", "not", "used", "yet", "The", "chat"]
+    assert text not in listed
+    assert run("revoke", text[:11], "--reason", "lost")[0] == f"{text[:11]} opens nothing any more.\n"
+    assert access.recognize(text) is None
+    assert "revoked" in run("list")[0]
+    assert models.AuditEntry.objects.filter(action="token.revoke", via="command", reason="lost").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["issue", "--agent", "adda"], "Did you mean ada"),
+        (["issue", "--agent", "ada", "--scope", "read"], "an agent's token has none"),
+        (["issue", "--agent", "ada", "--days", "0"], "ends in the future"),
+        (["issue", "--agent", "ada", "--days", "99999999999"], "calendars"),
+        (["revoke", "tb_nothing"], "no token named"),
+    ],
+)
+def test_a_refusal_says_why(agent, arguments: list[str], said):
+    with pytest.raises(CommandError, match=said):
+        run(*arguments)
+    assert not models.ApiToken.objects.exists()
+
+
+def test_sessions_are_pruned_by_days(agent):
+    agent.allowed_toolkits.create(toolkit=factories.toolkit("dev", factories.tool("run")))
+    meta_tools.call("ada", "load_tools", {"toolkit": "dev"}, "s1")
+    models.AgentSession.objects.update(changed=timezone.now() - dt.timedelta(days=9))
+
+    def prune(days: Any) -> str:
+        out = io.StringIO()
+        call_command("prune_sessions", "--days", days, stdout=out)
+        return out.getvalue()
+
+    assert prune("10") == "0 sessions forgotten.\n"
+    assert prune("8") == "1 sessions forgotten.\n"
+    for days in ("-1", "99999999999"):
+        with pytest.raises(CommandError):
+            prune(days)

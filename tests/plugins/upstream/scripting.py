@@ -1,0 +1,47 @@
+"""What a test holds of a scripted server: its directory, and what it is told to list."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.plugins.upstream import listing, scripted
+
+ODD = ("hang", "die", "fail", "refuse", "environment", "progress", "announce", "picture", "structure")
+
+
+class Script:
+    """A scripted server in a directory of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.lists(
+            listing.tool("echo", "Says it again."), *(listing.tool(name, f"Does {name}.") for name in ODD)
+        )
+
+    def lists(self, *tools: dict[str, Any]) -> None:
+        """Let it list these from now on."""
+        (self._directory / "tools.json").write_text(json.dumps(tools))
+
+    def is_made(self, how: str, so: bool = True) -> None:
+        """Let it be broken or silent when it is started next."""
+        mark = self._directory / how
+        mark.touch() if so else mark.unlink()
+
+    @property
+    def connection(self) -> dict[str, Any]:
+        """Give how it is reached, as a belt has it."""
+        assert scripted.__file__ is not None
+        return {"command": sys.executable, "args": [scripted.__file__, str(self._directory)]}
+
+    @property
+    def starts(self) -> int:
+        """Count how often it was started."""
+        marks = self._directory / "starts"
+        return len(marks.read_text()) if marks.exists() else 0
+
+    def has_heard_of_a_cancellation(self) -> bool:
+        """Say whether a request was taken back."""
+        return (self._directory / "cancelled").exists()

@@ -1,0 +1,76 @@
+"""A real MCP server over Streamable HTTP: the official SDK's, in a thread of the tests, behind a token."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+from mcp.server.mcpserver import Context, MCPServer
+
+TOKEN = "t0ken-of-the-test"
+
+
+def _server() -> MCPServer:
+    server = MCPServer("served", version="2")
+
+    @server.tool()
+    def add(one: int, other: int) -> int:
+        """Add two numbers."""
+        return one + other
+
+    @server.tool()
+    async def grow(ctx: Context[Any]) -> str:
+        """Get another tool."""
+        server.add_tool(lambda: "new", name="fresh", description="Is new.")
+        await ctx.notify_tools_changed()
+        return "grown"
+
+    return server
+
+
+class _Behind:
+    """Lets those in who bring the token."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if (
+            scope["type"] == "http"
+            and dict(scope["headers"]).get(b"authorization") != f"Bearer {TOKEN}".encode()
+        ):
+            await send({"type": "http.response.start", "status": 401, "headers": []})
+            await send({"type": "http.response.body", "body": b"who are you?"})
+            return
+        await self._app(scope, receive, send)
+
+
+@contextlib.contextmanager
+def served() -> Iterator[str]:
+    """Serve on a port of its own, and give the address."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        app = _Behind(_server().streamable_http_app())
+        config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, lifespan="on")
+        server = uvicorn.Server(config)
+        ready = threading.Event()
+        begin = server.startup
+
+        async def startup(sockets: Any = None) -> None:
+            await begin(sockets=sockets)
+            ready.set()
+
+        server.startup = startup  # type: ignore[method-assign]
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        assert ready.wait(20)
+        try:
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            server.should_exit = True
+            thread.join(10)

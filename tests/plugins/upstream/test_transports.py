@@ -1,0 +1,89 @@
+"""Does HTTP to a server go where operators say, and never to a platform's own addresses?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from toolbelt.plugins.upstream import transports
+
+NAMES = {
+    "tools.test": ["10.0.0.7"],
+    "cloud.test": ["169.254.169.254"],
+    "both.test": ["93.184.215.14", "::ffff:169.254.169.254"],
+    "two.test": ["10.0.0.1", "10.0.0.2"],
+}
+
+
+class Answering(httpx2.AsyncBaseTransport):
+    """Answers in place of the network, and remembers where requests went."""
+
+    def __init__(self, body: bytes = b"{}") -> None:
+        self.sent: list[httpx2.Request] = []
+        self._body = body
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.sent.append(request)
+        if request.url.host == "10.0.0.1":
+            raise httpx2.ConnectError("refused", request=request)
+        return httpx2.Response(200, content=self._parts(), headers={"content-type": "application/json"})
+
+    async def _parts(self) -> AsyncIterator[bytes]:
+        yield self._body
+
+
+def ask(url: str, inner: Answering, **given: Any) -> httpx2.Response:
+    async def resolve(host: str, port: int) -> list[str]:
+        return NAMES[host]
+
+    async def asked() -> httpx2.Response:
+        gate = transports.Gate(inner, resolve=resolve, **given)
+        async with httpx2.AsyncClient(transport=gate) as client:
+            return await client.get(url)
+
+    return asyncio.run(asked())
+
+
+def test_a_private_address_is_asked_under_its_own_name() -> None:
+    inner = Answering()
+
+    assert ask("https://tools.test/mcp", inner).status_code == 200
+    assert str(inner.sent[0].url) == "https://10.0.0.7/mcp"
+    assert inner.sent[0].headers["host"] == "tools.test"
+    assert inner.sent[0].extensions["sni_hostname"] == "tools.test"
+
+
+@pytest.mark.parametrize("host", ["cloud.test", "both.test"])
+def test_a_name_that_leads_to_a_platforms_own_address_is_not_asked(host: str) -> None:
+    inner = Answering()
+
+    with pytest.raises(transports.AddressRefused, match="a platform's own address"):
+        ask(f"http://{host}/latest", inner)
+    assert inner.sent == []
+
+
+def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
+    inner = Answering()
+
+    ask("http://two.test/", inner)
+
+    assert [request.url.host for request in inner.sent] == ["10.0.0.1", "10.0.0.2"]
+
+
+def test_an_answer_without_an_end_is_not_read_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transports, "MOST_BYTES", 10)
+
+    with pytest.raises(httpx2.ReadError, match="more than 10 bytes"):
+        ask("http://tools.test/", Answering(b"x" * 11))
+
+
+def test_the_status_of_each_answer_is_told() -> None:
+    seen: list[int] = []
+
+    ask("http://tools.test/", Answering(), answered=seen.append)
+
+    assert seen == [200]

@@ -1,0 +1,56 @@
+"""Who may come in over the network? To be read, and revoked; a token is issued where its text can be shown once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin, messages
+from django.http import HttpRequest
+
+from toolbelt import models
+from toolbelt.admin import entry_actions
+from toolbelt.control import tokens, writing
+
+if TYPE_CHECKING:
+    _Admin = admin.ModelAdmin[models.ApiToken]
+else:
+    _Admin = admin.ModelAdmin
+
+
+@admin.register(models.ApiToken)
+class ApiTokenAdmin(_Admin):
+    """Nothing here shows a token or makes one: manage.py token issue does, and so does the API."""
+
+    fields = ["prefix", "name", "agent", "user", "scope", "created", "expires", "revoked", "last_used"]
+    list_display = ["prefix", "name", "agent", "user", "scope", "created", "expires", "revoked", "last_used"]
+    list_select_related = ["agent", "user"]
+    list_filter = ["scope", ("revoked", admin.EmptyFieldListFilter)]
+    search_fields = ["prefix", "name", "agent__key", "user__username"]
+    date_hierarchy = "created"
+    actions = ["revoke"]
+
+    @admin.action(permissions=["revoke"], description="Revoke selected tokens, for good")
+    def revoke(self, request: HttpRequest, queryset: Any) -> None:
+        """Let them open nothing any more."""
+        with writing.begin():
+            before = [row.prefix for row in queryset if row.revoked is None]
+            for prefix in before:
+                tokens.revoke(entry_actions.actor(request), prefix)
+        self.message_user(request, f"{len(before)} revoked.", messages.SUCCESS)
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        """Ask for the right to change tokens; revoking is the only change there is."""
+        return request.user.has_perm("toolbelt.change_apitoken")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Refuse to everyone."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Refuse to everyone."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Let it go with its agent or its user, and never alone: it stays to be seen whose a token was."""
+        here = request.resolver_match
+        return here is None or not (here.url_name or "").startswith(f"toolbelt_{self.opts.model_name}_")

@@ -1,0 +1,116 @@
+"""Does this text, written for a model by a stranger, give it orders that are none of the tool's business?
+
+A flag is for the operator who is about to approve: a reason to read twice, no verdict. So a pattern must say
+something rare. Words such as "must" and "always" stand in every second honest description, and tell nothing. Patterns
+are RE2: linear time, whatever the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import re2
+
+from toolbelt.core import schema
+from toolbelt.plugins.upstream import cleaning
+
+LONGEST_SHOWN = 60
+
+_ORDERS: Mapping[str, str] = {
+    "overrules instructions": (
+        r"\b(ignore|disregard|forget|override|overrule|bypass|supersedes?)\b[^.\n]{0,30}"
+        r"\b(previous|prior|above|earlier|preceding|existing|all|any|other|system|your|these)\b[^.\n]{0,20}"
+        r"\b(instructions?|prompts?|rules|guidelines|directives|polic(y|ies)|safety|guardrails)\b"
+    ),
+    "keeps something from the user": (
+        r"\b(do not|don'?t|never|without|must not|should not|avoid)\s+(\w+\s+){0,2}"
+        r"(tell(ing)?|mention(ing)?|inform(ing)?|reveal(ing)?|notify(ing)?|alert(ing)?|disclos(e|ing)|show(ing)?)\b"
+        r"[^.\n]{0,30}\b(users?|humans?|operators?|anyone|anybody|customers?|them)\b"
+        r"|\b(secretly|covertly|behind the user'?s back|without the user'?s? (knowledge|knowing))\b"
+    ),
+    "orders a call": (
+        r"\b(you|the (model|assistant|agent|ai|llm)) (must|have to|has to|shall)"
+        r" (always |first |also |then |immediately )*(call|invoke|run|execute|use)\b"
+        r"|\b(always|first|immediately) (call|invoke|run|execute) (this|the)\b"
+        r"|\bbefore (calling|using|running|invoking) (any|all|every|each)( other)? (tools?|functions?)\b"
+        r"|\b(instead of|rather than) (calling|using) (any|all) other tools?\b"
+    ),
+    "speaks as another": (
+        r"(?m)^\s*#*\s*\[?(system|assistant|developer)( message| prompt| note)?\]?\s*:\s*\S"
+        r"|<\|?(im_start|im_end|system|endoftext)\|?>|\[/?INST\]|<<SYS>>"
+        r"|\byou are now\b|\bnew (system )?instructions?\b|\byour (new|real|true) (task|goal|role|instructions?)\b"
+    ),
+    "holds markup that asks to be obeyed": (
+        r"</?\s*(important|system|secret|instructions?|critical|admin|override|hidden|assistant|user|prompt"
+        r"|policy|rules?|directive)\b[^>\n]{0,40}>|<!--|<(script|iframe|img|style)\b"
+    ),
+    "asks for secrets": (
+        r"~/\.(ssh|aws|gnupg|kube|netrc|cursor|claude)\b|\bid_(rsa|ed25519)\b|/etc/(passwd|shadow)\b"
+        r"|\b(claude_desktop_config|mcp|credentials)\.json\b"
+        r"|\b(read|include|attach|send|pass|paste|append|provide)\b[^.\n]{0,40}"
+        r"\b(system prompt|conversation( history)?|chat (history|log)|previous messages|environment variables"
+        r"|private keys?|ssh keys?|your (credentials|api keys?|passwords?))\b"
+    ),
+    "holds a long encoded text": r"[A-Za-z0-9+/]{120,}={0,2}|(?:[0-9a-fA-F]{2}){80,}|(?:\\x[0-9a-fA-F]{2}){12,}",
+    "loads an image from elsewhere": r"!\[[^\]\n]{0,200}\]\(\s*(https?:)?//",
+}
+
+
+def _compile(pattern: str) -> Any:
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    return re2.compile(pattern, options=options)
+
+
+_PATTERNS = {flag: _compile(pattern) for flag, pattern in _ORDERS.items()}
+
+
+def flags(text: str) -> tuple[str, ...]:
+    """Say what about the text deserves a second look: each flag with the words that raised it."""
+    encoded = text.encode(errors="replace")
+    found = [
+        f"{flag}: “{_shown(match.group())}”"
+        for flag, pattern in _PATTERNS.items()
+        if (match := pattern.search(encoded)) is not None
+    ]
+    if cleaning.has_hidden(text):
+        found.append("holds characters that cannot be seen")
+    return tuple(found)
+
+
+def of_tool(name: str, title: str, description: str, *schemas: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Say it of all that a tool says of itself: its texts, and every text in its schemas; each flag once."""
+    found = {
+        flag.partition(":")[0]: flag
+        for text in (*_texts_in(schemas), title, name, description)
+        for flag in flags(text)
+    }
+    unenforced = [
+        pattern for one in schemas if one is not None for pattern in schema.unenforced_patterns(one)
+    ]
+    if unenforced:
+        named = ", ".join(_shown(pattern.encode(errors="replace")) for pattern in unenforced[:3])
+        found["pattern"] = f"has a pattern that is not enforced, as RE2 cannot run it: {named}"
+    return tuple(sorted(found.values()))
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            yield from (key for key in value if isinstance(key, str))
+            yield from _each(value.values())
+        case list() | tuple():
+            yield from _each(value)
+
+
+def _each(values: Iterable[Any]) -> Iterator[str]:
+    for one in values:
+        yield from _texts_in(one)
+
+
+def _shown(text: bytes) -> str:
+    return cleaning.line(text.decode(errors="replace"), LONGEST_SHOWN)

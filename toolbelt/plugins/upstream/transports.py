@@ -1,0 +1,190 @@
+"""Over what does the official client speak to a server, a process's pipes or HTTP, and how is an end of it noticed?
+
+This is the one module that needs ``mcp`` when it is imported, and it is imported when a connection is opened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from http import cookiejar
+from typing import Any
+
+import anyio
+import httpx2
+from mcp.client import stdio, streamable_http
+
+from toolbelt.core import addresses, connections
+from toolbelt.plugins.upstream import tail
+
+MOST_BYTES = 32 * 1024 * 1024
+# A stream of events may be silent for so long; then it is opened anew.
+SILENT_SECONDS = 300.0
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+Ended = Callable[[], None]
+
+
+class AddressRefused(httpx2.ConnectError):
+    """The name leads to a platform's own address, which nothing here asks."""
+
+
+@contextlib.asynccontextmanager
+async def process(
+    reached: connections.Connection, env: Mapping[str, str], errors: tail.Tail, ended: Ended
+) -> AsyncIterator[Any]:
+    """Run the command and speak over its pipes. It gets a handful of harmless variables, and those it was given."""
+    parameters = stdio.StdioServerParameters(
+        command=reached.command, args=list(reached.args), env=dict(env), cwd=reached.cwd or None
+    )
+    read_end, write_end = os.pipe()
+    reader = os.fdopen(read_end, "rb", buffering=0)
+    async with contextlib.AsyncExitStack() as stack:
+        with os.fdopen(write_end, "w") as errlog:
+            transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: errors, reader)
+            stack.callback(transport.close)
+            read, write = await stack.enter_async_context(stdio.stdio_client(parameters, errlog))
+        yield _Watched(read, ended), write
+
+
+@contextlib.asynccontextmanager
+async def http(
+    url: str, headers: Mapping[str, str], seconds: float, answered: Callable[[int], None], ended: Ended
+) -> AsyncIterator[Any]:
+    """Speak Streamable HTTP with the address; ``answered`` is told the status of each answer."""
+    # Reading certificates takes a moment that others need not wait for.
+    inner = await asyncio.to_thread(httpx2.AsyncHTTPTransport, trust_env=False)
+    client = httpx2.AsyncClient(
+        transport=Gate(inner, answered=answered),
+        headers=dict(headers),
+        timeout=httpx2.Timeout(seconds, read=SILENT_SECONDS),
+        trust_env=False,
+        cookies=cookiejar.CookieJar(cookiejar.DefaultCookiePolicy(allowed_domains=[])),
+    )
+    async with (
+        client,
+        streamable_http.streamable_http_client(url, http_client=client, max_sse_event_size=MOST_BYTES) as (
+            read,
+            write,
+        ),
+    ):
+        yield _Watched(read, ended), write
+
+
+class Gate(httpx2.AsyncBaseTransport):
+    """Lets requests through to any address but a platform's own: operators say where their servers are.
+
+    A name is resolved once, and the connection goes to the very address that was judged.
+    """
+
+    def __init__(
+        self,
+        inner: httpx2.AsyncBaseTransport,
+        *,
+        answered: Callable[[int], None] = lambda status: None,
+        resolve: Resolve | None = None,
+    ) -> None:
+        self._inner, self._answered, self._resolve = inner, answered, resolve or _resolve
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Judge the address, send the request there, and hold the answer to a size."""
+        refused: httpx2.ConnectError | None = None
+        for address in await self._allowed(request):
+            sent = httpx2.Request(
+                request.method,
+                request.url.copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": request.url.host},
+            )
+            try:
+                response = await self._inner.handle_async_request(sent)
+            except httpx2.ConnectError as error:
+                refused = error
+                continue
+            self._answered(response.status_code)
+            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                response.stream = _Limited(response.stream)
+            return response
+        raise refused or httpx2.ConnectError(f"{request.url.host} has no address", request=request)
+
+    async def aclose(self) -> None:
+        """Close what is open."""
+        await self._inner.aclose()
+
+    async def _allowed(self, request: httpx2.Request) -> list[str]:
+        host = request.url.host
+        port = request.url.port or (443 if request.url.scheme == "https" else 80)
+        try:
+            found = await self._resolve(host, port)
+        except OSError as error:
+            raise httpx2.ConnectError(f"{host} cannot be found: {error}", request=request) from error
+        for address in found:
+            if addresses.is_metadata(address):
+                raise AddressRefused(
+                    f"{host} is at {address}, a platform's own address, which nothing here asks.",
+                    request=request,
+                )
+        return found
+
+
+async def _resolve(host: str, port: int) -> list[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class _Limited(httpx2.AsyncByteStream):
+    """The body of an answer, up to the size that is read."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for part in self._inner:
+            size += len(part)
+            if size > MOST_BYTES:
+                raise httpx2.ReadError(f"The server answers more than {MOST_BYTES} bytes.")
+            yield part
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Watched:
+    """A stream of messages that tells when it has ended: the client does not."""
+
+    def __init__(self, inner: Any, ended: Ended) -> None:
+        self._inner, self._ended = inner, ended
+
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> Any:
+        try:
+            return await self._inner.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._ended()
+            raise
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __aiter__(self) -> _Watched:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> _Watched:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.aclose()

@@ -1,0 +1,129 @@
+"""How do calls add up? By tool and by day, worked out in the database: the log is too long to be read.
+
+Durations are of calls that ran: those that were refused take no time, and would only flatter.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from django.db import models as orm
+from django.db.models import functions
+
+from toolbelt.store import calls
+
+# What the tool, or what is behind it, did not do; all else that is not ok was refused before it ran.
+FAILED = ("tool-unavailable", "timed-out", "tool-failed")
+RAN = ("ok", "timed-out", "tool-failed")
+NOT_REFUSED = ("ok", "cancelled", *FAILED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfTool:
+    """The calls of one name. ``median`` and ``slow`` are the durations, in milliseconds, that half and 95 of 100 of
+    the calls that ran did not pass; None where none ran.
+    """
+
+    tool: str
+    calls: int
+    refused: int
+    failed: int
+    last: dt.datetime
+    median: int | None
+    slow: int | None
+
+    @property
+    def errors(self) -> int:
+        """Count what did not go as the caller wished."""
+        return self.refused + self.failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfDay:
+    """The calls of one day, as the clock of the installation has it."""
+
+    day: dt.date
+    calls: int
+    refused: int
+    failed: int
+
+
+def by_tool(
+    *,
+    agent: str = "",
+    tool: str = "",
+    outcome: str = "",
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+) -> list[OfTool]:
+    """Add up the calls for which all of this holds, most called first. Two queries."""
+    matching = calls.asked_for(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
+    durations = _durations(matching)
+    counted = (
+        matching.order_by()
+        .values("tool")
+        .annotate(**_counts(), last=orm.Max("at"))
+        .order_by("-calls", "tool")
+    )
+    return [
+        OfTool(**one, median=durations.get((one["tool"], 50)), slow=durations.get((one["tool"], 95)))
+        for one in counted
+    ]
+
+
+def by_day(
+    *,
+    agent: str = "",
+    tool: str = "",
+    outcome: str = "",
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+) -> list[OfDay]:
+    """Add up the calls for which all of this holds, by day, oldest first; days without calls are not there."""
+    matching = calls.asked_for(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
+    counted = matching.order_by().annotate(day=functions.TruncDate("at")).values("day").annotate(**_counts())
+    return [OfDay(**one) for one in counted.order_by("day")]
+
+
+def called(
+    *, agent: str = "", since: dt.datetime | None = None, until: dt.datetime | None = None
+) -> set[tuple[str, str]]:
+    """Give who called what at least once, as (agent, tool)."""
+    matching = calls.asked_for(agent=agent, since=since, until=until)
+    return set(matching.order_by().values_list("agent", "tool").distinct())
+
+
+def said(column: str) -> list[str]:
+    """Give what the log says in ``agent`` or ``tool``, sorted: what it can be filtered by."""
+    return sorted(calls.asked_for().order_by().values_list(column, flat=True).distinct())
+
+
+def _counts() -> dict[str, orm.Aggregate]:
+    return {
+        "calls": orm.Count("id"),
+        "refused": orm.Count("id", filter=~orm.Q(outcome__in=NOT_REFUSED)),
+        "failed": orm.Count("id", filter=orm.Q(outcome__in=FAILED)),
+    }
+
+
+def _durations(matching: orm.QuerySet[orm.Model]) -> dict[tuple[str, int], int]:
+    """Give the durations at 50 and at 95 of 100, by tool: those at these places, when the calls stand in a row.
+
+    SQLite has no percentiles of its own.
+    """
+    place = orm.Window(
+        functions.RowNumber(),
+        partition_by="tool",
+        order_by=["duration_ms", "id"],
+        output_field=orm.IntegerField(),
+    )
+    count = orm.Window(orm.Count("id"), partition_by="tool", output_field=orm.IntegerField())
+    placed = matching.filter(outcome__in=RAN).order_by().annotate(place=place, count=count)
+    found: dict[tuple[str, int], int] = {}
+    for share in (50, 95):
+        # The smallest place that so many of a hundred do not pass, in whole numbers.
+        at = (orm.F("count") * share + 99) / 100
+        rows = placed.filter(place=at).values_list("tool", "duration_ms")
+        found |= {(tool, share): duration for tool, duration in rows}
+    return found

@@ -1,0 +1,33 @@
+"""What stands as a number around every page? Counted in one query, as every page pays for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, Func, IntegerField, Q, QuerySet, Value
+
+from toolbelt import models
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many agents there are, and how many tools of plugins wait for a look: new ones, and those held."""
+
+    agents: int
+    waiting: int
+
+
+def count() -> Counts:
+    """Count."""
+    held = Q(seen=False) | Q(approved_version__isnull=False)
+    waiting = models.Tool.objects.filter(held, retired=False, plugin__isnull=False)
+    rows = _counted("agents", models.Agent.objects.all()).union(_counted("waiting", waiting), all=True)
+    return Counts(**dict(rows))
+
+
+def _counted(what: str, rows: QuerySet[Any]) -> QuerySet[Any]:
+    # No aggregate() in place of this: that would be asked at once, and on its own.
+    number = Func(F("pk"), function="COUNT", output_field=IntegerField())
+    found: QuerySet[Any] = rows.order_by().annotate(what=Value(what), number=number)
+    return found.values_list("what", "number")

@@ -1,0 +1,91 @@
+"""What did each upstream server say when it was last asked, and what of it could not be taken?"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from toolbelt import models
+from toolbelt.core import errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """The last answer of one server. ``answered`` is when it last had one; ``error`` says why it had none since."""
+
+    asked: dt.datetime
+    answered: dt.datetime | None = None
+    protocol: str = ""
+    server: str = ""
+    tools: int = 0
+    problems: tuple[errors.Problem, ...] = ()
+    error: str = ""
+    stderr: str = ""
+
+
+def answered(
+    plugin: str,
+    *,
+    protocol: str,
+    server: str,
+    tools: int,
+    problems: Iterable[errors.Problem],
+    stderr: str,
+) -> None:
+    """Keep what the server answered just now."""
+    now = timezone.now()
+    written = [{"path": problem.path, "message": problem.message} for problem in problems]
+    _put(
+        plugin,
+        asked=now,
+        answered=now,
+        protocol=protocol,
+        server=server,
+        tools=tools,
+        problems=written,
+        error="",
+        stderr=stderr,
+    )
+
+
+def failed(plugin: str, *, error: str, stderr: str) -> None:
+    """Keep why the server had no answer just now, beside what it last said."""
+    _put(plugin, asked=timezone.now(), error=error, stderr=stderr)
+
+
+def every() -> Mapping[str, Listing]:
+    """Give the last answers, by the plugin's name."""
+    rows = models.Listing.objects.select_related("plugin")
+    return {row.plugin.name: _read(row) for row in rows}
+
+
+def find(plugin: str) -> Listing | None:
+    """Give the last answer of one server, if it was ever asked."""
+    row = models.Listing.objects.filter(plugin__name=plugin).first()
+    return None if row is None else _read(row)
+
+
+def _put(plugin: str, **columns: object) -> None:
+    found = models.Plugin.objects.filter(name=plugin).first()
+    if found is not None:
+        models.Listing.objects.update_or_create(plugin=found, defaults=columns)
+
+
+def _read(row: models.Listing) -> Listing:
+    return Listing(
+        asked=row.asked,
+        answered=row.answered,
+        protocol=row.protocol,
+        server=row.server,
+        tools=row.tools,
+        problems=tuple(
+            errors.Problem(path=str(one.get("path", "")), message=str(one.get("message", "")))
+            for one in row.problems
+            if isinstance(one, Mapping)
+        ),
+        error=row.error,
+        stderr=row.stderr,
+    )

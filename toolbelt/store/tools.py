@@ -1,0 +1,49 @@
+"""How do many tools become rows at once? In a few statements: written one by one, each costs ten."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from toolbelt import models
+from toolbelt.core import belts, catalog
+from toolbelt.store import tokens, writing
+
+_AT_ONCE = 200
+
+
+def put(values: Sequence[catalog.Tool]) -> None:
+    """Make the rows of these tools be as the values say; tokens that a value does not bring are counted."""
+    entries = {value.key: belts.entry("tool", value) for value in values}
+    counted = {value.key: value.tokens for value in values}
+    there = {row.key: row for row in _rows(entries)}
+    plugins = _plugins({value.plugin for value in values if value.plugin})
+    new: list[models.Tool] = []
+    # By the columns in which they differ, as one statement sets the same of all its rows.
+    differing: defaultdict[tuple[str, ...], list[models.Tool]] = defaultdict(list)
+    for key, entry in entries.items():
+        columns = writing.columns("tool", entry)
+        columns["plugin_id"] = plugins.get(entry.get("plugin", ""))
+        row = there.get(key)
+        if row is None:
+            row = models.Tool(key=key, **columns)
+            row.tokens = counted[key] or tokens.of(row)
+            new.append(row)
+        elif changed := writing.set_columns(row, columns):
+            if not tokens.COUNTED.isdisjoint(changed):
+                row.tokens = counted[key] or tokens.of(row)
+                changed = (*changed, "tokens")
+            differing[changed].append(row)
+    models.Tool.objects.bulk_create(new, batch_size=_AT_ONCE)
+    for changed, rows in differing.items():
+        models.Tool.objects.bulk_update(rows, changed, batch_size=_AT_ONCE)
+
+
+def _rows(keys: Iterable[str]) -> Iterable[models.Tool]:
+    wanted = list(keys)
+    for start in range(0, len(wanted), _AT_ONCE):
+        yield from models.Tool.objects.filter(key__in=wanted[start : start + _AT_ONCE])
+
+
+def _plugins(names: Iterable[str]) -> Mapping[str, int]:
+    return dict(models.Plugin.objects.filter(name__in=names).values_list("name", "pk"))
