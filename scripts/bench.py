@@ -8,6 +8,7 @@ the smallest catalog, and against a bare Django view that answers the same bytes
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import json
 import logging
@@ -18,10 +19,13 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
+
+if TYPE_CHECKING:
+    from django.db.backends.base.base import BaseDatabaseWrapper
 
 HERE = Path(__file__).resolve().parent.parent
 SIZES = (100, 1_000, 10_000)
@@ -42,7 +46,7 @@ def main() -> int:
     found = []
     for size in SIZES:
         print(f"measuring a catalog of {size:,} tools …", file=sys.stderr, flush=True)
-        found.append(_in_a_process(size))
+        found.append(in_a_process(size, "scripts.bench"))
     if options.json:
         print(json.dumps(found, indent=2))
         return 0
@@ -50,7 +54,8 @@ def main() -> int:
     return 0
 
 
-def _in_a_process(size: int) -> dict[str, Any]:
+def in_a_process(size: int, module: str) -> dict[str, Any]:
+    """Let a bench measure one size in a process of its own; give its figures."""
     with tempfile.TemporaryDirectory() as scratch:
         environment = {
             **os.environ,
@@ -61,7 +66,7 @@ def _in_a_process(size: int) -> dict[str, Any]:
             "PYTHONPATH": str(HERE),
         }
         done = subprocess.run(
-            [sys.executable, __file__, "--one", str(size)],
+            [sys.executable, "-m", module, "--one", str(size)],
             env=environment,
             stdout=subprocess.PIPE,
             check=True,
@@ -69,10 +74,10 @@ def _in_a_process(size: int) -> dict[str, Any]:
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
-def measure(size: int) -> dict[str, Any]:
-    """Fill a database with ``size`` real tools and measure questions of an agent that has 30 of them."""
+@contextlib.contextmanager
+def filled(size: int) -> Iterator[BaseDatabaseWrapper]:
+    """Make a database with ``size`` real tools and an agent that has 30 of them; give the connection to it."""
     import django
-    from django.conf import settings
 
     django.setup()
     from django.db import connection
@@ -80,15 +85,33 @@ def measure(size: int) -> dict[str, Any]:
 
     setup_test_environment()
     logging.disable(logging.INFO)
-    settings.ROOT_URLCONF = "scripts.bench_views"
     name = connection.creation.create_test_db(verbosity=0)
     try:
         _fill(size)
-        return {"size": size, "name": name and connection.vendor, **_figures()}
+        yield connection
     finally:
         connection.creation.destroy_test_db(
             ":memory:" if connection.vendor == "sqlite" else name, verbosity=0
         )
+
+
+def address(connection: BaseDatabaseWrapper) -> str:
+    """Give the address of the database, for another process."""
+    about = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{about['NAME']}"
+    login = about["USER"] + (f":{about['PASSWORD']}" if about["PASSWORD"] else "")
+    at = f"{login}@" if login else ""
+    return f"postgres://{at}{about['HOST']}:{about['PORT'] or 5432}/{about['NAME']}"
+
+
+def measure(size: int) -> dict[str, Any]:
+    """Measure questions of an agent that has 30 of ``size`` tools."""
+    with filled(size) as connection:
+        from django.conf import settings
+
+        settings.ROOT_URLCONF = "scripts.bench_views"
+        return {"size": size, "name": connection.vendor, **_figures()}
 
 
 def _fill(size: int) -> None:

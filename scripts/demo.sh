@@ -62,4 +62,4 @@ END
 
 echo "==> Serving on $address"
 exec .venv/bin/python -m uvicorn toolbelt.asgi:application --host 127.0.0.1 --port "$port" \
-    --loop uvloop --http httptools --lifespan off --no-access-log --timeout-graceful-shutdown 5
+    --loop uvloop --http httptools --lifespan on --no-access-log --timeout-graceful-shutdown 5

@@ -6,7 +6,9 @@ Needs Chromium (CHROMIUM says where it is, if it has another name). Run it again
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import os
+import random
 import secrets
 import shutil
 import socket
@@ -59,6 +61,11 @@ def nothing(page: Page) -> None:
     """Leave the page as it is."""
 
 
+def show(part: str) -> Callable[[Page], None]:
+    """Look at a part of the page that is further down."""
+    return lambda page: page.locator(part).evaluate("(element) => element.scrollIntoView()")
+
+
 def flip(page: Page) -> None:
     """Turn a toolkit off, so that a notice and its effect stand on the page."""
     section = page.locator("[data-section='toolkit-research']")
@@ -73,12 +80,40 @@ def ask(page: Page) -> None:
     page.get_by_role("dialog").wait_for()
 
 
+def issue(page: Page) -> None:
+    """Let a token stand on the page, which is shown this once."""
+    page.get_by_label("Agent", exact=True).select_option("tech-writer")
+    page.get_by_label("What it is for").fill("Nightly build of the handbook")
+    page.get_by_role("button", name="Issue").click()
+    page.get_by_text("never shown again").wait_for()
+    # Not even of a database that is gone by now.
+    page.locator("#token-text code").evaluate("(code) => { code.textContent = 'tb_' + 'x'.repeat(44) }")
+
+
 SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "login": ("/login/", nothing),
     "agents": ("/agents/", nothing),
     "changes": ("/changes/", nothing),
+    "plugins": ("/plugins/?show=waiting", nothing),
+    "plugin-review": ("/plugins/files/", show("#review")),
+    "plugin-add": ("/plugins/add/", nothing),
+    "matrix": ("/matrix/", nothing),
+    "toolkits": ("/toolkits/", nothing),
+    "toolkit": ("/toolkits/issues/?message=please+file+a+bug", nothing),
+    "toolkit-told": ("/toolkits/issues/?message=please+file+a+bug", show("#told")),
+    "tools": ("/tools/", nothing),
+    "tool": ("/tools/github__issue_write/", nothing),
+    "calls": ("/calls/", nothing),
+    "calls-unused": ("/calls/?agent=assistant", show("#unused-title")),
     "access-confirm": ("/agents/assistant/", ask),
     "access": ("/agents/assistant/?open=toolkit-research", flip),
+    "preview": ("/agents/assistant/preview/?message=find+recent+papers+on+tool+use", nothing),
+    "preview-json": ("/agents/support-desk/preview/?view=json&format=anthropic", nothing),
+    "preview-why": ("/agents/release-captain/preview/?view=why&tool=github__merge_pull_request", nothing),
+    "sessions": ("/agents/assistant/sessions/", nothing),
+    "history": ("/agents/release-captain/history/", nothing),
+    "settings": ("/agents/generalist/settings/", nothing),
+    "tokens": ("/tokens/", issue),
 }
 
 
@@ -100,8 +135,9 @@ def _demo(file: Path) -> Iterator[str]:
     call_command("migrate", verbosity=0)
     call_command("loaddata", "demo", verbosity=0)
     _let_things_happen()
+    _let_agents_call()
     connections.close_all()
-    config = uvicorn.Config("toolbelt.asgi:application", port=port, log_level="error", lifespan="off")
+    config = uvicorn.Config("toolbelt.asgi:application", port=port, log_level="error", lifespan="on")
     server = uvicorn.Server(config)
     serving = threading.Thread(target=server.run, daemon=True)
     serving.start()
@@ -116,7 +152,9 @@ def _let_things_happen() -> None:
     """Make people, and let some of them change something."""
     from django.contrib.auth import get_user_model
 
-    from toolbelt.control import actors, agents, switches, undo
+    from scripts import sample_servers
+    from toolbelt.control import actors, agents, sessions, switches, tokens, undo
+    from toolbelt.runtime import calls
 
     get_user_model().objects.create_superuser("olive", password=PASSWORD)
     olive, sam = actors.Actor(name="olive", via="screen"), actors.Actor(name="sam", via="api")
@@ -134,6 +172,63 @@ def _let_things_happen() -> None:
     switches.override(
         olive, "assistant", "arxiv", True, reason="Reads papers even when nobody asked for research."
     )
+    calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="nightly-deploy")
+    calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="release-notes")
+    sessions.equip(olive, "assistant", "release-notes", "research", reason="Reads, for once.")
+    tokens.issue(olive, agent="assistant", name="Chat on the intranet")
+    tokens.issue(olive, user="olive", scope="read", name="Dashboards")
+    gone = tokens.issue(sam, agent="runner", name="The old build server")
+    tokens.revoke(sam, gone.token.prefix, reason="It was shut down.")
+    sample_servers.let_answer(olive)
+
+
+def _let_agents_call() -> None:
+    """Leave a month of calls behind: the same ones at each run, most of them well."""
+    from django.utils import timezone
+
+    from toolbelt import models
+    from toolbelt.control import holdings
+
+    dice = random.Random(7)  # noqa: S311  the same at each run is what is wanted
+    now = timezone.now()
+    wrong = (("tool-failed", "The server answered 502."), ("timed-out", "No answer within 30 s."))
+    refused = (
+        ("invalid-arguments", "query: is required"),
+        ("tool-denied", "This tool is not allowed for this agent."),
+        ("tool-not-active", "Load the toolkit devops first."),
+    )
+    made = []
+    for place, holder in enumerate(holdings.every().holders):
+        used = dice.sample(sorted(holder.resolved.active), min(9, len(holder.resolved.active)))
+        for back in range(30):
+            day = now - dt.timedelta(days=back)
+            busy = 12 if day.weekday() < 5 else 3
+            for _ in range(dice.randrange(busy) if place % 3 else busy):
+                tool = used[min(int(dice.expovariate(0.45)), len(used) - 1)]
+                chance = dice.random()
+                outcome, error = ("ok", "")
+                if chance < 0.03:
+                    outcome, error = dice.choice(wrong)
+                elif chance < 0.07:
+                    outcome, error = dice.choice(refused)
+                usual = 40 + 17 * (sum(map(ord, tool)) % 60)
+                made.append(
+                    models.CallRecord(
+                        at=day - dt.timedelta(seconds=dice.randrange(36_000)),
+                        agent=holder.agent.key,
+                        session=dice.choice(("", "release-notes", "nightly-deploy")),
+                        tool=tool,
+                        plugin=holder.resolved.standing.catalog.tools[tool].plugin,
+                        outcome=outcome,
+                        error=error,
+                        duration_ms=round(usual * dice.lognormvariate(0, 0.5))
+                        if outcome != "timed-out"
+                        else 30_000,
+                        arguments_bytes=dice.randrange(20, 900),
+                        result_bytes=dice.randrange(100, 40_000) if outcome == "ok" else 0,
+                    )
+                )
+    models.CallRecord.objects.bulk_create(sorted(made, key=lambda call: call.at))
 
 
 def _open(browser: Browser, address: str, width: int, height: int, colours: str, *, stranger: bool) -> Page:

@@ -10,9 +10,10 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "toolbelt.settings")
 # WhiteNoise answers with open files; Django reads each of them whole before it is sent, which small files can bear.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 
-application = asgi.get_asgi_application()
+django = asgi.get_asgi_application()
 
 # Behind Django's start, because settings are read by then.
-from toolbelt.runtime import plugins  # noqa: E402
+from toolbelt import front  # noqa: E402
+from toolbelt.runtime import ready  # noqa: E402
 
-plugins.start()
+application = front.Application(django, ready.answers())

@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from toolbelt.api import application, views
 from toolbelt.web import health
 
 urlpatterns = [
@@ -10,6 +11,9 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
     path("admin/", admin.site.urls),
+    path("api/v1/docs", views.page, name="api_docs"),
+    path("api/v1/openapi.json", views.document, name="openapi"),
+    path("api/v1/", application.api.urls),
     path("", include("toolbelt.web.urls")),
 ]
 

@@ -1,0 +1,68 @@
+"""Which two applications does the bench over HTTP compare? Toolbelt, and a bare one that answers the same bytes,
+headers and all.
+
+Both say what their process has used so far, at an address that neither counts nor logs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from starlette import applications, requests, responses, routing
+
+USED = "/used"
+
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+def measured(application: Application) -> Application:
+    """Let an application say what its process has used: seconds of CPU, and memory in bytes."""
+
+    async def measured(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or scope["path"] != USED:
+            await application(scope, receive, send)
+            return
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        answer = {"seconds": used.ru_utime + used.ru_stime, "bytes": _memory()}
+        await responses.JSONResponse(answer)(scope, receive, send)
+
+    return measured
+
+
+def _memory() -> int:
+    """Give what the process holds now; where that cannot be told, the most that it ever held."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def bare() -> Application:
+    """Make the bare application; BENCH_ANSWERS is where the bytes are that it answers."""
+    where = Path(os.environ["BENCH_ANSWERS"])
+    answers = {method: (where / method).read_bytes() for method in ("GET", "POST")}
+    headers = {method: json.loads((where / f"{method}.headers").read_text()) for method in answers}
+    unchanged = {name: value for name, value in headers["GET"].items() if name != "content-type"}
+
+    async def surface(request: requests.Request) -> responses.Response:
+        method = request.method
+        if method == "POST":
+            await request.body()
+        elif request.headers.get("if-none-match") == unchanged["etag"]:
+            return responses.Response(status_code=304, headers=unchanged)
+        return responses.Response(answers[method], headers=headers[method])
+
+    route = routing.Route("/api/v1/agents/{agent}/surface", surface, methods=["GET", "POST"])
+    return measured(applications.Starlette(routes=[route]))
+
+
+def toolbelt() -> Application:
+    """Make Toolbelt's own, as a server runs it."""
+    from toolbelt import asgi
+
+    return measured(asgi.application)

@@ -1,0 +1,295 @@
+"""Can everything that is configured be listed, read, made, changed and removed, with what stands against it told?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.api.conftest import SETUP, Asking, of_operator
+from toolbelt.api import sought
+from toolbelt.control import belts as configuration
+from toolbelt.control import entries, lists, queries
+from toolbelt.core import belts
+
+NEW: dict[str, dict[str, Any]] = {
+    "categories": {"name": "crm"},
+    "plugins": {"name": "desk", "namespace": "desk", "category": "search"},
+    "tools": {"key": "kb__list", "plugin": "kb", "description": "List."},
+    "toolkits": {"key": "lists", "members": ["kb__find"], "policy": "List."},
+    "loadouts": {"name": "day", "parent": "night", "plugins": ["kb"]},
+    "agents": {"key": "eve", "kind": "plan", "budget": {"max_tools": 3}},
+    "sub-apps": {"key": "chat", "tool_names": ["clock"], "agents": ["ada"]},
+}
+KINDS = {kind.section.replace("_", "-"): name for name, kind in belts.KINDS.items()}
+
+
+def name_of(section: str) -> str:
+    return str(NEW[section][entries.naming(KINDS[section])])
+
+
+@pytest.mark.parametrize("section", NEW)
+def test_what_is_created_is_there_as_it_was_sent(olga: Asking, section: str) -> None:
+    answer = olga.post(f"/{section}?reason=new", NEW[section])
+
+    assert answer.status_code == 201
+    assert answer["Location"] == f"/api/v1/{section}/{name_of(section)}"
+    assert (answer.json()["before"], answer.json()["after"]) == (None, NEW[section])
+    read = olga.get(f"/{section}/{name_of(section)}")
+    assert (read.json(), read["ETag"]) == (NEW[section], answer["ETag"])
+    assert NEW[section] in olga.get(f"/{section}").json()["items"]
+    written = queries.change(answer.json()["change"])
+    assert written is not None
+    assert (written.action, written.actor, written.via, written.reason) == (
+        f"{KINDS[section]}.create",
+        "olga",
+        "api",
+        "new",
+    )
+
+
+@pytest.mark.parametrize("section", NEW)
+def test_what_is_there_is_not_created_again(olga: Asking, section: str) -> None:
+    olga.post(f"/{section}", NEW[section])
+    again = olga.post(f"/{section}", NEW[section])
+    assert (again.status_code, again.json()["code"]) == (409, "refused")
+    assert "is there already" in again.json()["detail"]
+
+
+@pytest.mark.parametrize("section", NEW)
+def test_what_is_not_there_is_not_found(olga: Asking, section: str) -> None:
+    for answer in (olga.get(f"/{section}/nothing"), olga.get(f"/{section}/no%00thing")):
+        assert answer.status_code in (404, 422)
+        assert answer["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("section", [section for section in NEW if section not in ("plugins", "tools")])
+def test_what_is_removed_is_gone_and_can_be_brought_back(olga: Asking, section: str) -> None:
+    olga.post(f"/{section}", NEW[section])
+    answer = olga.delete(f"/{section}/{name_of(section)}?reason=old")
+
+    assert answer.status_code == 200
+    assert olga.get(f"/{section}/{name_of(section)}").status_code == 404
+    assert olga.delete(f"/{section}/{name_of(section)}").status_code == 404
+    olga.post(f"/changes/{answer.json()['change']}/undo", {})
+    assert olga.get(f"/{section}/{name_of(section)}").json() == NEW[section]
+
+
+@pytest.mark.parametrize(("section", "name"), [("tools", "clock"), ("plugins", "kb")])
+def test_what_is_kept_for_good_cannot_be_removed(olga: Asking, section: str, name: str) -> None:
+    answer = olga.delete(f"/{section}/{name}")
+    assert (answer.status_code, answer.json()["code"]) == (405, "method-not-allowed")
+
+
+def test_what_something_refers_to_is_not_removed(olga: Asking) -> None:
+    answer = olga.delete("/toolkits/reading")
+    assert (answer.status_code, answer.json()["code"]) == (409, "refused")
+    assert "used by the agent ada" in answer.json()["detail"]
+
+
+def test_a_change_is_of_what_it_names_alone(olga: Asking) -> None:
+    answer = olga.patch(
+        "/toolkits/reading", {"changes": {"title": "Books", "triggers": None}, "reason": "why"}
+    )
+
+    assert answer.status_code == 200
+    assert answer.json()["before"].keys() == {"title", "triggers"}
+    assert answer.json()["after"] == {"title": "Books", "triggers": None}
+    read = olga.get("/toolkits/reading")
+    assert read["ETag"] == answer["ETag"]
+    assert read.json()["title"] == "Books"
+    assert "triggers" not in read.json()
+    assert read.json()["members"] == ["kb__find", "kb__read"]
+
+
+def test_a_tool_is_retired_and_brought_back_by_a_change(olga: Asking) -> None:
+    assert olga.patch("/tools/clock", {"changes": {"retired": True}}).status_code == 200
+    assert olga.get("/tools/clock").json()["retired"] is True
+    assert olga.patch("/tools/clock", {"changes": {"retired": False}}).status_code == 200
+    assert "retired" not in olga.get("/tools/clock").json()
+
+
+def test_what_a_change_of_an_agent_does_to_the_model_is_told(olga: Asking) -> None:
+    answer = olga.patch("/agents/ada", {"changes": {"tools": ["clock", "kb__find"]}})
+    assert answer.json()["effect"]["added"] == ["kb__find"]
+    assert answer.json()["effect"]["tools"] == [1, 2]
+
+
+def test_one_that_saw_another_value_is_told_what_it_is_now(olga: Asking) -> None:
+    entries.change(SETUP, "toolkit", "reading", {"title": "Books"})
+    answer = olga.patch("/toolkits/reading", {"changes": {"title": "Texts"}, "was": {"title": "Reading"}})
+    assert (answer.status_code, answer.json()["code"]) == (409, "stale")
+    assert (answer.json()["was"], answer.json()["now"]) == ("Reading", "Books")
+    # What somebody else changed beside it is no obstacle.
+    other = olga.patch("/toolkits/reading", {"changes": {"policy": "Read."}, "was": {"triggers": []}})
+    assert other.status_code == 409
+    assert olga.patch("/toolkits/reading", {"changes": {"policy": "Read."}, "was": {}}).status_code == 200
+
+
+def test_one_that_saw_another_state_of_the_whole_changes_and_removes_nothing(olga: Asking) -> None:
+    seen = olga.get("/sub-apps/chat")["ETag"] if olga.post("/sub-apps", NEW["sub-apps"]) else ""
+    entries.change(SETUP, "sub_app", "chat", {"title": "Chat"})
+
+    for answer in (
+        olga.patch("/sub-apps/chat", {"changes": {"description": "x"}}, **{"If-Match": seen}),
+        olga.delete("/sub-apps/chat", **{"If-Match": seen}),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (412, "precondition-failed")
+    assert olga.get("/sub-apps/chat").json() == {**NEW["sub-apps"], "title": "Chat"}
+
+    seen = olga.get("/sub-apps/chat")["ETag"]
+    changed = olga.patch("/sub-apps/chat", {"changes": {"description": "x"}}, **{"If-Match": seen})
+    assert changed.status_code == 200
+    assert olga.delete("/sub-apps/chat", **{"If-Match": changed["ETag"]}).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+def test_one_who_comes_between_the_look_and_the_act_is_noticed(
+    olga: Asking, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = olga.get("/agents/bob")["ETag"]
+    read = entries.read
+
+    def read_and_be_overtaken(kind: str, name: str) -> dict[str, Any]:
+        found = read(kind, name)
+        monkeypatch.setattr(entries, "read", read)
+        entries.change(SETUP, "agent", "bob", {"title": "Bob"})
+        return found
+
+    monkeypatch.setattr(entries, "read", read_and_be_overtaken)
+    body = {"changes": {"role": "x"}} if method == "PATCH" else None
+    answer = olga.send(method, "/agents/bob", body, **{"If-Match": seen})
+
+    assert (answer.status_code, answer.json()["code"]) == (412, "precondition-failed")
+    assert read("agent", "bob") == {"key": "bob", "title": "Bob", "tools_config": {"reading": True}}
+
+
+def test_every_problem_of_an_entry_is_told_at_once_with_its_path(olga: Asking) -> None:
+    answer = olga.post(
+        "/agents",
+        {"key": "eve", "tools": ["clok"], "tools_config": {"raeding": 1}, "colour": "red", "kind": "plam"},
+    )
+    assert answer.status_code == 422
+    assert [one["path"] for one in answer.json()["errors"]] == [
+        "agents.eve.tools[0]",
+        "agents.eve.tools_config.raeding",
+        "agents.eve.tools_config.raeding",
+        "agents.eve.colour",
+        "agents.eve.kind",
+    ]
+    assert olga.get("/agents/eve").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"key": ""}, {"key": 3}, {"key": "a\x00"}, {"key": "a b"}, {"name": "x"}]
+)
+def test_an_entry_without_a_proper_name_is_refused(olga: Asking, body: dict[str, Any]) -> None:
+    answer = olga.post("/agents", body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
+
+
+def test_a_thing_keeps_its_name(olga: Asking) -> None:
+    answer = olga.patch("/agents/ada", {"changes": {"key": "eve"}})
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "agents.ada.key")
+    assert olga.get("/agents/eve").status_code == 404
+    assert olga.patch("/agents/ada", {"changes": {"key": "ada"}}).json()["change"] is None
+
+
+def test_what_a_toolkit_in_code_consists_of_is_the_codes(olga: Asking) -> None:
+    entries.put(SETUP, "toolkit", {"key": "coded", "plugin": "kb", "members": ["kb__find"]}, in_code=True)
+    answer = olga.patch("/toolkits/coded", {"changes": {"policy": "Mine."}})
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "toolkits.coded.policy")
+    assert olga.patch("/toolkits/coded", {"changes": {"blocked": True}}).status_code == 200
+
+
+def test_it_takes_the_permissions_that_the_admin_asks_for(stored: None) -> None:
+    mia = Asking(of_operator("mia", "view_loadout", "add_loadout", "change_toolkit"))
+
+    assert mia.get("/loadouts").status_code == 200
+    assert mia.post("/loadouts", NEW["loadouts"]).status_code == 201
+    assert mia.patch("/loadouts/day", {"changes": {"description": "x"}}).status_code == 403
+    assert mia.delete("/loadouts/day").status_code == 403
+    # Whoever may change a thing may look at it; what the screens show, every operator may look at.
+    assert [mia.get(f"/{section}").status_code for section in NEW] == [403, 403, 200, 200, 200, 200, 403]
+    assert "toolbelt.view_subapp" in mia.get("/sub-apps").json()["detail"]
+
+
+def test_a_token_that_may_only_read_changes_nothing(reader: Asking) -> None:
+    assert reader.get("/agents/ada").status_code == 200
+    assert reader.patch("/agents/ada", {"changes": {"title": "x"}}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("/tools?plugin=kb", ["kb__drop", "kb__find", "kb__read"]),
+        ("/tools?category=search", ["kb__drop", "kb__find", "kb__read"]),
+        ("/tools?toolkit=reading&q=look", []),
+        ("/tools?toolkit=reading&q=FIND", ["kb__find"]),
+        ("/tools?retired=true", []),
+        ("/tools?plugin=", ["clock", "hidden"]),
+        ("/toolkits?tool=kb__drop", ["dropping"]),
+        ("/toolkits?q=looks", ["reading"]),
+        ("/plugins?active=true&status=ready", ["kb"]),
+        ("/plugins?blocked=true", []),
+        ("/loadouts?parent=minimal", []),
+        ("/agents?protected=false", ["ada", "bob"]),
+        ("/agents?loadout=full", []),
+        ("/sub-apps?agent=ada", []),
+        ("/categories?q=x", []),
+    ],
+)
+def test_a_list_can_be_narrowed(olga: Asking, asked: str, found: list[str]) -> None:
+    answer = olga.get(asked)
+    assert answer.status_code == 200
+    assert [entry.get("key", entry.get("name")) for entry in answer.json()["items"]] == found
+    assert answer.json()["total"] == len(found)
+
+
+def test_a_list_comes_in_pages_in_stored_order(olga: Asking) -> None:
+    found: list[str] = []
+    address: str | None = "/tools?plugin=kb&limit=2"
+    totals = set()
+    while address:
+        page = olga.get(address).json()
+        found += [entry["key"] for entry in page["items"]]
+        totals.add(page["total"])
+        address = page["next"] and page["next"].removeprefix("/api/v1")
+    assert (found, totals) == (["kb__drop", "kb__find", "kb__read"], {3})
+
+
+@pytest.mark.parametrize("asked", ["limit=0", "limit=201", "offset=-1", "blocked=maybe", "plugn=kb", "q=%00"])
+def test_a_question_that_makes_no_sense_is_refused_with_its_name(olga: Asking, asked: str) -> None:
+    answer = olga.get(f"/tools?{asked}")
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, asked.partition("=")[0])
+
+
+@pytest.mark.parametrize("section", NEW)
+def test_listing_costs_the_same_however_many_there_are(olga: Asking, section: str) -> None:
+    def count() -> int:
+        olga.get(f"/{section}")
+        with CaptureQueriesContext(connection) as asked:
+            assert olga.get(f"/{section}").status_code == 200
+        return len(asked)
+
+    few = count()
+    configuration.import_(
+        SETUP,
+        {
+            "plugins": [{"name": f"p{number}"} for number in range(9)],
+            "tools": [{"key": f"t{number}"} for number in range(9)],
+            "toolkits": [{"key": f"k{number}", "members": ["t1", "t2"]} for number in range(9)],
+            "loadouts": [{"name": f"l{number}"} for number in range(9)],
+            "agents": [{"key": f"a{number}", "tools_config": {"t1": True}} for number in range(9)],
+            "sub_apps": [{"key": f"s{number}", "tool_names": ["t1"]} for number in range(9)],
+        },
+    )
+    assert count() == few <= 9
+
+
+def test_what_the_network_may_ask_for_is_what_can_be_told_apart() -> None:
+    common = set(sought.Asked.model_fields)
+    for kind, asked in sought.BY_KIND.items():
+        assert set(asked.model_fields) - common == set(lists.TRAITS[kind])

@@ -1,0 +1,105 @@
+"""Is the API documented as it is, where people and programs look?"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as logins
+from django.test import Client
+from ninja.openapi.schema import OpenAPISchema
+
+from scripts import http_api
+from tests.docs import pages
+from toolbelt.api import application, problems, reference
+
+
+@pytest.fixture
+def olive(db: None) -> Client:
+    client = Client()
+    client.force_login(logins.User.objects.create_user("olive"))
+    return client
+
+
+def test_the_page_of_the_reference_is_current():
+    written = http_api.PAGE.read_text(encoding="utf-8")
+    assert written == http_api.page(), "write it anew: python -m scripts.http_api"
+
+
+def test_every_operation_is_on_the_page(olive):
+    page = olive.get("/api/v1/docs")
+    assert page.status_code == 200
+    document = application.api.get_openapi_schema(path_prefix=reference.PREFIX)
+    for _, path, described in application.described_operations(document):
+        assert f'id="{described["operationId"]}"' in page.text
+        assert path in page.text
+    for code in problems.CODES:
+        assert f'id="problem-{code}"' in page.text
+
+
+def test_the_page_loads_nothing_from_elsewhere(olive):
+    page = olive.get("/api/v1/docs")
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+    assert re.findall(r'(?:src|href)="(?!/|#)[^"]+"', page.text) == []
+    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=", page.text)
+
+
+def test_no_two_things_on_the_page_share_an_id(olive):
+    ids = re.findall(r'\sid="([^"]+)"', olive.get("/api/v1/docs").text)
+    assert sorted(set(ids)) == sorted(ids)
+
+
+def test_the_document_is_for_whoever_may_come_in(olive, ada, nobody):
+    assert olive.get("/api/v1/openapi.json").json()["openapi"].startswith("3.1")
+    assert ada.get("/openapi.json").json() == olive.get("/api/v1/openapi.json").json()
+    answer = nobody.get("/openapi.json")
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+
+
+def test_the_page_is_for_whoever_may_come_in(ada, db):
+    assert ada.get("/docs").status_code == 200
+    answer = Client().get("/api/v1/docs")
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/login/?next=/api/v1/docs")
+    assert Client(headers={"Authorization": "Bearer x"}).get("/api/v1/docs").status_code == 401
+
+
+def test_no_two_shapes_are_called_the_same(monkeypatch):
+    known: dict[str, set[Any]] = {}
+
+    def add(self: Any, definitions: dict[str, Any]) -> None:
+        for name, schema in definitions.items():
+            # What is sent and what is answered of one class may differ in which keys have to be there.
+            told = (schema.get("description"), tuple(schema.get("properties", ())))
+            known.setdefault(name, set()).add(told)
+        self.schemas.update(definitions)
+
+    monkeypatch.setattr(OpenAPISchema, "add_schema_definitions", add)
+    shown = application.api.get_openapi_schema(path_prefix="")["components"]["schemas"]
+    assert shown.keys() <= known.keys()
+    assert {name: known[name] for name in shown if len(known[name]) > 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"type": "string"}, "text"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "whole number or null"),
+        ({"type": "array", "items": {"$ref": "#/components/schemas/Tool"}}, "list of Tool"),
+        ({"type": "object", "additionalProperties": {"type": "boolean"}}, "object of true or false"),
+        ({"type": "object", "additionalProperties": True}, "object"),
+        ({"enum": ["a", "b"], "type": "string"}, "one of a, b"),
+        ({"type": "string", "format": "date-time"}, "time"),
+        ({"description": "Whatever."}, "anything"),
+        ({}, "nothing"),
+    ],
+)
+def test_a_schema_is_said_in_words(schema, said):
+    assert reference.kind(schema) == said
+
+
+def test_every_code_of_a_problem_has_its_place():
+    page = (pages.REFERENCE / "errors.md").read_text(encoding="utf-8")
+    section = page.partition("## Problems of the HTTP API")[2].partition("\n## ")[0]
+    for code, (status, _) in problems.CODES.items():
+        assert f"| `{code}` | {status} |" in section

@@ -1,0 +1,83 @@
+"""What is an application told of its conversations, and what may it do about them?"""
+
+from __future__ import annotations
+
+from tests.api.conftest import Asking
+from toolbelt import models
+from toolbelt.control import queries
+from toolbelt.runtime import surfaces
+
+
+def load(agent: Asking, session: str, request_id: str = "r1") -> None:
+    sent = {
+        "session": session,
+        "request_id": request_id,
+        "tool": "load_tools",
+        "arguments": {"toolkit": "reading"},
+    }
+    assert agent.post("/agents/ada/calls", sent).json()["content"]["status"] == "loaded"
+
+
+def test_sessions_are_listed_with_what_they_loaded_when(ada):
+    for session in ("s1", "s2", "s3"):
+        load(ada, session)
+    page = ada.get("/agents/ada/sessions", {"limit": 2}).json()
+    assert page["total"] == 3
+    assert [one["session"] for one in page["items"]] == ["s3", "s2"]
+    [change] = page["items"][0]["changes"]
+    assert (change["kind"], change["name"], change["loaded"], change["request_id"]) == (
+        "toolkit",
+        "reading",
+        True,
+        "r1",
+    )
+    assert change["at"]
+    rest = ada._client.get(page["next"]).json()
+    assert [one["session"] for one in rest["items"]] == ["s1"]
+    assert rest["next"] is None
+
+
+def test_a_session_is_looked_at(ada, olga):
+    load(ada, "s1")
+    for asking in (ada, olga):
+        assert asking.get("/agents/ada/sessions/s1").json()["session"] == "s1"
+    assert ada.get("/agents/ada/sessions/s2").status_code == 404
+    assert olga.get("/agents/adda/sessions").status_code == 404
+
+
+def test_an_agent_lets_its_session_begin_anew(ada):
+    load(ada, "s1")
+    answer = ada.delete("/agents/ada/sessions/s1")
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert "kb__find" not in surfaces.ask("ada", "s1").document()["active_tools"]
+    [entry] = queries.changes(action="session.evict").entries
+    assert (entry.actor, entry.via, entry.subject_key, entry.key) == ("agent:ada", "api", "ada", "s1")
+    assert entry.before == {"loaded": ["reading"], "loadout": None}
+    assert ada.delete("/agents/ada/sessions/s1").status_code == 404
+
+
+def test_an_agent_equips_its_session_with_what_it_may(ada):
+    answer = ada.put("/agents/ada/sessions/s1", {"loadout": "night"})
+    assert (answer.status_code, answer.json()["loadout"]) == (200, "night")
+    assert "kb__read" in surfaces.ask("ada", "s1").document()["active_tools"]
+    assert "kb__read" not in surfaces.ask("ada", "s2").document()["active_tools"]
+    answer = ada.put("/agents/ada/sessions/s1", {"loadout": "full"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "refused")
+    assert "it may take night" in answer.json()["detail"]
+    assert ada.put("/agents/ada/sessions/s1", {"loadout": ""}).json()["loadout"] == ""
+
+
+def test_an_operator_equips_a_session_with_any_loadout(olga):
+    assert olga.put("/agents/bob/sessions/s1", {"loadout": "full"}).status_code == 200
+    answer = olga.put("/agents/bob/sessions/s1", {"loadout": "fulll"})
+    assert (answer.status_code, answer.json()["nearest"]) == (404, ["full"])
+    stale = olga.put("/agents/bob/sessions/s1", {"loadout": "minimal", "was": "night"})
+    assert (stale.status_code, stale.json()["now"]) == (409, "full")
+
+
+def test_an_id_that_cannot_be_is_refused_where_it_would_be_kept(olga):
+    for name in ("x" * 201, "a%00b", "a%0Ab"):
+        answer = olga.put(f"/agents/bob/sessions/{name}", {"loadout": "full"})
+        assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "session")
+        assert olga.get(f"/agents/bob/sessions/{name}").status_code == 404
+    assert not models.AgentSession.objects.exists()

@@ -1,0 +1,177 @@
+"""What do the tests in front of Django start from? A small configuration that other connections see, and a server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.handlers.asgi import ASGIHandler
+
+from tests.api.conftest import BELT, SETUP, of_operator
+from toolbelt import front
+from toolbelt.api import limits
+from toolbelt.control import belts, tokens
+from toolbelt.runtime import access, ready
+from toolbelt.store import snapshots
+
+ADDRESS = "/api/v1/agents/ada/surface"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A request as a server hands it on."""
+
+    method: str = "GET"
+    path: str = ADDRESS
+    query: str = ""
+    token: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    scheme: str = "http"
+
+    def scope(self) -> dict[str, Any]:
+        sent = {"host": "testserver", "user-agent": "tests"}
+        if self.token:
+            sent["authorization"] = f"Bearer {self.token}"
+        if self.body is not None:
+            sent |= {"content-type": "application/json", "content-length": str(len(self.content()))}
+        sent |= {name.lower(): value for name, value in self.headers.items()}
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": self.method,
+            "scheme": self.scheme,
+            "path": self.path,
+            "raw_path": self.path.encode(),
+            "query_string": self.query.encode(),
+            "root_path": "",
+            "headers": [(name.encode(), value.encode()) for name, value in sent.items() if value != "(none)"],
+            "client": ("192.0.2.7", 50000),
+            "server": ("testserver", 80),
+        }
+
+    def content(self) -> bytes:
+        if self.body is None or isinstance(self.body, bytes):
+            return self.body or b""
+        return json.dumps(self.body).encode()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What came back; ``by_django`` says whether Django was asked."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+    by_django: bool
+
+    @property
+    def on_the_wire(self) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        """All of it but for the request's id, which is another one each time."""
+        without_id = [(name, b"" if name == b"X-Request-ID" else value) for name, value in self.headers]
+        return self.status, without_id, self.body
+
+    def header(self, name: str) -> str:
+        return {given.decode().lower(): value.decode() for given, value in self.headers}[name]
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Server:
+    """An application in front of Django, and Django behind it."""
+
+    def __init__(self) -> None:
+        self.answers = ready.answers()
+        self.asked_django = 0
+        self._django = ASGIHandler()
+        self.application = front.Application(self._count, self.answers)
+
+    def ask(self, *requests: Request) -> Answer:
+        """Send requests one after the other; give the answer to the last."""
+        return self.ask_all(*requests)[-1]
+
+    def ask_all(self, *requests: Request) -> list[Answer]:
+        """Send requests one after the other, in one event loop; give all answers."""
+        return async_to_sync(self._answers)(self.application, requests)
+
+    def ask_django(self, request: Request) -> Answer:
+        """Send a request to Django alone."""
+        return async_to_sync(self._answers)(self._count, [request])[0]
+
+    def warm(self, *requests: Request) -> None:
+        """Send each twice: the first time Django answers, and the second time the bytes are put together."""
+        self.ask_all(*requests, *requests)
+
+    async def _count(self, scope: Any, receive: Any, send: Any) -> None:
+        self.asked_django += 1
+        await self._django(scope, receive, send)
+
+    async def _answers(self, application: Any, requests: Any) -> list[Answer]:
+        try:
+            return [await self._answer(application, request) for request in requests]
+        finally:
+            self.application.notes.write()
+            if self.answers is not None:
+                await self.answers.close()
+
+    async def _answer(self, application: Any, request: Request) -> Answer:
+        whole = request.content()
+        coming = [whole[:5], whole[5:]]
+        sent: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            if coming:
+                return {"type": "http.request", "body": coming.pop(0), "more_body": bool(coming)}
+            # The client stays until it is answered.
+            return await asyncio.Future()
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        before = self.asked_django
+        await application(request.scope(), receive, send)
+        return Answer(
+            status=sent[0]["status"],
+            headers=[(bytes(name), bytes(value)) for name, value in sent[0]["headers"]],
+            body=b"".join(message.get("body", b"") for message in sent[1:]),
+            by_django=self.asked_django > before,
+        )
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let no test feel how much the one before it asked, or find what it kept; and none writes beside itself."""
+    monkeypatch.setattr(access, "start", lambda: None)
+    limits.rates.forget()
+    snapshots.forget()
+    yield
+    limits.rates.forget()
+
+
+@pytest.fixture
+def stored(transactional_db: None) -> None:
+    belts.import_(SETUP, BELT)
+
+
+@pytest.fixture
+def ada(stored: None) -> str:
+    """Give a token of the agent ada."""
+    return tokens.issue(SETUP, agent="ada").text
+
+
+@pytest.fixture
+def olga(stored: None) -> str:
+    """Give a token of an operator that may only read."""
+    return of_operator("olga", superuser=True, scope="read")
+
+
+@pytest.fixture
+def server(stored: None) -> Server:
+    return Server()

@@ -1,0 +1,122 @@
+"""What does an answer in front of Django cost? One query that reads, and no thread."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.front.conftest import Request, Server
+from toolbelt.core import budgets
+from toolbelt.runtime import access
+from toolbelt.store.looks import postgresql, sqlite
+
+QUESTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"query": "session=s1&request_id=r1"},
+    {"query": "session=s1&request_id=r2&format=openai_chat"},
+    {"method": "POST", "body": {"session": "s1", "message": "find it", "declared": {}}},
+)
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collect what is sent to the database beside Django's connection."""
+    sent: list[str] = []
+    opened = sqlite.Eyes._cursor
+
+    def traced(eyes: Any) -> Any:
+        found = opened(eyes)
+        found.connection.set_trace_callback(sent.append)
+        return found
+
+    found = postgresql.Eyes._found
+
+    async def counted(eyes: Any, asked: Any) -> Any:
+        sent.append(eyes._statement.decode())
+        return await found(eyes, asked)
+
+    monkeypatch.setattr(sqlite.Eyes, "_cursor", traced)
+    monkeypatch.setattr(postgresql.Eyes, "_found", counted)
+    return sent
+
+
+def test_a_ready_answer_costs_one_query_that_reads(server, ada, statements):
+    for asked in QUESTIONS:
+        request = Request(token=ada, **asked)
+        server.warm(request)
+        statements.clear()
+        with CaptureQueriesContext(connection) as through_django:
+            server.ask_all(request)
+            # Eyes are opened with each loop of the tests; more questions in one loop are one more statement each.
+            opening = len(statements)
+            answers = server.ask_all(*[request] * 4)
+        assert [(answer.status, answer.by_django) for answer in answers] == [(200, False)] * 4
+        assert len(through_django) == 0
+        assert len(statements) == opening + opening + 3
+        assert {statement.split()[0] for statement in statements} <= {"SELECT", "PRAGMA"}
+        assert not any("=" in statement for statement in statements if statement.startswith("PRAGMA"))
+
+
+def test_a_ready_answer_takes_no_thread(server, ada, monkeypatch):
+    requests = [Request(token=ada, **asked) for asked in QUESTIONS]
+    server.warm(*requests)
+    hops: list[object] = []
+
+    def hop(loop: Any, executor: Any, *work: Any) -> Any:
+        hops.append(work)
+        raise AssertionError("a thread")
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "run_in_executor", hop)
+    answers = server.ask_all(*requests)
+    assert [answer.by_django for answer in answers] == [False] * len(requests)
+    assert hops == []
+
+
+def test_a_ready_answer_is_not_worked_out_again(server, ada, monkeypatch):
+    server.warm(Request(token=ada, query="session=s1&request_id=r1"))
+
+    def resolve(*anything: Any) -> Any:
+        raise AssertionError("resolved again")
+
+    monkeypatch.setattr(budgets, "resolve", resolve)
+    answer = server.ask(Request(token=ada, query="session=other&request_id=r2"))
+    assert not answer.by_django
+
+
+def test_the_use_of_a_token_is_noted_like_django_notes_it(server, ada, monkeypatch):
+    server.warm(Request(token=ada))
+    monkeypatch.setattr(access, "_uses", {})
+    answer = server.ask(Request(token=ada))
+    assert not answer.by_django
+    assert list(access._uses) == [ada[:11]]
+
+
+def test_many_who_wait_for_one_answer_have_it_made_once(ada, monkeypatch):
+    from toolbelt.runtime import ready
+
+    server = Server()
+    made = ready._parts
+    calls: list[object] = []
+
+    def counted(*what: Any) -> Any:
+        calls.append(what)
+        return made(*what)
+
+    monkeypatch.setattr(ready, "_parts", counted)
+    server.ask(Request(token=ada))
+
+    async def at_once(application: Any, requests: Any) -> Any:
+        answers = await asyncio.gather(*(server._answer(application, one) for one in requests))
+        server.application.notes.write()
+        assert server.answers is not None
+        await server.answers.close()
+        return answers
+
+    monkeypatch.setattr(server, "_answers", at_once)
+    answers = server.ask_all(*[Request(token=ada)] * 8)
+    assert len({answer.body for answer in answers}) == 1
+    assert len(calls) == 1

@@ -1,0 +1,166 @@
+"""Does every answer hold what was committed before it was asked for, whoever wrote it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from tests.api.conftest import SETUP
+from tests.front.conftest import Request, Server
+from tests.store.conftest import Process
+from toolbelt.control import switches, tokens
+from toolbelt.runtime import calls
+from toolbelt.store import looks
+
+# Flips one switch as often as there are lines, and says when each is committed.
+_FLIP = """
+import json, sys
+import django
+django.setup()
+from toolbelt.control import actors, switches
+actor = actors.Actor(name="olive", via="command")
+for line in sys.stdin:
+    switches.flip(actor, "ada", "reading", json.loads(line), confirm=True)
+    print(json.dumps({}), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def writer(django_db_setup: None) -> Iterator[Process]:
+    """Give a process that is told true or false, and flips."""
+    process = Process(_FLIP)
+    yield process
+    assert process.end() == 0
+
+
+class Shut:
+    """Eyes that see nothing."""
+
+    async def look(self, *asked: Any) -> None:
+        raise looks.Unreachable("gone")
+
+    async def close(self) -> None:
+        pass
+
+
+def tools(answer: Any) -> list[str]:
+    return [name for name in answer.json()["active_tools"] if name.startswith("kb__")]
+
+
+def test_another_process_s_flip_counts_at_the_next_question(server, ada, writer):
+    request = Request(token=ada)
+    for on, expected in ((True, ["kb__find", "kb__read"]), (False, []), (True, ["kb__find", "kb__read"])):
+        server.warm(request)
+        before = server.ask(request)
+        writer.ask("true" if on else "false")
+        stale = Request(token=ada, headers={"If-None-Match": before.header("etag")})
+        after, again, third = server.ask_all(stale, request, request)
+        assert after.status == 200
+        assert tools(after) == tools(again) == tools(third) == expected
+        assert not before.by_django
+        assert not third.by_django
+
+
+def test_a_flip_for_another_agent_leaves_the_answer_ready(server, ada):
+    request = Request(token=ada)
+    server.warm(request)
+    before = server.ask(request)
+    switches.flip(SETUP, "bob", "reading", False, confirm=True)
+    after = server.ask(request)
+    assert not after.by_django
+    assert after.body == before.body
+
+
+def test_what_a_session_loads_counts_from_the_next_request(server, ada):
+    def asked(request_id: str) -> Any:
+        request = Request(token=ada, query=f"session=s1&request_id={request_id}")
+        server.warm(request)
+        answer = server.ask(request)
+        assert not answer.by_django
+        return tools(answer)
+
+    assert asked("r1") == []
+    calls.run("ada", "load_tools", {"toolkit": "reading"}, session="s1", request_id="r1")
+    assert asked("r1") == []
+    assert asked("r2") == ["kb__find", "kb__read"]
+    calls.run("ada", "unload_tools", {"toolkit": "reading"}, session="s1", request_id="r2")
+    assert asked("r2") == ["kb__find", "kb__read"]
+    assert asked("r3") == []
+
+
+def test_sessions_in_one_state_share_one_answer_and_keep_their_names(server, ada):
+    server.warm(Request(token=ada, query="session=one&request_id=r1"))
+    answer = server.ask(Request(token=ada, query="session=two&request_id=r2"))
+    assert not answer.by_django
+    assert (answer.json()["session"], answer.json()["request_id"]) == ("two", "r2")
+
+
+def test_a_token_that_is_revoked_opens_nothing_at_once(server, ada):
+    server.warm(Request(token=ada))
+    tokens.revoke(SETUP, ada[:11])
+    assert server.ask(Request(token=ada)).status == 401
+
+
+def test_an_operator_who_is_not_active_any_more_gets_no_answer(server, olga):
+    request = Request(token=olga)
+    server.warm(request)
+    assert not server.ask(request).by_django
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE auth_user SET is_active = %s WHERE username = 'olga'", [False])
+    assert server.ask(request).status == 401
+
+
+def test_what_was_written_by_hand_counts_too(server, ada):
+    request = Request(token=ada)
+    server.warm(request)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE toolbelt_tool SET description = 'Say the time.' WHERE key = 'clock'")
+    assert b"Say the time." in server.ask(request).body
+    server.warm(request)
+    answer = server.ask(request)
+    assert b"Say the time." in answer.body
+    assert not answer.by_django
+
+
+def test_an_agent_that_was_deleted_is_not_found(server, olga):
+    request = Request(token=olga, path="/api/v1/agents/bob/surface")
+    server.warm(request)
+    with connection.cursor() as cursor:
+        for table in ("apitoken", "agentrevision", "toolkitswitch", "agenttoolkit"):
+            bob = "SELECT id FROM toolbelt_agent WHERE key = 'bob'"
+            cursor.execute(f"DELETE FROM toolbelt_{table} WHERE agent_id IN ({bob})")  # noqa: S608
+        cursor.execute("DELETE FROM toolbelt_agent WHERE key = 'bob'")
+    assert server.ask(request).status == 404
+
+
+def test_a_database_that_cannot_be_looked_at_is_left_to_django(server, ada, monkeypatch):
+    request = Request(token=ada)
+    server.warm(request)
+
+    monkeypatch.setattr(server.answers, "_eyes", Shut())
+    answer = server.ask(request)
+    assert answer.by_django
+    assert answer.status == 200
+
+
+def test_a_database_that_no_other_connection_sees_is_left_to_django(stored, ada, monkeypatch):
+    monkeypatch.setattr(looks, "eyes", lambda: None)
+    server = Server()
+    server.warm(Request(token=ada))
+    answer = server.ask(Request(token=ada))
+    assert answer.by_django
+    assert answer.status == 200
+
+
+def test_without_triggers_nothing_is_ready(server, ada):
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT catalog_stamp FROM toolbelt_revision")
+        (stamp,) = cursor.fetchone()
+        cursor.execute("UPDATE toolbelt_revision SET catalog_stamp = ''")
+    server.warm(Request(token=ada))
+    assert server.ask(Request(token=ada)).by_django
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE toolbelt_revision SET catalog_stamp = %s", [stamp])

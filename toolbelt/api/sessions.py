@@ -1,0 +1,112 @@
+"""What has an agent's conversation loaded, and may it begin anew? (Loading itself is a call: load_tools.)"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Annotated, Any
+
+import ninja
+import pydantic
+from django.http import HttpRequest
+from ninja import params
+
+from toolbelt.api import auth, paging, problems, schemas
+from toolbelt.control import sessions
+from toolbelt.runtime import access
+
+router = ninja.Router(tags=["agents: sessions"])
+
+
+class Change(ninja.Schema):
+    """The last load or unload of one name; in the request that made it, it does not count yet."""
+
+    kind: str
+    name: str
+    loaded: bool
+    request_id: str | None
+    at: str
+
+
+class Session(ninja.Schema):
+    """One conversation: the loadout that stands in for the agent's (empty: none does), and what was loaded."""
+
+    agent: str
+    session: str
+    loadout: str
+    changes: list[Change]
+    created: dt.datetime
+    changed: dt.datetime
+
+
+class Equipping(schemas.Body):
+    """Which loadout is to stand in for the agent's; empty: its own counts again."""
+
+    loadout: Annotated[str, pydantic.Field(max_length=64)]
+    was: Annotated[
+        str | None,
+        pydantic.Field(description="The one that you saw; if it is another by now: 409 stale."),
+    ] = None
+    reason: Annotated[str, pydantic.Field(max_length=1000)] = ""
+
+
+@router.get("/agents/{agent}/sessions", auth=auth.agent, response=paging.Page[Session])
+def list_agent_sessions(request: HttpRequest, agent: str, asked: params.Query[paging.Asked]) -> Any:
+    """List the sessions of an agent that have loaded something, the last changed first."""
+    found = sessions.listed(agent, offset=asked.offset, limit=asked.limit)
+    return paging.page(request, asked, [document(one) for one in found.sessions], found.total)
+
+
+@router.get("/agents/{agent}/sessions/{session}", auth=auth.agent, response=Session)
+def get_session(request: HttpRequest, agent: str, session: str) -> Any:
+    """Say what a session has loaded, and when."""
+    return document(sessions.read(agent, session))
+
+
+@router.put(
+    "/agents/{agent}/sessions/{session}",
+    auth=auth.acting("toolbelt.change_agentsession"),
+    response={200: Session, **problems.answers(409)},
+)
+def equip_session(request: HttpRequest, agent: str, session: str, body: Equipping) -> Any:
+    """Let another loadout stand in for the agent's in one session.
+
+    An agent's own token may name those of the agent's session_loadouts.
+    """
+    among = access.session_loadouts(auth.bearer(request), agent)
+    sessions.equip(
+        auth.actor(request), agent, session, body.loadout, was=body.was, among=among, reason=body.reason
+    )
+    return document(sessions.read(agent, session))
+
+
+@router.delete(
+    "/agents/{agent}/sessions/{session}",
+    auth=auth.acting("toolbelt.delete_agentsession"),
+    response={204: None},
+)
+def evict_session(request: HttpRequest, agent: str, session: str) -> Any:
+    """Let a session begin anew: what it has loaded is forgotten, and so is its loadout."""
+    sessions.evict(auth.actor(request), agent, session)
+    return ninja.Status(204, None)
+
+
+def document(kept: sessions.Kept) -> dict[str, Any]:
+    """Give a session as it stands on the wire."""
+    held = kept.session
+    return {
+        "agent": kept.agent,
+        "session": held.key,
+        "loadout": held.loadout,
+        "changes": [
+            {
+                "kind": change.kind,
+                "name": change.name,
+                "loaded": change.on,
+                "request_id": change.request_id,
+                "at": change.at,
+            }
+            for change in held.changes
+        ],
+        "created": kept.created,
+        "changed": kept.changed,
+    }

@@ -1,0 +1,77 @@
+"""Which headers does an answer have? Those that Django gave one of its kind: learned from it, not repeated here.
+
+So a middleware or a setting that changes what Django sends changes what is sent here. What differs from one answer to
+the next is put in: the ETag, the length, the request's id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Headers = list[tuple[bytes, bytes]]
+# What else an answer may depend on, beside the address: a request with a cookie does not come here.
+_MAY_VARY_BY = frozenset({b"authorization", b"cookie"})
+# Host names are the client's to choose, within what the installation allows.
+MOST_KEPT = 256
+
+
+class Kind(NamedTuple):
+    """What decides about the headers of an answer."""
+
+    scheme: str
+    host: str
+    method: str
+    status: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """The headers of a kind of answer, and where those stand that differ."""
+
+    headers: tuple[tuple[bytes, bytes], ...]
+    etag: int
+    length: int
+    request_id: int
+
+    def addressed(self, *, etag: str, length: int, request_id: str) -> Headers:
+        """Give the headers of one answer."""
+        headers = list(self.headers)
+        headers[self.etag] = (headers[self.etag][0], etag.encode())
+        headers[self.length] = (headers[self.length][0], b"%d" % length)
+        headers[self.request_id] = (headers[self.request_id][0], request_id.encode())
+        return headers
+
+
+class Envelopes:
+    """The envelopes that were learned so far."""
+
+    def __init__(self) -> None:
+        self._known: dict[Kind, Envelope] = {}
+
+    def get(self, kind: Kind) -> Envelope | None:
+        """Give the envelope of a kind of answer, if Django has given one."""
+        return self._known.get(kind)
+
+    def learn(self, kind: Kind, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Learn from an answer of Django's; one that may be for this client alone teaches nothing."""
+        if kind in self._known or len(self._known) >= MOST_KEPT:
+            return
+        given = tuple((bytes(name), bytes(value)) for name, value in headers)
+        names = [name.lower() for name, _ in given]
+        varies = b",".join([value for name, value in given if name.lower() == b"vary"])
+        if b"set-cookie" in names or not _words(varies) <= _MAY_VARY_BY:
+            return
+        if any(names.count(name) != 1 for name in (b"etag", b"content-length", b"x-request-id")):
+            return
+        self._known[kind] = Envelope(
+            headers=given,
+            etag=names.index(b"etag"),
+            length=names.index(b"content-length"),
+            request_id=names.index(b"x-request-id"),
+        )
+
+
+def _words(value: bytes) -> set[bytes]:
+    return {word.strip().lower() for word in value.split(b",") if word.strip()}

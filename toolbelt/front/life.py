@@ -1,0 +1,81 @@
+"""What begins and ends with a server? (ASGI's lifespan)
+
+A server that does not speak of its life begins with its first request, and ends with its process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+
+import structlog
+
+from toolbelt.front import messages, notes
+from toolbelt.runtime import access, plugins, ready
+
+# The longest that plugins hold up the end of a server; each of them has a limit of its own within.
+GRACE = 30.0
+
+_log = structlog.get_logger(__name__)
+
+
+class Life:
+    """The life of one server process."""
+
+    def __init__(self, answers: ready.Answers | None, taken: notes.Notes, grace: float = GRACE) -> None:
+        self._answers = answers
+        self._notes = taken
+        self._grace = grace
+        self._has_begun = False
+
+    def begin(self) -> None:
+        """Start what runs beside the requests, unless it was started."""
+        if not self._has_begun:
+            self._has_begun = True
+            plugins.start()
+            access.start()
+
+    async def end(self) -> None:
+        """Write what was noted, let plugins come to their end within the grace period, and let go of the database."""
+        self._notes.write()
+        if not await _within(plugins.stop, self._grace):
+            _log.error("plugins not stopped", seconds=self._grace)
+        if self._answers is not None:
+            await self._answers.close()
+
+    async def live(self, receive: messages.Receive, send: messages.Send) -> None:
+        """Begin and end when the server says so."""
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                self.begin()
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self.end()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+
+async def _within(act: Callable[[], None], seconds: float) -> bool:
+    """Let a thread do it that nobody waits for longer; say whether it came to its end."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def run() -> None:
+        try:
+            act()
+        except Exception:
+            _log.exception("plugins not stopped")
+        finally:
+            # Too late, there may be nobody left who waits.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(ended.set)
+
+    threading.Thread(target=run, name="toolbelt-plugins-stop", daemon=True).start()
+    try:
+        async with asyncio.timeout(seconds):
+            await ended.wait()
+    except TimeoutError:
+        return False
+    return True

@@ -1,0 +1,146 @@
+"""What is counted and logged of a request that Django does not see? The same as of one that it does.
+
+It is noted when the answer is sent, and written a moment later, for all answers of that moment: one by one, as
+django-prometheus and django-structlog write it, it would cost more than the answers. Tests hold the two against each
+other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import datetime as dt
+import functools
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from django import urls
+from django.conf import settings
+from django_prometheus import middleware
+
+from toolbelt.front import requests
+
+# How long a note may wait to be written; what a process that is killed leaves unwritten.
+SECONDS = 0.05
+
+_log = logging.getLogger("django_structlog.middlewares.request")
+
+
+class Note(NamedTuple):
+    """What is to be written of a request. ``at`` is when it was answered, ``seconds`` how long that took."""
+
+    request: requests.Request
+    status: int
+    length: int
+    request_id: str
+    bearer: str
+    at: float
+    seconds: float
+
+
+class Notes:
+    """The notes of one process that are still to be written."""
+
+    def __init__(self) -> None:
+        self._taken: list[Note] = []
+
+    def take(self, note: Note) -> None:
+        """Keep a note, and see to it that it is written."""
+        if not self._taken:
+            asyncio.get_running_loop().call_later(SECONDS, self.write)
+        self._taken.append(note)
+
+    def write(self) -> None:
+        """Write what was kept."""
+        taken, self._taken = self._taken, []
+        _write_lines([_entry(note) for note in taken] if _log.isEnabledFor(logging.INFO) else [])
+        for note in taken:
+            _count_size_and_time(note)
+        kinds = collections.Counter([(one.request.scheme, one.request.method, one.status) for one in taken])
+        for kind, many in kinds.items():
+            for add in _counters(*kind):
+                add(many)
+
+
+def is_wanted_whole() -> bool:
+    """Say whether more is logged of a request than one line: then Django does all of it."""
+    return _log.isEnabledFor(logging.DEBUG)
+
+
+def _entry(note: Note) -> dict[str, Any]:
+    request = note.request
+    return {
+        "code": note.status,
+        # Without the query, as `settings.logs` leaves it.
+        "request": f"{request.method} {request.path}",
+        "event": "request_finished",
+        "request_id": note.request_id,
+        "user_id": None,
+        "ip": request.address,
+        "bearer": note.bearer,
+        "logger": _log.name,
+        "level": "info",
+        "timestamp": dt.datetime.fromtimestamp(note.at, dt.UTC).isoformat()[:-6] + "Z",
+    }
+
+
+def _write_lines(entries: list[dict[str, Any]]) -> None:
+    """Hand entries on, each a line; in one record, if whoever writes them can take them apart."""
+    if entries and all(getattr(handler.formatter, "takes_many", False) for handler in _handlers()):
+        _log.handle(_record(entries[0], entries))
+        return
+    for entry in entries:
+        _log.handle(_record(entry, [entry]))
+
+
+def _record(said: dict[str, Any], entries: list[dict[str, Any]]) -> logging.LogRecord:
+    record = logging.LogRecord(_log.name, logging.INFO, "", 0, said, None, None)
+    # `settings.logs` writes the entries, which need nothing more; the other two are for structlog's own formatter.
+    record.entries, record._logger, record._name = entries, _log, "info"
+    return record
+
+
+def _handlers() -> Iterator[logging.Handler]:
+    """Give everyone who will be handed a line."""
+    logger: logging.Logger | None = _log
+    while logger is not None:
+        yield from logger.handlers
+        logger = logger.parent if logger.propagate else None
+
+
+def _count_size_and_time(note: Note) -> None:
+    metrics = middleware.Metrics.get_instance()
+    metrics.requests_body_bytes.observe(note.request.length)
+    metrics.responses_body_bytes.observe(note.length)
+    metrics.requests_latency_before.observe(note.seconds)
+    _seconds(note.request.method)(note.seconds)
+
+
+@functools.cache
+def _view() -> str:
+    """Name the view that would have answered; all surfaces have one."""
+    return urls.resolve(requests.EXAMPLE).view_name
+
+
+@functools.cache
+def _seconds(method: str) -> Callable[[float], None]:
+    labelled = middleware.Metrics.get_instance().requests_latency_by_view_method
+    observe: Callable[[float], None] = labelled.labels(view=_view(), method=method).observe
+    return observe
+
+
+@functools.cache
+def _counters(scheme: str, method: str, status: int) -> tuple[Callable[[float], None], ...]:
+    metrics = middleware.Metrics.get_instance()
+    labels = {"view": _view(), "method": method}
+    return (
+        metrics.requests_total.inc,
+        metrics.responses_total.inc,
+        metrics.requests_by_method.labels(method=method).inc,
+        metrics.requests_by_transport.labels(transport=scheme).inc,
+        metrics.requests_by_view_transport_method.labels(transport=scheme, **labels).inc,
+        metrics.responses_by_status.labels(status=str(status)).inc,
+        metrics.responses_by_status_view_method.labels(status=str(status), **labels).inc,
+        metrics.responses_by_charset.labels(charset=settings.DEFAULT_CHARSET).inc,
+    )
