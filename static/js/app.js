@@ -58,6 +58,7 @@
     button.value = was === "true" ? "false" : "true";
     button.setAttribute("aria-checked", String(was === "true"));
     const other = form.querySelector("[data-other]");
+    if (!other) return;
     other.value = was === "unset" ? "false" : "unset";
     other.firstElementChild.textContent = was === "unset" ? other.dataset.whenUnset : other.dataset.whenSet;
   }
@@ -92,6 +93,24 @@
     (lastControl?.isConnected ? lastControl : byId("main")).focus({ preventScroll: true });
   }
 
+  // Texts to be used elsewhere. A page that came over plain HTTP has no clipboard: then the text is selected.
+  async function copy(button) {
+    const source = byId(button.dataset.copies);
+    const word = button.querySelector("[data-copy-word]");
+    let said = "Copied";
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+    } catch {
+      getSelection().selectAllChildren(source);
+      said = "Selected";
+    }
+    word.textContent = said;
+    byId("live").textContent = said;
+    setTimeout(() => {
+      word.textContent = "Copy";
+    }, 2000);
+  }
+
   // A request: what it was sent from, and which parts this page would have use for.
   document.addEventListener("htmx:configRequest", ({ target, detail }) => {
     touched.delete(target);
@@ -99,7 +118,10 @@
     lastControl = target.contains(document.activeElement) ? document.activeElement : lastControl;
     byId("live").textContent = "";
     detail.parameters.tools = [...new Set(every("[data-tool]").map((part) => part.dataset.tool))].join(" ");
+    const tried = byId("try-message");
+    if (tried) detail.parameters.message = tried.value;
     detail.parameters.sections = every("[data-section]").map((part) => part.dataset.section).join(" ");
+    detail.parameters.cells = [...new Set(every("[data-cell]").map((part) => part.dataset.cell))].join(" ");
   });
 
   // A filter's answer takes controls away. As long as one of them has something to say, or waits for its answer, it is
@@ -176,6 +198,8 @@
 
   document.addEventListener("click", ({ target }) => {
     if (target.closest("[data-dismiss]")) dismiss();
+    const copier = target.closest("[data-copies]");
+    if (copier) copy(copier);
     const opener = target.closest("[data-opens]");
     if (opener) byId(opener.dataset.opens).showModal();
   });

@@ -23,6 +23,21 @@ from pytest_django import live_server_helper
 from tests.browser import watching
 
 PASSWORD = "correct horse battery"
+# What the operators who work with agents may do.
+MAY = (
+    "change_agent",
+    "add_agent",
+    "delete_agentsession",
+    "view_apitoken",
+    "add_apitoken",
+    "change_apitoken",
+    "view_plugin",
+    "add_plugin",
+    "change_plugin",
+    "change_tool",
+    "change_toolkit",
+    "view_callrecord",
+)
 
 OpensPage = Callable[..., Page]
 
@@ -43,9 +58,9 @@ def demo_file(
         call_command("migrate", verbosity=0)
         call_command("loaddata", "demo", verbosity=0)
         make = get_user_model().objects.create_user
+        may = auth.Permission.objects.filter(codename__in=MAY)
         for name in ("olive", "otto"):
-            user = make(name, password=PASSWORD)
-            user.user_permissions.add(auth.Permission.objects.get(codename="change_agent"))
+            make(name, password=PASSWORD).user_permissions.set(may)
         make("rosa", password=PASSWORD)
     return file
 

@@ -55,7 +55,7 @@ def production(demo_file: Path, tmp_path: Path) -> Iterator[str]:
     }
     options: dict[str, Any] = {"env": environment, "cwd": settings.BASE_DIR}
     subprocess.run([sys.executable, "manage.py", "collectstatic", "--no-input", "-v0"], check=True, **options)
-    asgi = [sys.executable, "-m", "uvicorn", "toolbelt.asgi:application", "--lifespan", "off"]
+    asgi = [sys.executable, "-m", "uvicorn", "toolbelt.asgi:application", "--lifespan", "on"]
     running = subprocess.Popen([*asgi, "--port", str(port), "--log-level", "warning"], **options)
     address = f"http://127.0.0.1:{port}"
     try:

@@ -95,6 +95,16 @@ def operator(olive: auth.User) -> Client:
 
 
 @pytest.fixture
+def keeper(db: None) -> Client:
+    """Give the browser of one who looks after plugins: adds, switches and approves."""
+    user = get_user_model().objects.create_user("kim")
+    changes = [f"change_{kind}" for kind in ("plugin", "tool", "agent", "toolkit", "loadout", "subapp")]
+    codenames = ["view_plugin", "add_plugin", *changes]
+    user.user_permissions.set(auth.Permission.objects.filter(codename__in=codenames))
+    return _browser(user)
+
+
+@pytest.fixture
 def viewer(db: None) -> Client:
     """Give the browser of one who may only look."""
     return _browser(get_user_model().objects.create_user("rosa"))

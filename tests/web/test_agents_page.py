@@ -112,4 +112,4 @@ def test_it_asks_the_database_the_same_few_questions_however_many_agents_there_a
         factories.agent(f"agent-{number}")
     look(operator)
     assert len(look(operator).agents) == 12
-    assert acting.queries(lambda: look(operator)) == of_three <= 10
+    assert acting.queries(lambda: look(operator)) == of_three <= 12

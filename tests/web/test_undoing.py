@@ -105,8 +105,8 @@ def test_a_reset_of_nonsense_is_refused(operator: Client, was: list[str]) -> Non
     assert not models.AuditEntry.objects.exists()
 
 
-def test_a_reset_of_a_tool_that_is_not_there_is_not_found(operator: Client) -> None:
-    assert acting.post(operator, "/agents/ada/reset/", was="nothing=true").status_code == 404
+def test_a_reset_of_a_tool_that_is_not_there_is_refused(operator: Client) -> None:
+    assert acting.post(operator, "/agents/ada/reset/", was="nothing=true").status_code == 422
     assert acting.post(operator, "/agents/nobody/reset/", was="papers=true").status_code == 404
 
 

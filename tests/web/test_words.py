@@ -89,3 +89,22 @@ def test_each_state_has_its_words() -> None:
     assert words.asking("override", "shell", None, "ada") == "Let shell inherit for ada?"
     assert words.done("switch", "dev", False, "ada") == "dev is off for ada"
     assert all(words.read(words.stored(on)) is on for on in (True, False, None))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (1, "in 1 min"),
+        (600, "in 10 min"),
+        (2 * 3600, "in 2 h"),
+        (2 * 86400, "in 2 d"),
+        (90 * 86400, "in 90 d"),
+    ],
+)
+def test_what_is_still_to_come_is_said_from_now(seconds: int, said: str) -> None:
+    assert words.ahead(timezone.now() + dt.timedelta(seconds=seconds)).words == said
+
+
+@pytest.mark.parametrize(("count", "said"), [(0, "0 bytes"), (999, "999 bytes"), (48_230, "48.2 KB")])
+def test_sizes_are_said_in_what_one_can_picture(count: int, said: str) -> None:
+    assert words.size(count) == said

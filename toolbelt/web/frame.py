@@ -14,10 +14,13 @@ from django.template import loader
 from django.utils import cache
 from django.utils.http import urlencode
 
-from toolbelt.control import queries
+from toolbelt.control import queries, rights
 from toolbelt.web import request_ids
 from toolbelt.web.presenters import answers, chrome
 from toolbelt.web.views import answering
+
+# The main pages, by how their addresses begin.
+_PARTS = frozenset({"agents", "matrix", "toolkits", "tools", "plugins", "calls", "changes", "tokens"})
 
 
 def shown(request: HttpRequest) -> dict[str, Any]:
@@ -26,12 +29,16 @@ def shown(request: HttpRequest) -> dict[str, Any]:
     if user is None or not user.is_authenticated:
         return {"chrome": chrome.Chrome(request_id=request_ids.current())}
     part = request.path.strip("/").partition("/")[0]
+    counts = queries.count()
     return {
         "chrome": chrome.Chrome(
             user=user.get_username(),
-            here=part if part in ("agents", "changes") else "",
-            agents=queries.count_agents(),
+            here=part if part in _PARTS else "",
+            agents=counts.agents,
+            to_look_at=counts.waiting,
             may_administer=user.is_staff,
+            may_see_calls=rights.may_read(user, "call_record"),
+            may_see_tokens=rights.may_read(user, "api_token"),
             request_id=request_ids.current(),
         )
     }

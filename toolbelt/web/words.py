@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,6 +31,20 @@ def about(count: int) -> str:
 def limit(count: int) -> str:
     """Print a most that somebody set: ``16k``, ``1,200``."""
     return f"{count // 1000:,}k" if count % 1000 == 0 and count else number(count)
+
+
+def size(count: int) -> str:
+    """Print so many bytes: ``340 bytes``, ``48.2 KB``."""
+    return f"{count / 1000:,.1f} KB" if count >= 1000 else f"{count} bytes"
+
+
+def duration(milliseconds: int) -> str:
+    """Print how long something took: ``340 ms``, ``1.2 s``, ``2.5 min``."""
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    if milliseconds < 100_000:
+        return f"{milliseconds / 1000:.1f} s"
+    return f"{milliseconds / 60_000:,.1f} min"
 
 
 def signed(count: int) -> str:
@@ -82,6 +97,18 @@ def moment(at: datetime) -> pieces.Moment:
     return pieces.Moment(
         iso=local.isoformat(timespec="seconds"), words=_since(at), full=local.strftime("%-d %b %Y, %H:%M %Z")
     )
+
+
+def ahead(at: datetime) -> pieces.Moment:
+    """Print a point in time that is still to come, as seen from now."""
+    seconds = (at - timezone.now()).total_seconds()
+    if seconds < 3600:
+        said = f"in {max(1, round(seconds / 60))} min"
+    elif seconds < 36 * 3600:
+        said = f"in {round(seconds / 3600)} h"
+    else:
+        said = f"in {round(seconds / (24 * 3600))} d"
+    return replace(moment(at), words=said)
 
 
 def clock(at: datetime) -> pieces.Moment:

@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 from toolbelt.control import queries
 from toolbelt.core import effects, risks
 from toolbelt.web import words
-from toolbelt.web.pages import agents, entries, model, sections
+from toolbelt.web.pages import agents, model, sections
 from toolbelt.web.presenters import access, answers, pieces
 
 # Above so many tools, a section brings its tools when it is opened.
@@ -50,7 +50,7 @@ def page(
         )
         (toolkits if group.toolkit else loose).append(filled)
     return access.AccessPage(
-        agent=header(found, may_change),
+        agent=agents.header(found.summary, may_undo=may_change),
         filter=access.Filter(
             query=said["q"],
             shows=_shows(found, said["show"]),
@@ -78,7 +78,7 @@ def answer(
 ) -> access.AccessAnswer:
     """Fill the parts that a change leaves behind: of the ``tools`` and sections that the page says are ``shown``."""
     return access.AccessAnswer(
-        agent=header(found, True),
+        agent=agents.header(found.summary, may_undo=True),
         sections=tuple(
             sections.section(found, group, matching=0, shown=None, is_open=False, open_url="")
             for group in sections.groups(found)
@@ -91,21 +91,6 @@ def answer(
         announcement=f"{notice.text} {notice.detail}".strip(),
         may_change=True,
         here=here,
-    )
-
-
-def header(found: queries.Access, may_change: bool) -> access.AgentHeader:
-    """Fill the agent's header."""
-    spent = found.surface.spent
-    return access.AgentHeader(
-        key=found.agent.key,
-        role=found.agent.role or found.agent.title,
-        profile=agents.profile(found.agent, found.loadout),
-        protected=found.agent.protected,
-        active=words.number(spent.tools),
-        total=words.number(len(found.catalog.tools)),
-        tokens=words.about(spent.tokens),
-        last_change=entries.last_change(found.last, may_undo=may_change),
     )
 
 

@@ -81,6 +81,21 @@ def line(one: queries.Summary) -> agents.AgentLine:
     )
 
 
+def header(one: queries.Summary, *, may_undo: bool = False) -> agents.AgentHeader:
+    """Fill what stands above all pages of one agent."""
+    spent = one.surface.spent
+    return agents.AgentHeader(
+        key=one.agent.key,
+        role=one.agent.role or one.agent.title,
+        profile=profile(one.agent, one.loadout),
+        protected=one.agent.protected,
+        active=words.number(spent.tools),
+        total=words.number(one.total),
+        tokens=words.about(spent.tokens),
+        last_change=entries.last_change(one.last, may_undo=may_undo),
+    )
+
+
 def profile(agent: values.Agent, loadout: str) -> str:
     """Say where an agent's tools come from, switches aside."""
     if agent.loadout:

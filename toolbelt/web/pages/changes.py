@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.utils.http import urlencode
@@ -43,24 +43,30 @@ def page(
     narrowed = {name: said[name] for name in ("person", "agent", "action") if said[name]}
     count = found.total
     return changes.ChangesPage(
-        days=tuple(
-            changes.Day(words=day, entries=tuple(entry for _, entry in grouped))
-            for day, grouped in itertools.groupby(told, key=lambda one: one[0])
-        ),
-        people=_choices("Anyone", {name: name for name in queries.said("actor")}, said["person"]),
-        agents=_choices("Any agent", {name: name for name in queries.agent_keys()}, said["agent"]),
-        actions=_choices(
-            "Any change", {name: _action(name) for name in queries.said("action")}, said["action"]
+        days=days(told),
+        people=choices("Anyone", {name: name for name in queries.said("actor")}, said["person"]),
+        agents=choices("Any agent", {name: name for name in queries.agent_keys()}, said["agent"]),
+        actions=choices(
+            "Any change", {name: action(name) for name in queries.said("action")}, said["action"]
         ),
         narrowed=bool(narrowed),
         matches=f"{words.number(count)} change{'' if count == 1 else 's'}, newest first",
-        pages=_pages(found, narrowed, path),
+        pages=pages(found, narrowed, path),
         notice=notice,
         here=here,
     )
 
 
-def _pages(found: Any, narrowed: Mapping[str, str], path: str) -> changes.Pages:
+def days(told: Iterable[tuple[str, changes.Entry]]) -> tuple[changes.Day, ...]:
+    """Put entries together that stand under the same day, each given with its day."""
+    return tuple(
+        changes.Day(words=day, entries=tuple(entry for _, entry in grouped))
+        for day, grouped in itertools.groupby(told, key=lambda one: one[0])
+    )
+
+
+def pages(found: Any, narrowed: Mapping[str, str], path: str) -> changes.Pages:
+    """Say where in the log a page is, and where the next ones are."""
     if not found.entries:
         return changes.Pages(words="")
     first, last = found.entries[0].id, found.entries[-1].id
@@ -71,13 +77,14 @@ def _pages(found: Any, narrowed: Mapping[str, str], path: str) -> changes.Pages:
     )
 
 
-def _action(name: str) -> str:
+def action(name: str) -> str:
+    """Name an action, to choose it from a list: ``Switch set``."""
     family, _, act = name.partition(".")
-    acts = {"create": "created", "change": "changed", "remove": "removed", "order": "reordered"}
-    return _FAMILIES.get(name, f"{family.replace('_', '-').capitalize()} {acts.get(act, act)}")
+    return _FAMILIES.get(name, f"{family.replace('_', '-').capitalize()} {entries.ACTS.get(act, act)}")
 
 
-def _choices(anything: str, names: Mapping[str, str], chosen: str) -> tuple[pieces.Choice, ...]:
+def choices(anything: str, names: Mapping[str, str], chosen: str) -> tuple[pieces.Choice, ...]:
+    """Give what a list offers, with what narrows nothing before it."""
     first = pieces.Choice(value="", label=anything, chosen=not chosen)
     rest = (pieces.Choice(value=value, label=label, chosen=value == chosen) for value, label in names.items())
     return (first, *rest)

@@ -7,9 +7,18 @@ from toolbelt.web import words
 from toolbelt.web.presenters import changes, pieces
 
 _KINDS = {"sub_app": "sub-app"}
-_ACTS = {"create": "created", "change": "changed", "remove": "removed", "order": "reordered"}
-# What cannot be taken back by removing it again.
-_STAYS = frozenset({"plugin.create", "tool.create"})
+ACTS = {
+    "create": "created",
+    "change": "changed",
+    "remove": "removed",
+    "order": "reordered",
+    "issue": "issued",
+    "revoke": "revoked",
+    "equip": "equipped",
+    "evict": "evicted",
+}
+# What cannot be taken back: by removing it again, or at all.
+_STAYS = frozenset({"plugin.create", "tool.create", "token.issue", "token.revoke", "session.evict"})
 _VIA = {"api": "API", "mcp": "MCP", "import": "import"}
 
 
@@ -82,7 +91,7 @@ def _act(entry: queries.Entry) -> str:
         return "changed the loadable toolkits of"
     if act == "order":
         return f"changed the order of {_KINDS.get(family, family)}s, from"
-    return f"{_ACTS.get(act, act)} {_KINDS.get(family, family)}"
+    return f"{ACTS.get(act, act)} {_KINDS.get(family, family)}"
 
 
 def _to_itself(entry: queries.Entry) -> str:
@@ -95,7 +104,7 @@ def _to_itself(entry: queries.Entry) -> str:
         case "agent.allow-toolkits", _:
             return "changed its loadable toolkits"
     act = entry.action.partition(".")[2]
-    return f"{_ACTS.get(act, act)} it"
+    return f"{ACTS.get(act, act)} it"
 
 
 def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:

@@ -107,7 +107,7 @@ def row(found: queries.Access, key: str) -> access.ToolRow:
         prefix=prefix,
         name=name,
         description=words.cut(tool.description or tool.title, LONGEST_DESCRIPTION),
-        risk=access.Risk(word=risks.of(tool), stated=_states_risk(tool)),
+        risk=access.Risk(word=risks.of(tool), stated=states_risk(tool)),
         tokens=words.number(tool.tokens),
         stored=words.stored(stored),
         inherits=_INHERITS.get(inherited.state, "off"),
@@ -155,6 +155,7 @@ def _hint(found: queries.Access, group: Group, states: Sequence[str]) -> str:
     return f"{unavailable} unavailable" if unavailable else ""
 
 
-def _states_risk(tool: catalog.Tool) -> bool:
+def states_risk(tool: catalog.Tool) -> bool:
+    """Say whether the tool says anything of what it may do."""
     hints = json.loads(tool.annotations) if tool.annotations else {}
     return isinstance(hints, dict) and ("readOnlyHint" in hints or "destructiveHint" in hints)

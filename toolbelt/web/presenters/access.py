@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from toolbelt.web.presenters import answers, model, pieces
+from toolbelt.web.presenters import agents, answers, model, pieces
 
 # The three stored states, in the words of the fields `on` and `was` of every form.
 Stored = Literal["true", "false", "unset"]
@@ -87,20 +87,6 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentHeader:
-    """Name and size of the agent. `profile` says where its tools come from ("loadout developer")."""
-
-    key: str
-    role: str
-    profile: str
-    protected: bool
-    active: str
-    total: str
-    tokens: str
-    last_change: pieces.LastChange | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
     """What is typed and chosen above the sections; `matches` says the outcome in words."""
 
@@ -114,7 +100,7 @@ class Filter:
 class AccessPage:
     """The page. `here` is its own path with the query: every form brings it as `next`, to come back to."""
 
-    agent: AgentHeader
+    agent: agents.AgentHeader
     filter: Filter
     toolkits: tuple[Section, ...]
     loose: tuple[Section, ...]
@@ -131,7 +117,7 @@ class AccessAnswer:
     `sections` bring their heads, `rows` their states. `announcement` is spoken by the live region.
     """
 
-    agent: AgentHeader
+    agent: agents.AgentHeader
     sections: tuple[Section, ...]
     rows: tuple[ToolRow, ...]
     overridden: int

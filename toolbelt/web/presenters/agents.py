@@ -1,4 +1,4 @@
-"""What does the list of agents show?"""
+"""What does the list of agents show, and what stands above the pages of one of them?"""
 
 from __future__ import annotations
 
@@ -24,6 +24,20 @@ class AgentLine:
     tokens: str
     last_change: pieces.LastChange | None
     trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentHeader:
+    """Name and size of the agent. `profile` says where its tools come from ("loadout developer")."""
+
+    key: str
+    role: str
+    profile: str
+    protected: bool
+    active: str
+    total: str
+    tokens: str
+    last_change: pieces.LastChange | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chrome:
-    """The frame: who is looking, and at which of the main pages ("agents", "changes" or "" for none of them).
+    """The frame: who is looking, and at which of the main pages ("agents", "toolkits", … or "" for none of them).
 
     `user` is empty for someone who has not logged in: the frame then has no navigation. `request_id` is
-    printed on error pages, for the operator to quote.
+    printed on error pages, for the operator to quote. `to_look_at` counts the tools that wait for a look.
     """
 
     user: str = ""
     here: str = ""
     agents: int | None = None
+    to_look_at: int = 0
     may_administer: bool = False
+    may_see_calls: bool = False
+    may_see_tokens: bool = False
     request_id: str = ""

@@ -74,3 +74,23 @@ class LastChange:
     did: str
     when: Moment
     entry: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One heading of a table. `url` sorts by it; `order` is "ascending", "descending" or "" (neither)."""
+
+    name: str
+    label: str
+    url: str
+    order: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """The emergency stop of a tool or a toolkit: `on` is what is stored, `url` takes what is wanted."""
+
+    key: str
+    url: str
+    on: bool
+    about: str

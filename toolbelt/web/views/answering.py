@@ -13,9 +13,9 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from toolbelt.control import actors, queries
+from toolbelt.control import actors, holdings, queries
 from toolbelt.core import effects, errors
-from toolbelt.web.pages import access
+from toolbelt.web.pages import access, toolkits
 from toolbelt.web.presenters import answers
 
 _KEPT = "toolbelt.notice"
@@ -49,7 +49,13 @@ def in_place(
     status: int = 200,
     question: answers.Confirmation | None = None,
 ) -> HttpResponse:
-    """Answer htmx with the parts of the Access page that the change leaves behind, and a question if there is one."""
+    """Answer htmx with the parts of the page that the change leaves behind, and a question if there is one.
+
+    That is the Access page, or one that shows the agent's switches as ``cells``: it names their toolkits.
+    """
+    cells = request.POST.get("cells", "").split()
+    if cells:
+        return _in_cells(request, agent, cells, notice, status=status, question=question)
     message = request.POST.get("message", "")[:4000]
     home = reverse("web:agent_access", args=[agent])
     try:
@@ -68,6 +74,25 @@ def in_place(
         change=change,
     )
     return render(request, "agents/_answer.html", {"page": page, "confirmation": question}, status=status)
+
+
+def _in_cells(
+    request: HttpRequest,
+    agent: str,
+    cells: list[str],
+    notice: answers.Notice,
+    *,
+    status: int,
+    question: answers.Confirmation | None,
+) -> HttpResponse:
+    page = toolkits.answer(
+        holdings.every(), agent, cells, here=back(request, reverse("web:toolkits")), notice=notice
+    )
+    shown = {"page": page, "confirmation": question}
+    response = render(request, "toolkits/_answer.html", shown, status=status)
+    # What else on the page follows the agent asks anew.
+    response.headers["HX-Trigger"] = "flipped"
+    return response
 
 
 def led_back(

@@ -29,7 +29,7 @@ def listing(request: HttpRequest) -> HttpResponse:
         path=request.path,
         here=request.get_full_path(),
         notice=notice,
-        may_undo=functools.partial(_may_undo, request),
+        may_undo=functools.partial(may_undo, request),
     )
     shown = {"page": page, "in_place": in_place}
     return render(request, "changes/_log.html" if in_place else "changes/list.html", shown)
@@ -45,7 +45,7 @@ def undo(request: HttpRequest, entry: int) -> HttpResponse:
     if done is None:
         raise Http404(f"There is no change {entry}.")
     whole = bool(request.POST.get("whole"))
-    if not all(_may_undo(request, one) for one in (undoing.act_of(entry) if whole else [done])):
+    if not all(may_undo(request, one) for one in (undoing.act_of(entry) if whole else [done])):
         raise PermissionDenied
     write = undoing.undo_act if whole else undoing.undo
     try:
@@ -69,7 +69,8 @@ def undo(request: HttpRequest, entry: int) -> HttpResponse:
     return _answered(request, done, notice, change.effect)
 
 
-def _may_undo(request: HttpRequest, entry: queries.Entry) -> bool:
+def may_undo(request: HttpRequest, entry: queries.Entry) -> bool:
+    """Say whether who looks may make the change that takes this one back."""
     return request.user.has_perms(rights.to_undo(entry))
 
 

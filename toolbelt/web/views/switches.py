@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from toolbelt.control import rights, switches, writing
+from toolbelt.control import rights, switches, tools_config, writing
 from toolbelt.core import errors
 from toolbelt.web import forms, words
 from toolbelt.web.pages import model, questions
@@ -43,9 +43,9 @@ def reset(request: HttpRequest, agent: str) -> HttpResponse:
     wanted = form.wanted()
 
     def act() -> writing.Change:
-        return switches.reset(answering.actor(request), agent, **wanted)
+        return tools_config.change(answering.actor(request), agent, **wanted)
 
-    count = len(wanted["seen"])
+    count = len(wanted["wanted"])
     what = f"{count} override{'' if count == 1 else 's'} of {agent}"
     return _answered(
         request, agent, act, done=f"{what} reset", title=f"Reset {what}?", verb="Reset", whole=True

@@ -1,0 +1,74 @@
+"""Is a toolkit switched, tried and stopped from its own page, with scripts and without?"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser import operating
+from tests.browser.conftest import OpensPage
+from toolbelt.store import snapshots
+
+pytestmark = pytest.mark.browser
+
+LOCAL_GIT = "/toolkits/local_git/"
+
+
+def holder(page: Page, agent: str) -> Locator:
+    """Find the line of one agent."""
+    return page.locator("li.holder").filter(has=page.get_by_role("link", name=agent, exact=True))
+
+
+def test_an_agent_is_switched_and_the_page_follows(open_page: OpensPage) -> None:
+    page = open_page(f"{LOCAL_GIT}?whose=runner")
+    runner = holder(page, "runner")
+    expect(page.locator("#told")).to_contain_text("12 of 12 tools active")
+    runner.get_by_role("switch").click()
+    expect(operating.notice(page)).to_contain_text("local_git is off for runner.")
+    expect(runner).to_contain_text("toolkit local_git is off")
+    expect(runner.get_by_role("switch")).to_have_attribute("aria-checked", "false")
+    expect(runner.get_by_role("switch")).to_be_focused()
+    expect(page.locator("#told")).to_contain_text("0 of 12 tools active")
+    operating.notice(page).get_by_role("button", name="Undo").click()
+    expect(runner).to_contain_text("12 of 12 active")
+    expect(runner.get_by_role("switch")).to_have_attribute("aria-checked", "true")
+    runner.get_by_role("button", name="Follow defaults").click()
+    expect(runner.get_by_role("button", name="Turn off")).to_be_visible()
+    assert "local_git" not in snapshots.find("runner", None).agent.switches
+
+
+def test_a_message_is_tried_while_it_is_typed_and_a_question_is_asked(open_page: OpensPage) -> None:
+    page = open_page("/toolkits/issues/", width=390, theme="dark")
+    page.get_by_label("Try a message").press_sequentially("file a bug")
+    expect(page.get_by_text("matches first")).to_be_visible()
+    expect(page).to_have_url(re.compile("message=file(%20|[+])a(%20|[+])bug$"))
+    holder(page, "runner").get_by_role("switch").click()
+    page.get_by_role("dialog").get_by_role("button", name="Turn on").click()
+    expect(holder(page, "runner")).to_contain_text("toolkit issues is on")
+
+
+def test_a_stop_reaches_every_agent_at_once(open_page: OpensPage) -> None:
+    page = open_page(LOCAL_GIT)
+    page.get_by_role("button", name="Stop for everyone").click()
+    expect(operating.notice(page)).to_contain_text("local_git is stopped for everyone.")
+    expect(page.locator("#marks")).to_contain_text("stopped for everyone")
+    expect(holder(page, "runner")).to_contain_text("toolkit local_git is blocked for everyone")
+    page.get_by_role("button", name="Lift the stop").click()
+    expect(holder(page, "runner")).to_contain_text("12 of 12 active")
+    expect(page.get_by_role("button", name="Stop for everyone")).to_be_focused()
+
+
+def test_it_all_works_without_scripts(open_page: OpensPage) -> None:
+    page = open_page(LOCAL_GIT, java_script_enabled=False)
+    holder(page, "runner").get_by_role("switch").click()
+    expect(operating.notice(page)).to_contain_text("local_git is off for runner.")
+    expect(page).to_have_url(LOCAL_GIT)
+    page.get_by_role("button", name="Stop for everyone").click()
+    expect(operating.notice(page)).to_contain_text("local_git is stopped for everyone.")
+    operating.notice(page).get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("button", name="Stop for everyone")).to_be_visible()
+    page.get_by_label("Try a message").fill("commit this")
+    page.get_by_role("button", name="Try", exact=True).click()
+    expect(page.get_by_text("matches first")).to_be_visible()

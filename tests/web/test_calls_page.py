@@ -1,0 +1,207 @@
+"""What does the log of calls show, what do they add up to, and what was never called?"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+from django.utils import timezone
+
+from tests import factories
+from tests.web import acting
+from toolbelt import models
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+
+@pytest.fixture
+def reader(operator: Client, olive: auth.User) -> Client:
+    """Give the browser of one who may see calls and change agents."""
+    olive.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
+    return operator
+
+
+def look(browser: Client, **said: Any) -> Any:
+    return browser.get("/calls/", said).context["page"]
+
+
+def call(tool: str = "shell", *, days_ago: int = 0, **columns: Any) -> models.CallRecord:
+    told = {"agent": "ada", "outcome": "ok", "duration_ms": 120, **columns}
+    at = timezone.now() - dt.timedelta(days=days_ago)
+    return models.CallRecord.objects.create(tool=tool, at=at, **told)
+
+
+def test_only_who_may_see_calls_sees_them_and_the_way_to_them(viewer: Client, reader: Client) -> None:
+    assert viewer.get("/calls/").status_code == 403
+    assert "/calls/" not in acting.text(viewer.get("/agents/"))
+    assert '<a href="/calls/" aria-current="page">' in acting.text(reader.get("/calls/"))
+
+
+def test_a_call_says_who_called_what_and_how_it_ended(reader: Client) -> None:
+    call(session="s1", outcome="tool-failed", error="It broke.", arguments_bytes=20, result_bytes=1500)
+    (one,) = look(reader).calls
+    assert (one.agent, one.agent_url, one.tool, one.tool_url, one.session) == (
+        "ada",
+        "/agents/ada/",
+        "shell",
+        "/tools/shell/",
+        "s1",
+    )
+    assert (one.state, one.outcome, one.error, one.duration, one.sizes) == (
+        "unavailable",
+        "failed",
+        "It broke.",
+        "120 ms",
+        "20 bytes in, 1.5 KB out",
+    )
+
+
+def test_what_no_longer_exists_is_named_and_leads_nowhere(reader: Client) -> None:
+    call("gone", agent="nobody", outcome="unknown-tool")
+    page = look(reader)
+    assert (page.calls[0].agent_url, page.calls[0].tool_url, page.figures[0].tool_url) == ("", "", "")
+    call("load_tools")
+    assert [one.mark for one in look(reader).figures] == ["unknown", "Toolbelt's own"]
+
+
+def test_the_figures_of_each_tool_are_compared_with_the_largest(reader: Client) -> None:
+    for duration in (100, 200):
+        call("shell", duration_ms=duration)
+    for outcome in ("ok", "tool-failed", "tool-denied", "ok"):
+        call("papers", duration_ms=2000, outcome=outcome)
+    page = look(reader)
+    papers, shell = page.figures
+    assert (papers.tool, papers.calls, papers.share, papers.errors, papers.error_share) == (
+        "papers",
+        "4",
+        100,
+        "2",
+        "50 %",
+    )
+    assert (shell.calls, shell.share, shell.median, shell.slow, shell.slowness) == (
+        "2",
+        50,
+        "100 ms",
+        "200 ms",
+        10,
+    )
+    assert shell.calls_url == "/calls/?tool=shell"
+    assert page.matches == "6 calls, 2 with an error"
+
+
+def test_many_tools_are_folded_and_can_be_shown(reader: Client) -> None:
+    for number in range(20):
+        call(f"tool_{number}")
+    page = look(reader)
+    assert (len(page.figures), page.every_url, page.every_words) == (12, "/calls/?every=yes", "Show all 20")
+    assert len(look(reader, every="yes").figures) == 20
+
+
+def test_the_chart_has_a_bar_a_day_and_says_itself_in_words(reader: Client) -> None:
+    for days_ago in (0, 2, 2):
+        call(days_ago=days_ago)
+    call(days_ago=2, outcome="tool-failed")
+    since = timezone.localdate() - dt.timedelta(days=3)
+    chart = look(reader, since=since.isoformat()).chart
+    assert [bar.good for bar in chart.bars] == [0, 67, 0, 33]
+    assert [bar.failed for bar in chart.bars] == [0, 33, 0, 0]
+    assert chart.words.startswith("4 calls in 4 days, most on ")
+    assert chart.bars[1].words.endswith(": 3 calls, 0 refused, 1 failed")
+
+
+def test_it_is_narrowed_by_the_address(reader: Client) -> None:
+    call("shell")
+    call("papers", agent="bob", outcome="tool-denied")
+    call("shell", days_ago=40)
+    today = timezone.localdate()
+    long_ago = (today - dt.timedelta(days=60)).isoformat()
+    for said, count in (
+        ({}, 2),
+        ({"agent": "bob"}, 1),
+        ({"tool": "shell"}, 1),
+        ({"outcome": "tool-denied"}, 1),
+        ({"agent": "ada", "outcome": "tool-denied"}, 0),
+        ({"since": long_ago}, 3),
+        ({"since": long_ago, "until": (today - dt.timedelta(days=10)).isoformat()}, 1),
+        ({"until": today.isoformat()}, 2),
+        ({"since": "nonsense", "older": "x"}, 2),
+    ):
+        assert len(look(reader, **said).calls) == count, said
+
+
+def test_the_log_is_paged_and_the_pages_keep_the_filter(reader: Client) -> None:
+    last = [call() for _ in range(31)][-1]
+    page = look(reader, agent="ada")
+    assert (len(page.calls), page.pages.words, page.pages.newer_url) == (30, "30 of 31", "")
+    assert page.pages.older_url == f"/calls/?agent=ada&older={last.pk - 29}#log"
+    page = look(reader, agent="ada", older=last.pk - 29)
+    assert (len(page.calls), page.pages.older_url, page.pages.newer_url) == (1, "", "/calls/?agent=ada#log")
+
+
+def test_what_is_on_and_was_not_called_is_listed_the_dearest_first(reader: Client) -> None:
+    models.Tool.objects.filter(key="github__issue_write").update(tokens=900)
+    models.Tool.objects.filter(key="github__issue_read").update(tokens=100)
+    call("clock__now")
+    call("shell", agent="bob")
+    unused = look(reader).unused
+    listed = [(one.tool, one.agents) for one in unused.tools]
+    assert listed[:2] == [("github__issue_write", "ada, bob"), ("github__issue_read", "ada, bob")]
+    assert ("shell", "ada") in listed
+    assert "clock__now" not in [tool for tool, _ in listed]
+    # What was not asked for may have been called with another outcome.
+    assert look(reader, outcome="ok").unused is None
+
+
+def test_what_one_agent_did_not_call_is_turned_off_in_place(reader: Client) -> None:
+    html = acting.text(reader.get("/calls/", {"agent": "ada"}))
+    assert 'action="/agents/ada/overrides/shell/"' in html
+    unused = {one.tool: one.was for one in look(reader, agent="ada").unused.tools}
+    assert (unused["shell"], unused["clock__now"]) == ("unset", "true")
+    answer = acting.override(reader, "shell", "false", unused["shell"], htmx=False, next="/calls/?agent=ada")
+    assert answer.headers["Location"] == "/calls/?agent=ada"
+    html = acting.text(reader.get("/calls/?agent=ada"))
+    assert "shell is off for ada." in html
+    assert 'action="/agents/ada/overrides/shell/"' not in html
+
+
+def test_who_may_not_change_agents_is_not_offered_to(viewer: Client) -> None:
+    rosa = auth.User.objects.get(username="rosa")
+    rosa.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
+    assert "Turn off" not in acting.text(viewer.get("/calls/", {"agent": "ada"}))
+
+
+def test_choosing_gets_all_but_the_filter(reader: Client) -> None:
+    call()
+    html = acting.text(reader.get("/calls/", {"agent": "ada"}, headers=acting.HTMX))
+    assert '<p id="matches" hx-swap-oob="innerHTML">1 call</p>' in html
+    assert 'id="filter"' not in html
+
+
+def test_without_calls_it_says_what_would_be_here(reader: Client) -> None:
+    assert "No call in these days" in acting.text(reader.get("/calls/"))
+    assert "No call fits" in acting.text(reader.get("/calls/", {"agent": "ada"}))
+
+
+def test_hostile_texts_are_shown_and_do_nothing(reader: Client) -> None:
+    evil = "<script>alert(1)</script>\u202e"
+    call(evil, agent=evil, session=evil, outcome="unknown-tool", error=evil)
+    # What a form sends back has to be what it was.
+    html = re.sub('value="[^"]*"', "", reader.get("/calls/").content.decode())
+    assert evil not in html
+    assert "\u202e" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reader: Client) -> None:
+    call()
+    look(reader)
+    before = acting.queries(lambda: look(reader))
+    for number in range(40):
+        call(f"tool_{number}", days_ago=number % 7, agent=f"agent-{number}")
+        factories.agent(f"agent-{number}")
+    look(reader)
+    assert acting.queries(lambda: look(reader)) == before <= 22

@@ -1,0 +1,270 @@
+"""How are an agent's settings shown and changed, how is it duplicated, and do its snippets connect?"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+import httpx
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+from django.urls import resolve
+
+from tests.web import acting
+from toolbelt.control import entries, tokens
+from toolbelt.runtime import surfaces
+from toolbelt.testing import ACTOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+SETTINGS = "/agents/ada/settings/"
+CHANGE = "/agents/ada/settings/change/"
+DUPLICATE = "/agents/ada/duplicate/"
+
+
+def look(browser: Client, address: str = SETTINGS) -> Any:
+    return browser.get(address).context["page"]
+
+
+def typed(browser: Client, address: str = SETTINGS, **other: str) -> dict[str, str]:
+    """Give what the form of the page would send, with some of it typed anew."""
+    fields = look(browser, address).fields
+    chosen = {
+        name: next(choice.value for choice in choices if choice.chosen)
+        for name, choices in (
+            ("kind", fields.kinds),
+            ("loadout", fields.loadouts),
+            ("on_exceed", fields.on_exceed),
+        )
+    }
+    plain = ("title", "role", "description", "model", "max_tools", "max_tokens")
+    protected = {"protected": "yes"} if fields.protected else {}
+    return {name: getattr(fields, name) for name in plain} | chosen | protected | {"was": fields.seen} | other
+
+
+def save(browser: Client, address: str = SETTINGS, **other: str) -> Any:
+    return browser.post(f"{address}change/", typed(browser, address, **other))
+
+
+@pytest.fixture
+def copier(operator: Client, olive: auth.User) -> Client:
+    """Give the browser of one who may also make agents and remove them."""
+    olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=["add_agent", "delete_agent"]))
+    return operator
+
+
+def test_it_shows_what_is_stored(operator: Client) -> None:
+    entries.change(
+        ACTOR,
+        "agent",
+        "ada",
+        {
+            "budget": {"max_tools": 9, "on_exceed": "defer"},
+            "tools": ["shell", {"tool": "clock__now", "options": {"zone": "UTC"}}],
+            "initial_toolkits": ["research"],
+            "kind": "plan",
+        },
+        confirm=True,
+    )
+    page = look(operator)
+    fields = page.fields
+    assert (fields.role, fields.max_tools, fields.max_tokens) == ("Keeps the project tidy", "9", "")
+    assert [choice.value for choice in fields.on_exceed if choice.chosen] == ["defer"]
+    assert [choice.label for choice in fields.kinds if choice.chosen] == ["plan → developer"]
+    assert {"minimal", "research"} <= {choice.value for choice in fields.loadouts}
+    had = {one.title: one.names for one in page.had}
+    assert had["Always on"] == (("shell", ""), ("clock__now", "with options"))
+    assert had["Loadable toolkits"] == (("research", "in every session"),)
+
+
+def test_saving_changes_what_was_typed_and_nothing_else(operator: Client) -> None:
+    before = entries.read("agent", "ada")
+    answer = save(operator, title="Ada L.", max_tokens="9000", reason="Named.")
+    assert (answer.status_code, answer.headers["Location"]) == (303, SETTINGS)
+    assert entries.read("agent", "ada") == {**before, "title": "Ada L.", "budget": {"max_tokens": 9000}}
+    entry = acting.newest()
+    assert (entry.action, entry.reason, entry.via) == ("agent.change", "Named.", "screen")
+    assert entry.after == {"title": "Ada L.", "budget": {"max_tokens": 9000}}
+    notice = look(operator).notice
+    assert (notice.text, notice.undo) == ("Settings of ada saved.", entry.pk)
+    acting.post(operator, f"/changes/{entry.pk}/undo/", htmx=False)
+    assert entries.read("agent", "ada") == before
+
+
+def test_saving_what_is_so_already_records_nothing(operator: Client) -> None:
+    save(operator, description="Two\r\nlines")
+    newest = acting.newest()
+    assert entries.read("agent", "ada")["description"] == "Two\nlines"
+    assert save(operator, description="Two\r\nlines").status_code == 303
+    assert look(operator).notice.text.startswith("Nothing to change")
+    assert acting.newest() == newest
+
+
+def test_a_field_that_somebody_else_changed_is_not_overwritten_but_others_are_saved(operator: Client) -> None:
+    old = typed(operator)
+    entries.change(ACTOR, "agent", "ada", {"title": "Theirs", "model": "haiku"})
+    assert operator.post(CHANGE, {**old, "role": "Mine"}).status_code == 303
+    stored = acting.stored()
+    assert (stored.title, stored.model, stored.role) == ("Theirs", "haiku", "Mine")
+    answer = operator.post(CHANGE, {**old, "title": "Mine"})
+    assert answer.status_code == 409
+    assert "changed by somebody else" in answer.context["page"].fields.problems[""]
+    assert answer.context["page"].fields.title == "Mine", "what was typed stays to be seen"
+    assert acting.stored().title == "Theirs"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field", "says"),
+    [
+        ({"max_tools": "many"}, "max_tools", "whole number"),
+        ({"max_tools": "-1"}, "max_tools", "whole number"),
+        ({"loadout": "nonsense"}, "loadout", "nonsense"),
+        ({"kind": "gardener"}, "kind", "gardener"),
+        ({"was": "{"}, "was", "JSON"),
+    ],
+)
+def test_what_is_not_sound_is_told_at_its_field(
+    operator: Client, wrong: dict[str, str], field: str, says: str
+) -> None:
+    before = entries.read("agent", "ada")
+    answer = save(operator, **wrong)
+    assert answer.status_code == 422
+    assert says in answer.context["page"].fields.problems[field]
+    assert "Not saved." in answer.content.decode()
+    assert entries.read("agent", "ada") == before
+
+
+def test_a_loadout_alone_is_told_as_equipping(operator: Client) -> None:
+    save(operator, loadout="research", confirm="yes")
+    assert (acting.newest().action, acting.stored().loadout) == ("agent.equip", "research")
+
+
+def test_what_is_far_reaching_is_asked_about_with_its_effect(operator: Client) -> None:
+    address = "/agents/bob/settings/"
+    answer = save(operator, address, kind="", role="Works")
+    question = answer.context["page"].confirmation
+    assert answer.status_code == 200
+    assert question.title == "Save the settings of bob?"
+    assert question.effect.tools_after == "1", "the tool that is on by default, without a loadout"
+    assert acting.stored("bob").kind == "plan"
+    again = {field.name: field.value for field in question.fields}
+    assert operator.post(question.action, {**again, "reason": "Meant."}).status_code == 303
+    assert (acting.stored("bob").kind, acting.stored("bob").role) == ("", "Works")
+    assert acting.stored("bob").protected
+
+
+def test_a_budget_that_refuses_says_why(operator: Client) -> None:
+    none = {"kind": "explore", "budget": {"max_tools": 0, "on_exceed": "refuse"}}
+    entries.change(ACTOR, "agent", "bob", none, confirm=True)
+    answer = save(operator, "/agents/bob/settings/", kind="", confirm="yes")
+    assert answer.status_code == 422
+    assert "The budget of bob is 0 tools" in answer.context["page"].fields.problems[""]
+    assert [choice.value for choice in answer.context["page"].fields.kinds if choice.chosen] == [""]
+    assert acting.stored("bob").kind == "explore"
+
+
+def test_protection_is_taken_away_by_leaving_it_out(operator: Client) -> None:
+    address = "/agents/bob/settings/"
+    form = typed(operator, address)
+    assert form.pop("protected") == "yes"
+    operator.post(f"{address}change/", {**form, "confirm": "yes"})
+    assert not acting.stored("bob").protected
+
+
+def test_who_may_only_look_reads_it_in_words(viewer: Client) -> None:
+    html = acting.text(viewer.get(SETTINGS))
+    assert "<dt>Role</dt><dd>Keeps the project tidy</dd>" in html
+    assert "<dt>Budget</dt> <dd> no limit </dd>" in html
+    assert 'name="title"' not in html
+    assert "Duplicate" not in html
+    assert "/admin/" not in html
+    assert "issue one here" not in html
+
+
+def test_who_may_do_more_finds_the_ways_there(admin_client: Client) -> None:
+    page = look(admin_client)
+    assert (page.may_add, page.may_issue) == (True, True)
+    assert admin_client.get(page.admin_url).status_code == 200
+    assert '<a href="/tokens/?agent=ada#issue">' in admin_client.get(SETTINGS).content.decode()
+
+
+def test_a_duplicate_has_the_same_configuration_and_can_be_undone(copier: Client) -> None:
+    answer = copier.post(DUPLICATE, {"key": "ada-2"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/agents/ada-2/settings/")
+    assert entries.read("agent", "ada-2") == {**entries.read("agent", "ada"), "key": "ada-2"}
+    assert surfaces.ask("ada-2").fingerprint == surfaces.ask("ada").fingerprint
+    entry = acting.newest()
+    assert (entry.action, entry.reason) == ("agent.create", "As ada is.")
+    notice = look(copier, "/agents/ada-2/settings/").notice
+    assert (notice.text, notice.undo) == ("ada-2 is configured as ada is.", entry.pk)
+    acting.post(copier, f"/changes/{entry.pk}/undo/", htmx=False)
+    assert copier.get("/agents/ada-2/settings/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [("bob", "there already"), ("a b", "a b"), ("", "required"), ("x" * 65, "64"), ("ada/2", "ada/2")],
+)
+def test_a_key_that_no_other_agent_can_have_is_told(copier: Client, key: str, says: str) -> None:
+    answer = copier.post(DUPLICATE, {"key": key})
+    assert answer.status_code == 422
+    copy = answer.context["page"].copy
+    assert says in copy.problem
+    assert copy.key == key
+
+
+def test_who_may_not_make_agents_duplicates_none(operator: Client) -> None:
+    assert operator.post(DUPLICATE, {"key": "ada-2"}).status_code == 403
+    assert not look(operator).may_add
+
+
+def test_the_snippets_hold_this_agents_addresses(operator: Client) -> None:
+    page = look(operator)
+    assert page.address == "http://testserver/api/v1/agents/ada/"
+    assert page.issue.text == "python manage.py token issue --agent ada --days 90"
+    curl = next(snippet.text for snippet in page.snippets if snippet.label == "curl")
+    paths = re.findall(r"http://testserver(/[^?'\s]+)", curl)
+    assert [resolve(path).url_name for path in paths] == ["get_surface", "call_tool"]
+
+
+def answered_here(request: httpx.Request) -> httpx.Response:
+    """Let this installation answer, without a server."""
+    answer = Client().generic(
+        request.method,
+        request.url.raw_path.decode(),
+        request.content,
+        request.headers["Content-Type"],
+        headers={"Authorization": request.headers["Authorization"]},
+    )
+    return httpx.Response(answer.status_code, content=answer.content, request=request)
+
+
+def test_the_python_snippet_runs(operator: Client, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    issued = tokens.issue(ACTOR, agent="ada")
+    monkeypatch.setenv("TOOLBELT_TOKEN", issued.text)
+    transport = httpx.MockTransport(answered_here)
+    monkeypatch.setattr(httpx, "Client", functools.partial(httpx.Client, transport=transport))
+    code = next(snippet.text for snippet in look(operator).snippets if snippet.label == "Python")
+    exec(compile(code, "snippet", "exec"), {})  # noqa: S102 (what the page offers is to be run)
+    said = capsys.readouterr().out
+    assert said.startswith("['clock__now', 'github__issue_read'")
+    assert "is_error" in said
+
+
+def test_it_asks_the_same_few_questions_however_long_the_catalog(operator: Client, more_tools: Any) -> None:
+    look(operator)
+    of_few = acting.queries(lambda: look(operator))
+    more_tools(48)
+    look(operator)
+    assert acting.queries(lambda: look(operator)) == of_few <= 14
+
+
+def test_an_agent_that_is_not_there_is_said(copier: Client) -> None:
+    for answer in (
+        copier.get("/agents/nobody/settings/"),
+        copier.post("/agents/nobody/settings/change/", typed(copier, title="x")),
+        copier.post("/agents/nobody/duplicate/", {"key": "x"}),
+    ):
+        assert answer.status_code == 404

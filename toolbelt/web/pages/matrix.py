@@ -1,0 +1,66 @@
+"""How is the matrix of agents and toolkits filled?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.http import urlencode
+
+from toolbelt.control import holdings
+from toolbelt.core import catalog
+from toolbelt.web import words
+from toolbelt.web.pages import toolkits
+from toolbelt.web.presenters import answers, matrix, pieces
+
+
+def page(
+    found: holdings.Holdings,
+    said: Mapping[str, Any],
+    *,
+    path: str,
+    here: str,
+    notice: answers.Notice | None,
+    may_change: bool,
+) -> matrix.MatrixPage:
+    """Fill the matrix, narrowed to the toolkits and the agent that the form says; ``path`` is the page's own."""
+    keys = [holder.agent.key for holder in found.holders]
+    one = said["agent"] in keys
+    holders = [holder for holder in found.holders if not one or holder.agent.key == said["agent"]]
+    kits = [kit for kit in found.catalog.toolkits.values() if _fits(kit, said["q"])]
+    kept = {"q": said["q"]} if said["q"] else {}
+    count = len(kits)
+    return matrix.MatrixPage(
+        rows=tuple(
+            matrix.Row(
+                toolkit=toolkits.line(toolkits.held(found, kit)),
+                cells=tuple(toolkits.cell(found, holder, kit) for holder in holders),
+            )
+            for kit in kits
+        ),
+        agents=tuple(
+            matrix.Agent(
+                key=holder.agent.key,
+                url=f"{path}?{urlencode({**kept, 'agent': holder.agent.key})}",
+                set=f"{words.number(len(holder.agent.switches))} set",
+            )
+            for holder in holders
+        ),
+        one=one,
+        query=said["q"],
+        choices=(
+            pieces.Choice(value="", label="All agents", chosen=not one),
+            *(pieces.Choice(value=key, label=key, chosen=key == said["agent"]) for key in keys),
+        ),
+        narrowed=bool(said["q"] or one),
+        matches=f"{words.number(count)} toolkit{'' if count == 1 else 's'}, "
+        f"{words.number(len(holders))} agent{'' if len(holders) == 1 else 's'}",
+        notice=notice,
+        may_change=may_change,
+        here=here,
+    )
+
+
+def _fits(toolkit: catalog.Toolkit, query: str) -> bool:
+    wanted = query.strip().casefold()
+    return not wanted or any(wanted in text.casefold() for text in (toolkit.key, toolkit.title))

@@ -1,0 +1,133 @@
+"""How is the page of API tokens filled?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from toolbelt.control import queries, tokens
+from toolbelt.core import errors
+from toolbelt.web import words
+from toolbelt.web.presenters import answers, pieces
+from toolbelt.web.presenters import tokens as presenters
+
+_SCOPES = {"read": "Read", "write": "Read and write"}
+_ENDS = {
+    "7": "In 7 days",
+    "30": "In 30 days",
+    "90": "In 90 days",
+    "365": "In a year",
+    "": "When it is revoked",
+}
+_USUAL_DAYS = "90"
+# How soon its end is told as a warning.
+_SOON_SECONDS = 7 * 24 * 3600
+# Where control says what is wrong, and where the form asks for it.
+_ASKED_BY = {"expires": "days"}
+
+
+def page(
+    said: Mapping[str, Any],
+    *,
+    me: str,
+    here: str,
+    notice: answers.Notice | None,
+    may_issue: bool,
+    may_revoke: bool,
+    wanted: presenters.Wanted | None = None,
+    issued: tokens.Issued | None = None,
+) -> presenters.TokensPage:
+    """Fill the page; ``me`` looks at it, ``wanted`` is a form that was not taken, ``issued`` came of one that was."""
+    every = tokens.listed()
+    now = timezone.now()
+    lines = [_line(token, now) for token in every if _fits(token, said["q"])]
+    valid = tuple(line for line in lines if not line.over)
+    count = len(every)
+    if may_issue and wanted is None:
+        owner = {"owner": "agent", "agent": said["agent"], "days": _USUAL_DAYS}
+        wanted = form(owner, me=me)
+    return presenters.TokensPage(
+        tokens=valid,
+        gone=tuple(line for line in lines if line.over),
+        wanted=wanted if may_issue else None,
+        issued=_issued(issued) if issued is not None else None,
+        query=said["q"],
+        in_all=count,
+        matches=f"{words.number(len(valid))} valid of {words.number(count)}",
+        notice=notice,
+        may_revoke=may_revoke,
+        here=here,
+    )
+
+
+def form(
+    typed: Mapping[str, Any], *, me: str, problems: Mapping[str, str] | None = None
+) -> presenters.Wanted:
+    """Fill the form that issues a token, with what somebody typed."""
+    keys = [("", "Choose an agent"), *((key, key) for key in queries.agent_keys())]
+    return presenters.Wanted(
+        owner="me" if typed.get("owner") == "me" else "agent",
+        agents=_choices(keys, typed.get("agent", "")),
+        scopes=_choices(_SCOPES.items(), typed.get("scope") or "read"),
+        ends=_choices(_ENDS.items(), typed.get("days", "")),
+        name=typed.get("name", ""),
+        me=me,
+        problems=problems or {},
+    )
+
+
+def problems(refused: Iterable[errors.Problem]) -> dict[str, str]:
+    """Sort what control finds wrong by the fields of the form."""
+    return {_ASKED_BY.get(problem.path, problem.path): problem.message for problem in refused}
+
+
+def whose(token: tokens.Token) -> str:
+    """Say whose a token is: ``agent ada``, ``operator olive, read``."""
+    return f"agent {token.agent}" if token.agent else f"operator {token.user}, {token.scope}"
+
+
+def _fits(token: tokens.Token, query: str) -> bool:
+    texts = (token.prefix, token.name, token.agent, token.user)
+    return not query or any(query.casefold() in text.casefold() for text in texts)
+
+
+def _line(token: tokens.Token, now: datetime) -> presenters.TokenLine:
+    state, tone = _state(token, now)
+    is_valid = token.is_valid(now)
+    ends = token.expires if is_valid else token.revoked or token.expires
+    return presenters.TokenLine(
+        prefix=token.prefix,
+        name=token.name,
+        agent=token.agent,
+        operator=token.user,
+        scope=_SCOPES.get(token.scope, ""),
+        state=state,
+        tone=tone,
+        over=not is_valid,
+        created=words.moment(token.created),
+        ends=(words.ahead(ends) if is_valid else words.moment(ends)) if ends else None,
+        used=words.moment(token.last_used) if token.last_used else None,
+    )
+
+
+def _state(token: tokens.Token, now: datetime) -> tuple[str, str]:
+    if token.revoked is not None:
+        return "revoked", "quiet"
+    if not token.is_valid(now):
+        return "over", "quiet"
+    if token.expires is not None and (token.expires - now).total_seconds() < _SOON_SECONDS:
+        return "ends soon", "warning"
+    return "valid", "good"
+
+
+def _issued(issued: tokens.Issued) -> presenters.Issued:
+    token = issued.token
+    ends = f"It ends {words.ahead(token.expires).words}." if token.expires else "It ends when it is revoked."
+    return presenters.Issued(text=issued.text, prefix=token.prefix, whose=whose(token), ends=ends)
+
+
+def _choices(labels: Iterable[tuple[str, str]], chosen: str) -> tuple[pieces.Choice, ...]:
+    return tuple(pieces.Choice(value=value, label=label, chosen=value == chosen) for value, label in labels)

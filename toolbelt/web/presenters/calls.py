@@ -1,0 +1,114 @@
+"""What does the log of calls show, and what do they add up to?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolbelt.web.presenters import changes, pieces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call. `state` is the shape beside its outcome; `error` is what was told or what broke, in a line."""
+
+    when: pieces.Moment
+    agent: str
+    agent_url: str
+    tool: str
+    tool_url: str
+    state: str
+    outcome: str
+    error: str
+    duration: str
+    sizes: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFigures:
+    """The calls of one tool. `share` compares them with the most called, `slowness` with the slowest; for bars.
+
+    `mark` says what a name is that no tool of the catalog has.
+    """
+
+    tool: str
+    mark: str
+    tool_url: str
+    calls: str
+    calls_url: str
+    share: int
+    errors: str
+    error_share: str
+    median: str
+    slow: str
+    slowness: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One day of the chart, in the chart's own units: `x`, and from the bottom what went well, was refused, failed."""
+
+    x: int
+    words: str
+    good_y: int
+    good: int
+    refused_y: int
+    refused: int
+    failed_y: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """Calls by day. `words` tell it to who does not see it; `most` is what the highest bar stands for."""
+
+    bars: tuple[Bar, ...]
+    width: int
+    words: str
+    most: str
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnusedTool:
+    """A tool that agents have and did not call. `was` is its override, where one agent is looked at: to turn it off."""
+
+    tool: str
+    prefix: str
+    name: str
+    agents: str
+    tokens: str
+    was: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unused:
+    """What nobody called: the dearest `tools` of it, what all of it costs, and how many more there are."""
+
+    tools: tuple[UnusedTool, ...]
+    words: str
+    more: str
+    agent: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallsPage:
+    """The page. `since` and `until` are days as a field of a form has them."""
+
+    agents: tuple[pieces.Choice, ...]
+    tools: tuple[pieces.Choice, ...]
+    outcomes: tuple[pieces.Choice, ...]
+    since: str
+    until: str
+    narrowed: bool
+    matches: str
+    chart: Chart | None
+    figures: tuple[ToolFigures, ...]
+    every_url: str
+    every_words: str
+    unused: Unused | None
+    calls: tuple[Call, ...]
+    pages: changes.Pages
+    may_change: bool
+    here: str

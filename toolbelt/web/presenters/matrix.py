@@ -1,0 +1,40 @@
+"""What does the matrix of agents and toolkits show?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolbelt.web.presenters import answers, pieces, toolkits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One toolkit, with a cell for each agent that is shown."""
+
+    toolkit: toolkits.ToolkitLine
+    cells: tuple[toolkits.Cell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """One agent: `set` says how many of its switches are; `url` leads to the matrix of it alone."""
+
+    key: str
+    url: str
+    set: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixPage:
+    """The page. `one`: it is narrowed to one agent, and laid out as a list."""
+
+    rows: tuple[Row, ...]
+    agents: tuple[Agent, ...]
+    one: bool
+    query: str
+    choices: tuple[pieces.Choice, ...]
+    narrowed: bool
+    matches: str
+    notice: answers.Notice | None
+    may_change: bool
+    here: str

@@ -1,0 +1,30 @@
+"""The log of calls."""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from toolbelt.control import rights
+from toolbelt.web import forms
+from toolbelt.web.pages import calls
+from toolbelt.web.views import answering
+
+
+@require_safe
+def listing(request: HttpRequest) -> HttpResponse:
+    """Show the log with what it adds up to, for those who may see it; to htmx all but the filter."""
+    if not rights.may_read(request.user, "call_record"):
+        raise PermissionDenied
+    in_place = answering.is_in_place(request)
+    page = calls.page(
+        forms.said(forms.CallsFilter(request.GET)),
+        path=request.path,
+        here=request.get_full_path(),
+        may_change=request.user.has_perm(rights.FLIP),
+    )
+    notice = None if in_place else answering.kept(request)[0]
+    shown = {"page": page, "in_place": in_place, "notice": notice}
+    return render(request, "calls/_calls.html" if in_place else "calls/list.html", shown)
