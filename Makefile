@@ -26,7 +26,8 @@ format: ## Put the code into its form
 
 bench: ## Measure what a question costs
 	@scripts/setup.sh dev
-	.venv/bin/python scripts/bench.py
+	.venv/bin/python -m scripts.bench
+	.venv/bin/python -m scripts.bench_http
 
 screens: ## Take the pictures in docs/screens anew
 	@scripts/setup.sh dev

@@ -11,19 +11,22 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 REFERENCE = ROOT / "docs/reference"
 _WHERE = ("*.md", "docs/**/*.md", "fixtures/**/*.md", "tests/**/*.md")
 
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _PIECE = re.compile(
-    _FENCE.pattern + r"|^<!-- (?P<key>\w+) is (?P<state>on|off) for (?P<agent>[\w-]+) -->$", _FENCE.flags
+    r"(?:^<!-- the file (?P<file>\S+) -->\n\n)?"
+    rf"{_FENCE.pattern}|^<!-- (?P<key>\w+) is (?P<state>on|off) for (?P<agent>[\w-]+) -->$",
+    _FENCE.flags,
 )
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A fenced block: the language it names, and its text."""
+    """A fenced block: the language it names, and its text; of a file (a remark says so), also the file's path."""
 
     language: str
     text: str
+    file: str = ""
 
 
 class Switched(NamedTuple):
@@ -50,12 +53,17 @@ def pieces(page: Path) -> Iterator[Block | Switched]:
         if found["key"]:
             yield Switched(found["key"], found["state"] == "on", found["agent"])
         else:
-            yield Block(found[1], found[2])
+            yield Block(found["language"], found["text"], found["file"] or "")
 
 
 def blocks(page: Path, *languages: str) -> list[str]:
     """Give the texts of the page's blocks in these languages."""
     return [one.text for one in pieces(page) if isinstance(one, Block) and one.language in languages]
+
+
+def writes_files(page: Path) -> bool:
+    """Say whether blocks of the page are files: then what it shows works with them."""
+    return any(isinstance(one, Block) and one.file for one in pieces(page))
 
 
 def prose(page: Path) -> str:

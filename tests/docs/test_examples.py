@@ -22,7 +22,12 @@ from toolbelt.control import scenarios, switches
 from toolbelt.core.belts import vocabulary
 
 EXAMPLES = pages.ROOT / "docs/examples"
-SHOWING = [page for page in pages.every() if pages.blocks(page, "console", "pycon", "python")]
+# Pages that write files are run in test_plugin_pages.
+SHOWING = [
+    page
+    for page in pages.every()
+    if pages.blocks(page, "console", "pycon", "python") and not pages.writes_files(page)
+]
 WITH_YAML = [page for page in pages.every() if pages.blocks(page, "yaml", "json")]
 # What a line of a console block is that this test runs; others (make, curl) were run by whoever wrote them.
 OURS = re.compile(r"^\$ (?:\w+=\S+ )*\.venv/bin/python manage\.py (belt|surface|try|why)\b(.*)$")
@@ -79,15 +84,16 @@ def shown(doc: Path) -> Iterator[str]:
             case pages.Block("python", text):
                 exec(compile(text, where, "exec"), known)  # noqa: S102 (our own pages)
             case pages.Block("pycon", text):
-                test = doctest.DocTestParser().get_doctest(text, {}, where, where, 0)
-                test.globs = known
-                told = io.StringIO()
-                if (
-                    doctest.DocTestRunner(optionflags=FLAGS)
-                    .run(test, out=told.write, clear_globs=False)
-                    .failed
-                ):
-                    yield told.getvalue()
+                yield from spoken(text, where, known)
+
+
+def spoken(text: str, where: str, known: dict[str, Any]) -> Iterator[str]:
+    """Say to Python what a block says; say where it answers something else."""
+    test = doctest.DocTestParser().get_doctest(text, {}, where, where, 0)
+    test.globs = known
+    told = io.StringIO()
+    if doctest.DocTestRunner(optionflags=FLAGS).run(test, out=told.write, clear_globs=False).failed:
+        yield told.getvalue()
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 from django.core import management
 
 from tests.docs import pages
-from toolbelt import conf
+from toolbelt import adapters, conf
 from toolbelt.control import actors
 from toolbelt.core import belts, calls, errors, loading, reasons, surface
 from toolbelt.core.belts import vocabulary
@@ -42,7 +42,9 @@ def test_every_setting_stands_with_its_default() -> None:
         elif isinstance(setting.default, bool):
             wanted = [f"`{str(setting.default).lower()}`"]
         else:
-            wanted = [f"`{setting.default}`" if setting.default not in ("", ()) else "empty"]
+            several = isinstance(setting.default, tuple)
+            shown = ", ".join(setting.default) if several else setting.default
+            wanted = [f"`{shown}`" if shown != "" else "empty"]
         assert [text for text in wanted if text not in section] == [], setting.name
 
 
@@ -101,6 +103,11 @@ def test_every_error_and_refusal_has_its_place() -> None:
     assert len(classes) > 1
     codes = [one.code for one in classes if one is not errors.ToolbeltError]
     assert missing("errors.md", [*codes, *calls.REFUSALS]) == []
+
+
+def test_every_format_has_its_place() -> None:
+    assert missing("formats.md", adapters.FORMATS) == []
+    assert missing("commands.md", adapters.FORMATS) == []
 
 
 def test_every_system_check_has_its_place() -> None:

@@ -1,0 +1,169 @@
+"""Does each recipe run, through the provider's own SDK and against Toolbelt's own API?
+
+The model is a stand-in: it calls a tool in the first step, and answers in the second.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.adapters import served
+from tests.docs import pages
+from toolbelt import testing
+from toolbelt.control import belts, tokens
+
+PAGE = pages.ROOT / "docs/how-to/give-a-surface-to-a-provider.md"
+ASKED = "What time is it?"
+BELT: dict[str, Any] = {
+    "tools": [{"key": "clock", "description": "Tells the time."}, {"key": "calc"}],
+    "toolkits": [
+        {
+            "key": "desk",
+            "members": ["clock", "calc"],
+            "policy": "Use {active_tools}.",
+            "triggers": [
+                {"name": "time", "any": ["what time"], "focus": ["clock"], "tool_choice": "required"}
+            ],
+        }
+    ],
+    "agents": [{"key": "assistant", "tools_config": {"desk": True}, "allowed_toolkits": ["desk"]}],
+}
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def recipes() -> dict[str, Any]:
+    known: dict[str, Any] = {}
+    for block in pages.blocks(PAGE, "py"):
+        exec(compile(block, str(PAGE), "exec"), known)  # noqa: S102 (our own page)
+    return known
+
+
+@pytest.fixture
+def toolbelt(db: None) -> Iterator[httpx.Client]:
+    """Speak with the API that is served, without a socket between."""
+    belts.import_(testing.ACTOR, BELT)
+    token = tokens.issue(testing.ACTOR, agent="assistant").text
+    with httpx.Client(
+        transport=served.transport(),
+        base_url="http://testserver/api/v1/agents/assistant/",
+        headers={"Authorization": f"Bearer {token}"},
+    ) as client:
+        yield client
+
+
+class Model:
+    """Answers one request after the other, and keeps what it was asked."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.asked = list(answers), []  # type: tuple[list[Any], list[Any]]
+
+    def answer(self, request: Any) -> dict[str, Any]:
+        self.asked.append(json.loads(request.content))
+        return {"status_code": 200, "json": self.answers.pop(0)}
+
+    def transport(self, library: Any) -> Any:
+        return library.MockTransport(lambda request: library.Response(**self.answer(request)))
+
+
+def test_chat_completions(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Client) -> None:
+    import httpx2
+    import openai
+
+    called = {"id": "c1", "type": "function", "function": {"name": "list_toolkits", "arguments": "{}"}}
+
+    def said(**message: Any) -> dict[str, Any]:
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}
+        return {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+
+    model = Model(said(content=None, tool_calls=[called]), said(content="Noon."))
+    client = openai.OpenAI(api_key="none", http_client=httpx2.Client(transport=model.transport(httpx2)))
+    assert recipes["chat"](client, "any", toolbelt, "s", ASKED) == "Noon."
+
+    first, second = model.asked
+    assert first["messages"][0]["content"].endswith("Use clock, calc.\n</toolkit>")
+    assert first["tool_choice"]["allowed_tools"]["mode"] == "required"
+    assert (second["tool_choice"], second["tools"]) == ("auto", first["tools"])
+    assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "tool"]
+    assert '"desk"' in second["messages"][-1]["content"]
+
+
+def test_responses(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Client) -> None:
+    import httpx2
+    import openai
+
+    def said(**item: Any) -> dict[str, Any]:
+        return {"id": "x", "object": "response", "created_at": 0, "model": "m", "output": [item]} | {
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+        }
+
+    text = {"type": "output_text", "text": "Noon.", "annotations": []}
+    model = Model(
+        said(type="function_call", id="f1", call_id="c1", name="list_toolkits", arguments="{}"),
+        said(type="message", id="m1", role="assistant", status="completed", content=[text]),
+    )
+    client = openai.OpenAI(api_key="none", http_client=httpx2.Client(transport=model.transport(httpx2)))
+    assert recipes["respond"](client, "any", toolbelt, "s", ASKED) == "Noon."
+
+    first, second = model.asked
+    assert first["instructions"].endswith("Use clock, calc.\n</toolkit>")
+    assert first["tool_choice"]["mode"] == "required"
+    assert (second["tool_choice"], second["tools"]) == ("auto", first["tools"])
+    assert [item.get("type") for item in second["input"]] == [None, "function_call", "function_call_output"]
+    assert '"desk"' in second["input"][-1]["output"]
+
+
+def test_anthropic(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Client) -> None:
+    import anthropic
+    import httpx2
+
+    def said(reason: str, **block: Any) -> dict[str, Any]:
+        message = {"id": "x", "type": "message", "role": "assistant", "model": "m", "content": [block]}
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        return {**message, "stop_reason": reason, "stop_sequence": None, "usage": usage}
+
+    model = Model(
+        said("tool_use", type="tool_use", id="t1", name="list_toolkits", input={}),
+        said("end_turn", type="text", text="Noon."),
+    )
+    client = anthropic.Anthropic(api_key="none", http_client=httpx2.Client(transport=model.transport(httpx2)))
+    assert recipes["message"](client, "any", toolbelt, "s", ASKED) == "Noon."
+
+    first, second = model.asked
+    assert first["system"][0]["text"].endswith("Use clock, calc.\n</toolkit>")
+    assert (first["tool_choice"], second["tool_choice"]) == ({"type": "any"}, {"type": "auto"})
+    assert {tool["name"] for tool in second["tools"]} - {tool["name"] for tool in first["tools"]} == {"calc"}
+    (result,) = second["messages"][-1]["content"]
+    assert (result["type"], result["is_error"]) == ("tool_result", False)
+    assert '"desk"' in result["content"]
+
+
+def test_gemini(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Client) -> None:
+    from google import genai
+    from google.genai import types
+
+    def said(**part: Any) -> dict[str, Any]:
+        return {"candidates": [{"content": {"role": "model", "parts": [part]}}]}
+
+    called = {"id": "c1", "name": "list_toolkits", "args": {}}
+    model = Model(said(functionCall=called), said(text="Noon."))
+    options = types.HttpOptions(httpx_client=httpx.Client(transport=model.transport(httpx)))
+    client = genai.Client(api_key="none", http_options=options)
+    assert recipes["generate"](client, "any", toolbelt, "s", ASKED) == "Noon."
+
+    first, second = model.asked
+    assert first["systemInstruction"]["parts"][0]["text"].endswith("Use clock, calc.\n</toolkit>")
+    modes = [sent["toolConfig"]["functionCallingConfig"]["mode"] for sent in model.asked]
+    assert modes == ["ANY", "VALIDATED"]
+    assert "calc" not in json.dumps(first["toolConfig"])
+    assert second["tools"] == first["tools"]
+    answered = second["contents"][-1]["parts"][0]["functionResponse"]
+    assert answered["response"]["content"]["toolkits"][0]["name"] == "desk"
