@@ -99,6 +99,11 @@ def test_secrets_and_query_strings_stay_out_of_the_log() -> None:
     }
 
 
+def test_a_token_in_an_address_stays_out_of_the_log() -> None:
+    event = {"request": f"DELETE /api/v1/tokens/tb_01234567{'x' * 49}"}
+    assert logs.withhold(None, "info", event) == {"request": "DELETE /api/v1/tokens/tb_01234567[withheld]"}
+
+
 def test_the_example_explains_every_variable_that_is_read() -> None:
     source = (ROOT / "toolbelt/settings/__init__.py").read_text()
     read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', source))

@@ -139,6 +139,10 @@ def test_one_that_saw_another_state_of_the_whole_changes_and_removes_nothing(olg
         assert (answer.status_code, answer.json()["code"]) == (412, "precondition-failed")
     assert olga.get("/sub-apps/chat").json() == {**NEW["sub-apps"], "title": "Chat"}
 
+    for nonsense in ("abc", "", '"x', "deadbeef, cafe"):
+        answer = olga.patch("/sub-apps/chat", {"changes": {"description": "x"}}, **{"If-Match": nonsense})
+        assert (answer.status_code, answer.json()["code"]) == (412, "precondition-failed")
+
     seen = olga.get("/sub-apps/chat")["ETag"]
     changed = olga.patch("/sub-apps/chat", {"changes": {"description": "x"}}, **{"If-Match": seen})
     assert changed.status_code == 200

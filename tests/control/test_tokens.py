@@ -75,6 +75,12 @@ def test_a_revoked_token_opens_nothing_and_stays_so(stored, operator):
     assert [one.revoked for one in tokens.listed()] == [gone.revoked]
 
 
+def test_whoever_fears_for_a_token_may_give_all_of_it(stored, operator):
+    issued = tokens.issue(operator, agent="ada")
+    assert tokens.revoke(operator, issued.text).revoked is not None
+    assert access.recognize(issued.text) is None
+
+
 def test_a_token_that_is_over_opens_nothing(stored, operator):
     issued = tokens.issue(operator, agent="ada", expires=timezone.now() + dt.timedelta(days=1))
     assert access.recognize(issued.text) is not None

@@ -86,6 +86,7 @@ def test_what_a_session_loads_counts_from_the_next_request(server, ada):
     calls.run("ada", "load_tools", {"toolkit": "reading"}, session="s1", request_id="r1")
     assert asked("r1") == []
     assert asked("r2") == ["kb__find", "kb__read"]
+    assert asked("r1") == []
     calls.run("ada", "unload_tools", {"toolkit": "reading"}, session="s1", request_id="r2")
     assert asked("r2") == ["kb__find", "kb__read"]
     assert asked("r3") == []

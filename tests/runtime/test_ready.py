@@ -82,3 +82,23 @@ def test_answers_that_were_not_asked_for_make_room(monkeypatch):
 def test_a_request_that_a_session_may_name_shares_no_standing(state, request_id, expected):
     look = looks.Look(1, 1, "a", 1, "c", "", state)
     assert ready._may_be_named(request_id, look) is expected
+
+
+class Shut:
+    """Eyes that see nothing."""
+
+    async def look(self, prefix: str, agent: str, session: str | None) -> Any:
+        raise looks.Unreachable("it is locked")
+
+    async def close(self) -> None:
+        """Let go of nothing."""
+
+
+def test_trouble_with_looking_is_told_once(caplog):
+    async def main() -> None:
+        kept = ready.Answers(Shut())
+        for _ in range(3):
+            assert await kept.ask(ready.Question("tb_" + "0" * 57, "ada")) is None
+
+    asyncio.run(main())
+    assert caplog.text.count("it is locked") == 1

@@ -13,6 +13,8 @@ from ninja import parser
 from toolbelt import conf
 from toolbelt.api import problems
 
+MOST_OF_A_KEY = 100
+
 _EMPTY = frozenset({"", "application/json"})
 
 
@@ -63,9 +65,11 @@ def _float(digits: str) -> float:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} stands twice in one object")
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(f"the key {name[:MOST_OF_A_KEY]!r} stands twice in one object")
+            seen.add(name)
     return found
 
 

@@ -50,10 +50,13 @@ def held(request: HttpRequest, now: T, *tags: str) -> Iterator[T | None]:
     ``tags`` are its ETags, if they are not its digest. Raises the problem 412 where they saw something else, and
     where somebody comes between this and the change.
     """
-    wanted = http.parse_etags(request.headers.get("If-Match", ""))
-    if not wanted:
+    given = request.headers.get("If-Match")
+    if given is None:
         yield None
         return
+    wanted = http.parse_etags(given)
+    if not wanted:
+        raise _failed("If-Match holds no ETag: send one as it was given, in its quotes, or *.")
     current = tags or (tag(now),)
     if "*" not in wanted and not set(current) & set(wanted):
         raise _failed(f"You saw {', '.join(wanted)}, and its ETag is {current[0]} now.")

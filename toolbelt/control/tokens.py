@@ -81,7 +81,12 @@ def issue(
 
 
 def revoke(actor: actors.Actor, prefix: str, reason: str = "") -> Token:
-    """Revoke the token that begins so, for good. One that was revoked before stays as it is. Raises NotFound."""
+    """Revoke the token that begins so, for good. One that was revoked before stays as it is. Raises NotFound.
+
+    Whoever has the whole of a token at hand, and fears for it, may give that.
+    """
+    if api_tokens.is_well_formed(prefix):
+        prefix = api_tokens.prefix(prefix)
     with writing.begin():
         kept = access.find(prefix) if prefix.isprintable() else None
         if kept is None:

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from toolbelt import conf
-from toolbelt.api import limits
+from toolbelt.api import limits, problems
 from toolbelt.front import envelopes, ids, life, messages, notes, requests
 from toolbelt.runtime import ready
 
@@ -35,6 +35,9 @@ class Application:
         self._life.begin()
         request = requests.of(scope) if scope["type"] == "http" else None
         if request is None or self._answers is None or notes.is_wanted_whole():
+            if _is_too_much(scope):
+                # Django keeps a body on disk before it asks who sent it. It refuses these by their head alone.
+                receive = messages.without_body(receive)
             await self._django(scope, receive, send)
             return
         begun = time.perf_counter()
@@ -82,3 +85,12 @@ class Application:
 
 def _kind(request: requests.Request, status: int) -> envelopes.Kind:
     return envelopes.Kind(request.scheme, request.host, request.method, status)
+
+
+def _is_too_much(scope: dict[str, Any]) -> bool:
+    """Say whether this is for the API, and announces a body that it does not read."""
+    return (
+        scope["type"] == "http"
+        and scope["path"].startswith(problems.WHERE)
+        and messages.is_too_much(scope, conf.API_BODY_BYTES)
+    )

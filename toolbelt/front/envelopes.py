@@ -56,7 +56,7 @@ class Envelopes:
 
     def learn(self, kind: Kind, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Learn from an answer of Django's; one that may be for this client alone teaches nothing."""
-        if kind in self._known or len(self._known) >= MOST_KEPT:
+        if kind in self._known:
             return
         given = tuple((bytes(name), bytes(value)) for name, value in headers)
         names = [name.lower() for name, _ in given]
@@ -65,6 +65,9 @@ class Envelopes:
             return
         if any(names.count(name) != 1 for name in (b"etag", b"content-length", b"x-request-id")):
             return
+        while len(self._known) >= MOST_KEPT:
+            # The oldest goes, or whoever asks at many addresses would keep all others from being learned.
+            del self._known[next(iter(self._known))]
         self._known[kind] = Envelope(
             headers=given,
             etag=names.index(b"etag"),

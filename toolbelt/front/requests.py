@@ -16,7 +16,7 @@ from django_structlog.app_settings import app_settings
 
 from toolbelt import conf
 from toolbelt.api import bodies, problems
-from toolbelt.core import agents, sessions
+from toolbelt.core import agents, api_tokens, sessions
 from toolbelt.runtime import ready, rendering
 
 Scope = Mapping[str, Any]
@@ -87,6 +87,9 @@ def of(scope: Scope) -> Request | None:
         is_json = headers.get(b"content-type", "").lower() in _JSON
         most = min(MOST_BYTES, conf.API_BODY_BYTES)
         if method == "GET" or not is_json or not length.isdecimal() or int(length) > most:
+            return None
+        # What is no token opens nothing: Django says so, and no body is read here for it.
+        if not api_tokens.is_well_formed(token.strip()):
             return None
     etag = None
     if (given := headers.get(b"if-none-match")) is not None:

@@ -17,6 +17,9 @@ SECRET_NAMES = re.compile(
     r"(^|[_-])(authorization|cookie|passwo?r?d|secret|secret_key|api_key|token|sessionid)$", re.IGNORECASE
 )
 
+# A token of the API, which somebody may put into an address; what names it may be read.
+TOKENS = re.compile(r"(tb_[0-9A-Za-z]{8})[0-9A-Za-z]{49}")
+
 _ENCODER = json.JSONEncoder(default=repr)
 
 
@@ -42,7 +45,7 @@ def withhold(logger: Any, name: str, event: typing.EventDict) -> typing.EventDic
         if SECRET_NAMES.search(key):
             event[key] = "[withheld]"
     if isinstance(event.get("request"), str):
-        event["request"] = event["request"].partition("?")[0]
+        event["request"] = TOKENS.sub(r"\1[withheld]", event["request"].partition("?")[0])
     return event
 
 
