@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from tests.api.conftest import Asking
+from urllib import parse
+
+import pytest
+
+from tests.api.conftest import SETUP, Asking
 from toolbelt import models
-from toolbelt.control import queries
+from toolbelt.control import belts, queries
 from toolbelt.runtime import surfaces
 
 
@@ -65,6 +69,46 @@ def test_an_agent_equips_its_session_with_what_it_may(ada):
     assert (answer.status_code, answer.json()["code"]) == (409, "refused")
     assert "it may take night" in answer.json()["detail"]
     assert ada.put("/agents/ada/sessions/s1", {"loadout": ""}).json()["loadout"] == ""
+
+
+def test_an_agent_lifts_no_denial_that_an_operator_equipped(bob, olga):
+    def denied() -> bool:
+        return "kb__find" not in surfaces.ask("bob", "s1").document()["active_tools"]
+
+    assert not denied()
+    belts.import_(SETUP, {"loadouts": [{"name": "quiet", "disabled": ["kb__find"]}]})
+    assert olga.put("/agents/bob/sessions/s1", {"loadout": "quiet"}).status_code == 200
+    for answer in (
+        bob.put("/agents/bob/sessions/s1", {"loadout": ""}),
+        bob.put("/agents/bob/sessions/s1", {"loadout": "", "was": "quiet"}),
+        bob.delete("/agents/bob/sessions/s1"),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (409, "refused")
+        assert "it may give back none" in answer.json()["detail"]
+        assert denied()
+    assert olga.delete("/agents/bob/sessions/s1").status_code == 204
+    assert not denied()
+
+
+def test_a_session_that_is_not_there_may_be_left_without_a_loadout(ada):
+    answer = ada.put("/agents/ada/sessions/new", {"loadout": ""})
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"agent": "ada", "session": "new", "loadout": "", "changes": [], "created": None, "changed": None},
+    )
+    assert not models.AgentSession.objects.exists()
+
+
+@pytest.mark.parametrize("session", ["a/b", "/a", "a/", "a//b", "x/surface", "sessions/s1"])
+def test_an_id_may_hold_slashes(ada, session):
+    load(ada, session)
+    for way in (session, parse.quote(session, safe="")):
+        address = f"/agents/ada/sessions/{way}"
+        assert ada.put(address, {"loadout": "night"}).json()["session"] == session
+        answer = ada.get(address).json()
+        assert (answer["session"], answer["loadout"]) == (session, "night")
+    assert ada.delete(f"/agents/ada/sessions/{session}").status_code == 204
+    assert not models.AgentSession.objects.exists()
 
 
 def test_an_operator_equips_a_session_with_any_loadout(olga):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.control.conftest import BELT
 from toolbelt.control import actors, belts, entries, queries, switches
 from toolbelt.core import errors
+from toolbelt.runtime import surfaces
 
 pytestmark = pytest.mark.usefixtures("stored")
 
@@ -107,6 +109,76 @@ def test_what_is_exported_is_the_state_of_its_revision(
     monkeypatch.setattr(belts, "export", export_and_be_overtaken)
     number, document = belts.exported()
     assert (number, document) == (belts.revision(), belts.export())
+
+
+REFUSES = {"max_tools": 1, "on_exceed": "refuse"}
+OVER = {"tools": ["clock", "git__log"], "budget": REFUSES}
+
+
+@pytest.mark.parametrize("do", [belts.preview, belts.import_])
+def test_agents_that_would_pass_a_budget_that_refuses_are_all_named_and_nothing_is_written(
+    operator: actors.Actor, do: Callable[..., belts.Imported]
+) -> None:
+    before = belts.export()
+    fits = {"key": "fits", "tools": ["clock"], "budget": REFUSES}
+    told = {"key": "told", "tools": ["git__log"], "budget": {"max_tools": 0, "on_exceed": "warn"}}
+    few = {"key": "few", "tools": ["clock"], "budget": {"max_tokens": 3, "on_exceed": "refuse"}}
+
+    with pytest.raises(errors.Invalid) as refused:
+        do(operator, {"agents": [fits, {"key": "eve", **OVER}, told, {"key": "ada", **OVER}, few]})
+
+    assert [problem.path for problem in refused.value.problems] == [
+        "agents.eve.budget",
+        "agents.ada.budget",
+        "agents.few.budget",
+    ]
+    assert "The budget of eve is 1 tools; this would make 2 tools" in refused.value.problems[0].message
+    assert belts.export() == before
+
+
+def test_an_import_counts_what_it_makes_of_the_tools_that_it_brings(operator: actors.Actor) -> None:
+    tools = [{"key": "new", "default_on": True}]
+
+    with pytest.raises(errors.Invalid, match="would make 2 tools"):
+        belts.import_(operator, {"tools": tools, "agents": [{"key": "eve", "budget": REFUSES}]})
+
+
+def test_an_import_counts_the_tokens_that_are_stored_after_it(operator: actors.Actor) -> None:
+    belts.import_(operator, {"agents": [{"key": "eve", "tools": ["git__log"]}]})
+    spent = surfaces.ask("eve").spent.tokens
+    most = {"max_tokens": spent, "on_exceed": "refuse"}
+
+    belts.import_(operator, {"agents": [{"key": "eve", "tools": ["git__log"], "budget": most}]})
+
+    less = {"max_tokens": spent - 1, "on_exceed": "refuse"}
+    with pytest.raises(errors.Invalid, match=f"{spent} tokens"):
+        belts.import_(operator, {"agents": [{"key": "fay", "tools": ["git__log"], "budget": less}]})
+
+
+def test_an_agent_that_is_over_its_budget_may_be_imported_as_long_as_it_gets_no_more(
+    operator: actors.Actor,
+) -> None:
+    belts.import_(operator, {"agents": [{"key": "eve", "tools": ["clock", "git__log"]}]})
+    belts.import_(operator, {"agents": [{"key": "eve", **OVER}]})
+
+    assert belts.import_(operator, belts.export()).differences == ()
+    belts.import_(operator, {"agents": [{"key": "eve", "title": "Eve", **OVER}]})
+    more = [*OVER["tools"], "git__status"]
+    with pytest.raises(errors.Invalid, match="eve"):
+        belts.import_(operator, {"agents": [{"key": "eve", "tools": more, "budget": REFUSES}]})
+
+
+@pytest.mark.parametrize("section", belts.SECTIONS)
+def test_a_section_that_is_null_is_not_given(operator: actors.Actor, section: str) -> None:
+    before = belts.export()
+
+    assert belts.check({section: None}) == []
+    assert belts.import_(operator, {section: None}).differences == ()
+    assert belts.export() == before
+
+
+def test_a_section_that_there_is_none_of_is_told_also_if_it_is_null() -> None:
+    assert [problem.path for problem in belts.check({"toolboxes": None})] == ["toolboxes"]
 
 
 def test_a_preview_refuses_a_command_that_may_not_come_this_way(operator: actors.Actor) -> None:

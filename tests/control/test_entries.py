@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolbelt.control import actors, agents, belts, entries, queries
+from toolbelt.control import actors, agents, belts, entries, queries, undo
 from toolbelt.core import errors
 from toolbelt.runtime import surfaces
 
@@ -129,6 +129,25 @@ def test_an_edit_of_an_agent_cannot_pass_a_budget_that_refuses(operator: actors.
         entries.change(operator, "agent", "ada", {"tools": ["git__log"]})
 
     assert "tools" not in entries.read("agent", "ada")
+
+
+def test_an_agent_is_not_created_over_a_budget_that_refuses(operator: actors.Actor) -> None:
+    over = {"key": "eve", "tools": ["clock", "git__log"], "budget": {"max_tools": 1, "on_exceed": "refuse"}}
+
+    with pytest.raises(errors.Refused, match="The budget of eve is 1 tools; this would make 2 tools"):
+        entries.create(operator, "agent", over, confirm=True)
+
+    assert "eve" not in queries.agent_keys()
+    entries.create(operator, "agent", {**over, "tools": ["clock"]})
+
+
+def test_a_removed_agent_that_was_over_its_budget_can_be_put_back(operator: actors.Actor) -> None:
+    entries.change(operator, "agent", "bob", {"budget": {"max_tools": 0, "on_exceed": "refuse"}})
+    removed = entries.remove(operator, "agent", "bob")
+
+    undo.undo(operator, removed.entry or 0)
+
+    assert "bob" in queries.agent_keys()
 
 
 def test_a_protected_agent_is_not_unprotected_unasked(operator: actors.Actor) -> None:

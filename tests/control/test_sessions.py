@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from toolbelt import models
-from toolbelt.control import agents, queries, sessions, undo
+from toolbelt.control import agents, belts, queries, sessions, undo
 from toolbelt.core import errors
 from toolbelt.runtime import meta_tools, surfaces
 
@@ -87,6 +87,51 @@ def test_a_session_takes_the_loadouts_it_may(ada, operator):
         sessions.equip(operator, "ada", "s1", "minimall", among=["minimal"])
     assert not models.AgentSession.objects.exists()
     sessions.equip(operator, "ada", "s1", "MINIMAL", among=["minimal"])
+
+
+def test_an_agent_takes_off_only_what_it_may_put_on(ada, operator):
+    load("reading")
+    sessions.equip(operator, "ada", "s1", "full")
+    for loadout in ("", "minimal"):
+        with pytest.raises(
+            errors.Refused, match="may not take full from session s1: it may give back minimal"
+        ):
+            sessions.equip(operator, "ada", "s1", loadout, among=["minimal"])
+    with pytest.raises(errors.Refused, match="equipped with full: it may give back none"):
+        sessions.evict(operator, "ada", "s1", among=[])
+    held = sessions.read("ada", "s1").session
+    assert (held.loadout, [change.name for change in held.changes]) == ("full", ["reading"])
+    assert len(queries.changes(action="session.equip").entries) == 1
+    assert not queries.changes(action="session.evict").entries
+    sessions.equip(operator, "ada", "s1", "", among=["FULL"])
+    sessions.evict(operator, "ada", "s1", among=[])
+
+
+def test_what_an_agent_chose_counts_while_it_may_choose_it(ada, operator):
+    everything = {"plugins": ["git"], "disabled": ["clock"]}
+    belts.import_(operator, {"loadouts": [{"name": "most", **everything}]})
+
+    def may(*names: str) -> None:
+        entry = {"key": "ada", "allowed_toolkits": ["reading"], "session_loadouts": list(names)}
+        belts.import_(operator, {"agents": [entry]})
+
+    def has(session: str) -> tuple[bool, bool]:
+        active = surfaces.ask("ada", session).because
+        return "git__push" in active, "clock" in active
+
+    may("most")
+    assert has("s1") == (False, True)
+    for session in ("chosen", "loaded", "confirmed"):
+        sessions.equip(operator, "ada", session, "most", among=["most"])
+    load("reading", "loaded")
+    assert not sessions.equip(operator, "ada", "confirmed", "most").is_nothing
+    sessions.equip(operator, "ada", "given", "most")
+    assert sessions.equip(operator, "ada", "given", "most", among=["most"]).is_nothing
+    may()
+    assert [has(session) for session in ("given", "confirmed")] == [(True, False)] * 2
+    assert [has(session) for session in ("chosen", "loaded")] == [(False, False)] * 2
+    may("MOST")
+    assert has("chosen") == (True, False)
 
 
 def test_sessions_are_forgotten_by_their_age(ada):

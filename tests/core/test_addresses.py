@@ -19,6 +19,7 @@ from toolbelt.core import addresses
         "168.63.129.16",
         "100.100.100.200",
         "fd00:ec2::254",
+        "fd20:ce::254",
     ],
 )
 def test_a_platforms_own_addresses_are_known(address: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.core import building
-from toolbelt.core import agents, budgets, calls, catalog, meta_tools, resolution
+from toolbelt.core import agents, budgets, calls, catalog, meta_tools, resolution, schema
 
 SCHEMA = '{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}'
 STORED = building.catalog_of(
@@ -109,6 +109,34 @@ def test_arguments_that_do_not_fit_are_told_each_with_its_path() -> None:
     assert (document["is_error"], document["code"]) == (True, "invalid-arguments")
     assert document["errors"] == [{"path": "url", "message": "1 is not of type 'string'"}]
     assert "url: 1 is not of type 'string'" in document["message"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "kept"),
+    [
+        ({"maxLength": 3}, "hunter2", "password: maxLength"),
+        ({"type": "integer"}, "hunter2", "password: type"),
+        ({"pattern": "^x"}, "hunter2", "password: pattern"),
+        ({"enum": ["x"]}, "hunter2", "password: enum"),
+        (False, "hunter2", "false"),
+        ({"type": "object", "additionalProperties": False}, {"hunter2": 1}, "password: additionalProperties"),
+        ({"anyOf": [{"type": "null"}]}, ["hunter2"], "password: anyOf"),
+    ],
+)
+def test_a_refusal_of_arguments_can_be_told_without_what_they_hold(rule: Any, value: Any, kept: str) -> None:
+    text = schema.canonical({"type": "object", "properties": {"password": rule}})
+    violations = schema.violations(text, {"password": value})
+    refusal = calls.Refusal(code="invalid-arguments", message="", errors=violations)
+
+    assert "hunter2" in violations[0].message
+    assert refusal.without_values() == f"The arguments do not fit: {kept}"
+
+
+def test_a_refusal_for_a_schema_that_is_not_sound_says_so_without_values_too() -> None:
+    violations = schema.violations('{"type": "object", "properties": 3}', {})
+    refusal = calls.Refusal(code="invalid-arguments", message="", errors=violations)
+
+    assert "own schema is not sound" in refusal.without_values()
 
 
 def test_arguments_of_a_tool_that_is_not_active_are_not_looked_at() -> None:

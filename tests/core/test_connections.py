@@ -27,6 +27,16 @@ def problems(**given: Any) -> list[str]:
         {"url": URL, "headers": {"Authorization": "Bearer ${TOKEN}", "X-Team": "search"}},
         {"url": "http://127.0.0.1:8000/mcp"},
         {"url": "https://tools.example/${KEY}/mcp"},
+        {"url": "https://tools.example/mcp?api_key=${KEY}&max_tokens=100000&team=search-and-find"},
+        {
+            "command": "x",
+            "args": ["--token-file", "/run/token", "--max-tokens=100000", "--auth", "--verbose"],
+        },
+        {"command": "x", "args": ["--token", "${TOKEN}", "--api-key=${KEY}", "--token=off"]},
+        {
+            "command": "x",
+            "env": {"DATABASE_URL": "postgres://me@db/x", "OTHER_URL": "postgres://me:${PW}@db/x"},
+        },
     ],
 )
 def test_what_leads_somewhere_and_holds_no_secret_is_sound(sound: dict[str, Any]) -> None:
@@ -72,6 +82,23 @@ def test_what_leads_somewhere_and_holds_no_secret_is_sound(sound: dict[str, Any]
         ({"command": "x", "env": {"A=B": "c"}}, "env.A=B: 'A=B' is not the name of a variable"),
         ({"command": "x\n"}, "command: 'command' holds a control character"),
         ({"command": "x", "args": ["--token", "ghp_" + "a" * 36]}, "args: This looks like a secret"),
+        ({"command": "x", "args": ["--token", "0b7f6c2d9e"]}, "args: This looks like a secret"),
+        ({"command": "x", "args": ["-v", "--api-key=0b7f6c2d9e"]}, "args: This looks like a secret"),
+        (
+            {"command": "docker", "args": ["run", "-e", "API_KEY=0b7f6c2d9e"]},
+            "args: This looks like a secret",
+        ),
+        ({"command": "x", "args": ["postgres://me:pw@db/x"]}, "args: This looks like a secret"),
+        ({"url": URL + "?api_key=abcdef0123456789"}, "url: This looks like a secret"),
+        ({"url": URL + "?a=b&Access%5FToken=/abcdef0123"}, "url: This looks like a secret"),
+        (
+            {"command": "x", "env": {"DATABASE_URL": "postgres://me:pw@db/x"}},
+            "env.DATABASE_URL: This looks like a secret",
+        ),
+        (
+            {"url": URL, "headers": {"X-Api-Key": "/abcdef0123"}},
+            "headers.X-Api-Key: This looks like a secret",
+        ),
     ],
 )
 def test_what_does_not_is_said_with_its_place_and_the_way_out(given: dict[str, Any], said: str) -> None:

@@ -188,6 +188,14 @@ def test_arguments_are_kept_only_if_asked_for_and_without_secrets(kb: None, sett
     }
 
 
+def test_the_record_of_arguments_that_do_not_fit_holds_places_and_no_values(kb: None) -> None:
+    answer = refusal("kb__search", {"query": ["hunter2"]})
+
+    assert "hunter2" in answer.message
+    assert "hunter2" in answer.document()["errors"][0]["message"]
+    assert the_record().error == "The arguments do not fit: query: type"
+
+
 def test_an_unknown_agent_is_the_callers_error_and_no_call(kb: None) -> None:
     with pytest.raises(errors.NotFound, match="Did you mean ada"):
         calls.run("adda", "kb__search", {"query": "x"})

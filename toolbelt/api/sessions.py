@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import ninja
 import pydantic
 from django.http import HttpRequest
+from django.urls import converters, register_converter
 from ninja import params
 
 from toolbelt.api import auth, paging, problems, schemas
@@ -15,6 +16,16 @@ from toolbelt.control import sessions
 from toolbelt.runtime import access
 
 router = ninja.Router(tags=["agents: sessions"])
+
+
+class AnyText(converters.StringConverter):
+    """Takes an id with slashes, too; and with a line break, for the answer to say that there cannot be one."""
+
+    regex = r"[\s\S]+"
+
+
+register_converter(AnyText, "anytext")
+_ONE = "/agents/{agent}/sessions/{anytext:session}"
 
 
 class Change(ninja.Schema):
@@ -34,8 +45,8 @@ class Session(ninja.Schema):
     session: str
     loadout: str
     changes: list[Change]
-    created: dt.datetime
-    changed: dt.datetime
+    created: Annotated[dt.datetime | None, pydantic.Field(description="Null: nothing is kept of it.")]
+    changed: dt.datetime | None
 
 
 class Equipping(schemas.Body):
@@ -56,37 +67,42 @@ def list_agent_sessions(request: HttpRequest, agent: str, asked: params.Query[pa
     return paging.page(request, asked, [document(one) for one in found.sessions], found.total)
 
 
-@router.get("/agents/{agent}/sessions/{session}", auth=auth.agent, response=Session)
+@router.get(_ONE, auth=auth.agent, response=Session)
 def get_session(request: HttpRequest, agent: str, session: str) -> Any:
     """Say what a session has loaded, and when."""
     return document(sessions.read(agent, session))
 
 
 @router.put(
-    "/agents/{agent}/sessions/{session}",
+    _ONE,
     auth=auth.acting("toolbelt.change_agentsession"),
     response={200: Session, **problems.answers(409)},
 )
 def equip_session(request: HttpRequest, agent: str, session: str, body: Equipping) -> Any:
     """Let another loadout stand in for the agent's in one session.
 
-    An agent's own token may name those of the agent's session_loadouts.
+    An agent's own token may put on, and take off, those of the agent's session_loadouts.
     """
     among = access.session_loadouts(auth.bearer(request), agent)
-    sessions.equip(
+    done = sessions.equip(
         auth.actor(request), agent, session, body.loadout, was=body.was, among=among, reason=body.reason
     )
-    return document(sessions.read(agent, session))
+    kept = sessions.find(agent, session)
+    return document(kept) if kept is not None else empty(agent, session, done.after)
 
 
 @router.delete(
-    "/agents/{agent}/sessions/{session}",
+    _ONE,
     auth=auth.acting("toolbelt.delete_agentsession"),
-    response={204: None},
+    response={204: None, **problems.answers(409)},
 )
 def evict_session(request: HttpRequest, agent: str, session: str) -> Any:
-    """Let a session begin anew: what it has loaded is forgotten, and so is its loadout."""
-    sessions.evict(auth.actor(request), agent, session)
+    """Let a session begin anew: what it has loaded is forgotten, and so is its loadout.
+
+    An agent's own token may not, where the loadout is none of the agent's session_loadouts.
+    """
+    among = access.session_loadouts(auth.bearer(request), agent)
+    sessions.evict(auth.actor(request), agent, session, among=among)
     return ninja.Status(204, None)
 
 
@@ -109,4 +125,16 @@ def document(kept: sessions.Kept) -> dict[str, Any]:
         ],
         "created": kept.created,
         "changed": kept.changed,
+    }
+
+
+def empty(agent: str, session: str, loadout: str) -> dict[str, Any]:
+    """Give a session of which nothing is kept: no loadout was put on, or it was evicted meanwhile."""
+    return {
+        "agent": agent,
+        "session": session,
+        "loadout": loadout,
+        "changes": [],
+        "created": None,
+        "changed": None,
     }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import actors, entries, ordering, reach, writing
-from toolbelt.core import belts, errors
+from toolbelt.control import actors, entries, ordering, reach, switches, writing
+from toolbelt.core import belts, budgets, catalog, errors, schema
 from toolbelt.store import entries as rows
-from toolbelt.store import revisions
+from toolbelt.store import revisions, tokens
 
 # In the order in which they refer to each other: what is named stands before what names it.
 SECTIONS: Mapping[str, belts.KindName] = {
@@ -101,7 +103,7 @@ def preview(actor: actors.Actor, document: Mapping[str, Any]) -> Imported:
                 reach.guard(actor, name, before, after)
             found.append(Difference(kind=kind, name=name, before=before, after=after))
             owned += entries.owned_by_code(kind, before, entries.differences(before, after)[1])
-    if owned:
+    if owned := [*owned, *_passed_budgets(found, stored, belt)]:
         raise errors.Invalid(owned)
     return Imported(
         differences=tuple(found),
@@ -116,8 +118,9 @@ def import_(
     """Bring every entry of the belt about, in its order, in one transaction; what it does not name stays as it is.
 
     Each entry that is created or changed is audited; all share a batch. ``was`` is the revision that the writer saw:
-    another one now raises Stale. Raises errors.Invalid with every problem, judged together with what stands already,
-    and Refused for a connection that may not come this way; and then nothing is written.
+    another one now raises Stale. Raises errors.Invalid with every problem, judged together with what stands already
+    (also each agent that it writes and that would pass a budget that refuses), and Refused for a connection that may
+    not come this way; and then nothing is written.
     """
     # Judged before the lock is taken, because that takes long; judged again only if somebody wrote meanwhile.
     judged, wanted = revision(), preview(actor, document)
@@ -134,6 +137,52 @@ def import_(
         for kind in wanted.ordered:
             ordering.put(actor, kind, _names(document, kind), reason=reason, batch=batch)
     return wanted
+
+
+def _passed_budgets(
+    found: Sequence[Difference], stored: Mapping[str, Any], wanted: belts.Belt
+) -> list[errors.Problem]:
+    """Say which of the agents that are created or changed would pass a budget that refuses, by the rule of a flip.
+
+    Only those are resolved: an agent whose own entry stays as it is, is not held to its budget here.
+    """
+    count = _counting()
+    before: belts.Belt | None = None
+    problems: list[errors.Problem] = []
+    for one in found:
+        if one.kind != "agent" or (one.after.get("budget") or {}).get("on_exceed") != "refuse":
+            continue
+        has = _spent(wanted, one.name, count)
+        if not has.is_passed:
+            continue
+        if before is None:
+            before = belts.load(stored, lenient=True)
+        had = _spent(before, one.name, count) if one.before else budgets.Spent(tools=0, tokens=0)
+        try:
+            switches.refuse_budget(one.name, had, has)
+        except errors.Refused as refused:
+            path = f"{belts.address('agent', dict(one.after))}.budget"
+            problems.append(errors.Problem(path=path, message=str(refused)))
+    return problems
+
+
+def _spent(belt: belts.Belt, agent: str, count: Callable[[catalog.Tool], int]) -> budgets.Spent:
+    """Say what the agent has active by this belt. A budget that refuses defers nothing, so its tools need no tokens
+    before; and a belt's tools bring none: these are counted for the active ones alone.
+    """
+    resolved = switches.resolved(belt.catalog, belt.agents[agent])
+    spent = sum(count(belt.catalog.tools[key]) for key in resolved.active)
+    return dataclasses.replace(resolved.spent, tokens=spent)
+
+
+def _counting() -> Callable[[catalog.Tool], int]:
+    """Give what counts the tokens of a tool, each that is sent alike only once."""
+
+    @functools.cache
+    def counted(key: str, description: str, input_schema: str) -> int:
+        return tokens.count(catalog.sent(key, description, schema.mapping(input_schema, schema.EMPTY)))
+
+    return lambda tool: counted(tool.key, tool.description, tool.input_schema)
 
 
 def _entry(kind: str, written: Any) -> Mapping[str, Any]:
@@ -165,7 +214,9 @@ def _with_stored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict
 
     The belt's entries stand first, as they are written, so that a problem's path counts as its writer does.
     """
-    merged: dict[str, Any] = {**stored, **document}
+    # A section that is null is not given, and what is stored of it stands.
+    said = {key: value for key, value in document.items() if value is not None or key not in SECTIONS}
+    merged: dict[str, Any] = {**stored, **said}
     for section, kind in SECTIONS.items():
         written = document.get(section)
         if not isinstance(written, list):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolbelt.control import actors, reach, switches, writing
-from toolbelt.core import belts, conflicts, errors
+from toolbelt.core import belts, budgets, conflicts, errors
 from toolbelt.store import audit, entries, snapshots
 
 NAMED = frozenset({"category", "plugin", "loadout"})
@@ -84,6 +84,8 @@ def put(
         if before is not None:
             after = snapshots.find(str(name), None)
             effect = switches.guarded(before.catalog, before.agent, after.agent, str(name), confirm=confirm)
+        elif kind == "agent" and undoes is None:
+            _refuse_budget_of_new(str(name), stored)
         number = recorded(
             actor, kind, str(name), now, stored, reason=reason, batch=batch, action=action, undoes=undoes
         )
@@ -272,6 +274,14 @@ def owned_by_code(kind: str, now: Entry | None, changed: Iterable[str]) -> list[
     return [
         errors.Problem(path=f"{path}.{key}", message=message) for key in changed if key not in OPERATORS_OWN
     ]
+
+
+def _refuse_budget_of_new(name: str, stored: Entry) -> None:
+    """Refuse an agent that would begin over a budget that refuses."""
+    if (stored.get("budget") or {}).get("on_exceed") == "refuse":
+        found = snapshots.find(name, None)
+        nothing = budgets.Spent(tools=0, tokens=0)
+        switches.refuse_budget(name, nothing, switches.resolved(found.catalog, found.agent).spent)
 
 
 def _refuse_conflicts(kind: str, name: str) -> None:

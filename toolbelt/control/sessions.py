@@ -39,11 +39,16 @@ def listed(agent: str | None = None, *, offset: int = 0, limit: int = 50) -> Pag
 
 def read(agent: str, session: str) -> Kept:
     """Give one session. Raises errors.NotFound for one of which nothing is kept."""
-    agent_id = _agent(agent).agent_id
-    found = None if sessions.id_problem(session) else rows.find(agent_id, session)
+    found = find(agent, session)
     if found is None:
         raise _unknown(session)
     return found
+
+
+def find(agent: str, session: str) -> Kept | None:
+    """Give one session, None where nothing is kept of it. Raises errors.NotFound for an unknown agent."""
+    agent_id = _agent(agent).agent_id
+    return None if sessions.id_problem(session) else rows.find(agent_id, session)
 
 
 def equip(
@@ -60,8 +65,8 @@ def equip(
 ) -> writing.Change:
     """Let a loadout stand in for the agent's in this session; empty: the agent's own counts again.
 
-    ``was``: the one that you saw. ``among``: the only ones that may be taken, for an agent that equips itself. Raises
-    Invalid, NotFound, Refused for a loadout that is not among them, and Stale.
+    ``was``: the one that you saw. ``among``: the only ones that may be taken, and given back, for an agent that equips
+    itself. Raises Invalid, NotFound, Refused for a loadout that is not among them, and Stale.
     """
     if problem := sessions.id_problem(session):
         raise errors.Invalid([errors.Problem(path="session", message=problem)])
@@ -69,21 +74,21 @@ def equip(
         found = _agent(agent)
         if loadout and not loadouts.exists(found.catalog.loadouts, loadout):
             raise errors.NotFound("loadout", loadout, loadouts.all_names(found.catalog))
-        if loadout and among is not None and keys.fold(loadout) not in map(keys.fold, among):
-            may = f"it may take {', '.join(among)}" if among else "it may take none"
-            raise errors.Refused(
-                f"{agent} may not equip a session with {loadout}: {may}."
-                " An operator can change that, in its session_loadouts."
-            )
+        if not _may(loadout, among):
+            raise _refused(agent, f"equip a session with {loadout}", "take", among)
 
-        def judge(held: sessions.Session) -> tuple[str, sessions.Session | None]:
+        def judge(held: sessions.Session) -> tuple[tuple[str, bool], sessions.Session | None]:
+            if not _may(held.loadout, among):
+                raise _refused(agent, f"take {held.loadout} from session {session}", "give back", among)
             if was is not None and held.loadout != was:
                 raise errors.Stale(f"The loadout of session {session}", was or None, held.loadout or None)
-            wanted = dataclasses.replace(held, loadout=loadout)
-            return held.loadout, wanted if held.loadout != loadout else None
+            # What an operator put on stays an operator's; what an operator puts on again becomes one's.
+            by_agent = bool(loadout) and among is not None and (held.by_agent or held.loadout != loadout)
+            wanted = dataclasses.replace(held, loadout=loadout, by_agent=by_agent)
+            return (held.loadout, wanted == held), wanted if wanted != held else None
 
-        before = rows.change(found.agent_id, session, judge)
-        if before == loadout:
+        before, is_same = rows.change(found.agent_id, session, judge)
+        if is_same:
             return writing.Change(entry=None, before=before, after=loadout)
         entry = audit.record(
             actor=actor.name,
@@ -101,11 +106,28 @@ def equip(
     return writing.Change(entry=entry, before=before, after=loadout)
 
 
-def evict(actor: actors.Actor, agent: str, session: str, *, reason: str = "") -> writing.Change:
-    """Forget what a session has loaded, and its loadout. Raises errors.NotFound for one of which nothing is kept."""
+def evict(
+    actor: actors.Actor,
+    agent: str,
+    session: str,
+    *,
+    among: Collection[str] | None = None,
+    reason: str = "",
+) -> writing.Change:
+    """Forget what a session has loaded, and its loadout.
+
+    ``among``: the only loadouts that may be forgotten, for an agent that evicts its own session. Raises NotFound for a
+    session of which nothing is kept, and Refused for one with a loadout that is not among them.
+    """
+
+    def check(held: sessions.Session) -> None:
+        if not _may(held.loadout, among):
+            doing = f"evict session {session}, which is equipped with {held.loadout}"
+            raise _refused(agent, doing, "give back", among)
+
     with writing.begin():
         found = _agent(agent)
-        was = None if sessions.id_problem(session) else rows.forget(found.agent_id, session)
+        was = None if sessions.id_problem(session) else rows.forget(found.agent_id, session, check)
         if was is None:
             raise _unknown(session)
         before = _told(was.session)
@@ -132,6 +154,18 @@ def _agent(agent: str) -> snapshots.Found:
     if not agent.isprintable():
         raise errors.NotFound("agent", agent)
     return snapshots.find(agent, None)
+
+
+def _may(loadout: str, among: Collection[str] | None) -> bool:
+    # What an agent may not put on it may not take off either: that one may hold an operator's denials.
+    return not loadout or among is None or keys.fold(loadout) in map(keys.fold, among)
+
+
+def _refused(agent: str, doing: str, way: str, among: Collection[str] | None) -> errors.Refused:
+    return errors.Refused(
+        f"{agent} may not {doing}: it may {way} {', '.join(among or ()) or 'none'}."
+        " An operator can change that, in its session_loadouts."
+    )
 
 
 def _unknown(session: str) -> errors.NotFound:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from toolbelt import conf
 from toolbelt.control import actors, writing
-from toolbelt.core import agents, catalog, conflicts, effects, errors, resolution, risks, surface
+from toolbelt.core import agents, budgets, catalog, conflicts, effects, errors, resolution, risks, surface
 from toolbelt.store import audit, grants, snapshots
 
 Family = Literal["switch", "override"]
@@ -173,10 +173,32 @@ def guarded(
     Raises Refused where a budget that refuses would be passed, and ConfirmationRequired unless ``confirm``.
     """
     before, after, effect = _effect(stored, agent, wanted)
-    _refuse_budget(before, after)
+    refuse_budget(wanted.key, before.spent, after.spent)
     if not confirm:
         _ask_to_confirm(stored, agent, wanted, key, on, effect)
     return effect
+
+
+def resolved(stored: catalog.Catalog, agent: agents.Agent) -> budgets.Resolution:
+    """Say what the agent has active outside any session, and what its budget says to that."""
+    return budgets.resolve(_alone(stored, agent))
+
+
+def refuse_budget(agent: str, before: budgets.Spent, after: budgets.Spent) -> None:
+    """Raise Refused where a budget that refuses would be passed, and by more than before: the way down stays open."""
+    budget = after.budget
+    if budget is None or budget.on_exceed != "refuse" or not after.is_passed:
+        return
+    if after.tools > before.tools or after.tokens > before.tokens:
+        most = " and ".join(
+            f"{number} {unit}"
+            for number, unit in ((budget.max_tools, "tools"), (budget.max_tokens, "tokens"))
+            if number is not None
+        )
+        raise errors.Refused(
+            f"The budget of {agent} is {most}; this would make {after.tools} tools and {after.tokens} tokens. "
+            "Switch something else off first, or raise the budget."
+        )
 
 
 def _rows(agent: agents.Agent, family: Family) -> Mapping[str, bool]:
@@ -199,13 +221,14 @@ def _with(agent: agents.Agent, family: Family, key: str, on: bool | None) -> age
     return dataclasses.replace(agent, overrides=rows)
 
 
+def _alone(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:
+    return resolution.Snapshot(catalog=stored, agent=agent, kind_loadouts=conf.KIND_LOADOUTS)
+
+
 def _effect(
     stored: catalog.Catalog, agent: agents.Agent, wanted: agents.Agent
 ) -> tuple[surface.Surface, surface.Surface, effects.Effect]:
-    before, after = (
-        surface.build(resolution.Snapshot(catalog=stored, agent=one, kind_loadouts=conf.KIND_LOADOUTS))
-        for one in (agent, wanted)
-    )
+    before, after = (surface.build(_alone(stored, one)) for one in (agent, wanted))
     return before, after, effects.compare(before, after)
 
 
@@ -215,22 +238,6 @@ def _refuse_conflicts(stored: catalog.Catalog, agent: agents.Agent, wanted: agen
     if made:
         path = f"agents.{agent.key}.tools_config.{key}"
         raise errors.Invalid([errors.Problem(path=path, message=conflict.message) for conflict in made])
-
-
-def _refuse_budget(before: surface.Surface, after: surface.Surface) -> None:
-    budget = after.spent.budget
-    if budget is None or budget.on_exceed != "refuse" or not after.spent.is_passed:
-        return
-    if after.spent.tools > before.spent.tools or after.spent.tokens > before.spent.tokens:
-        most = " and ".join(
-            f"{number} {unit}"
-            for number, unit in ((budget.max_tools, "tools"), (budget.max_tokens, "tokens"))
-            if number is not None
-        )
-        raise errors.Refused(
-            f"The budget of {after.agent} is {most}; this would make {after.spent.tools} tools and "
-            f"{after.spent.tokens} tokens. Switch something else off first, or raise the budget."
-        )
 
 
 def _ask_to_confirm(

@@ -6,7 +6,8 @@ and a sentence with the way out. What a model is not granted is not described to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,8 @@ REFUSALS = (
     "timed-out",
     "tool-failed",
 )
+# How many violations a message names; the answer to the model lists all.
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,15 @@ class Refusal:
         if self.errors:
             found["errors"] = [{"path": error.path, "message": error.message} for error in self.errors]
         return found
+
+    def without_values(self) -> str:
+        """Say why in words that may be kept: of arguments that do not fit the places and the schema's keywords.
+
+        The message quotes what stands there, and that may be a secret.
+        """
+        if not self.errors:
+            return self.message
+        return "The arguments do not fit: " + _listed((v.path, v.keyword or v.message) for v in self.errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +175,11 @@ def _unknown(tool: str) -> Refusal:
 
 
 def _invalid(tool: str, violations: tuple[schema.Violation, ...]) -> Refusal:
-    places = "; ".join(f"{v.path}: {v.message}" if v.path else v.message for v in violations[:5])
+    places = _listed((v.path, v.message) for v in violations)
     return Refusal(
         code="invalid-arguments", message=f"The arguments do not fit {tool}: {places}", errors=violations
     )
+
+
+def _listed(wrong: Iterable[tuple[str, str]]) -> str:
+    return "; ".join(f"{path}: {why}" if path else why for path, why in itertools.islice(wrong, MOST_NAMED))

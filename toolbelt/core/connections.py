@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +39,12 @@ _SECRET = re.compile(
     r"|AIza[\w-]{30}|hf_\w{20}|npm_\w{30}|ya29\.[\w-]{20}|eyJ[\w-]{10,}\.[\w-]{10}"
 )
 _ALWAYS_SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
-_PLAIN = re.compile(r"\d*|true|false|on|off|yes|no|none|null|[./~].*|.{0,7}", re.IGNORECASE | re.DOTALL)
+_PLAIN = re.compile(r"\d*|true|false|on|off|yes|no|none|null|.{0,7}", re.IGNORECASE | re.DOTALL)
+# Where a secret is kept, and not what it is; no header says that.
+_PATH = re.compile(r"[./~].*", re.DOTALL)
+# An address with a user's password in it: a user's name alone is none.
+_USERINFO = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@:]*:([^\s/?#@]+)@", re.IGNORECASE)
+_OPTION = re.compile(r"(--?[A-Za-z][\w.-]*|[A-Za-z_]\w*(?==))(?:=(.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +119,38 @@ def _of_command(given: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     for place, text in (("command", given["command"]), ("cwd", given.get("cwd") or "")):
         if _CONTROL.search(text):
             yield (place,), f"{place!r} holds a control character: take it out."
-    for one in given.get("args") or ():
-        if one and _SECRET.search(one):
-            yield ("args",), f"{_WAY_OUT} Everybody on the machine can read the arguments of a process."
-            break
+    if _has_secret(given.get("args") or ()):
+        yield ("args",), _ARGS_WAY_OUT
+
+
+def _has_secret(args: Iterable[str | None]) -> bool:
+    """Say whether one of the arguments is a secret by its looks, or by the option before it."""
+    option = ""
+    for one in args:
+        text = one or ""
+        match = _OPTION.fullmatch(text)
+        name, value = (match[1], match[2] or "") if match else (option, text)
+        if _holds_secret(text) or (name and _is_meant_as_secret(name, value, may_be_path=True)):
+            return True
+        option = match[1] if match and match[2] is None else ""
+    return False
+
+
+def _holds_secret(text: str) -> bool:
+    """Say whether a secret stands in the text, as its looks tell."""
+    literal = _REFERENCE.sub("", text)
+    return bool(_SECRET.search(literal) or any(_literal(found[1]) for found in _USERINFO.finditer(text)))
+
+
+def _is_meant_as_secret(name: str, value: str, *, may_be_path: bool) -> bool:
+    """Say whether the name tells that a value is a secret, and the value stands there itself."""
+    is_plain = _PLAIN.fullmatch(value) or (may_be_path and _PATH.fullmatch(value))
+    return bool(_SECRET_NAME.search(name) and not is_plain and _literal(value))
+
+
+def _literal(value: str) -> bool:
+    """Say whether no variable stands in the value."""
+    return not any(match[1] for match in _REFERENCE.finditer(value))
 
 
 def _of_url(url: str) -> Iterator[tuple[Place, str]]:
@@ -138,12 +171,19 @@ def _of_url(url: str) -> Iterator[tuple[Place, str]]:
         yield at, "The host of a URL is written out: a variable may stand behind it."
     elif _is_metadata(host):
         yield at, f"{host} is a platform's own address, which nothing here asks: give the server's."
-    elif _SECRET.search(url):
+    elif _SECRET.search(url) or any(
+        _is_meant_as_secret(name, value, may_be_path=False)
+        for name, value in urllib.parse.parse_qsl(parts.query)
+    ):
         yield at, _WAY_OUT
 
 
 _WAY_OUT = (
     "This looks like a secret, which no configuration holds: set a variable, and write ${NAME} in its place."
+)
+_ARGS_WAY_OUT = (
+    "This looks like a secret, which everybody on the machine can read in the arguments of a process: let the server"
+    " read it from its environment, and write ${NAME} in 'env'."
 )
 
 
@@ -154,11 +194,9 @@ def _of_value(field_name: str, named: re.Pattern[str], name: str, value: str) ->
         yield at, f"{name!r} is not the name of {what}."
     if _CONTROL.search(value):
         yield at, f"{name!r} holds a control character: take it out."
-    literal = _REFERENCE.sub("", value)
-    has_reference = any(match[1] for match in _REFERENCE.finditer(value))
-    is_meant_as_secret = name.lower() in _ALWAYS_SECRET and value
-    looks_like_one = _SECRET_NAME.search(name) and not _PLAIN.fullmatch(value)
-    if _SECRET.search(literal) or (not has_reference and (is_meant_as_secret or looks_like_one)):
+    is_always_secret = name.lower() in _ALWAYS_SECRET and value and _literal(value)
+    is_meant_as_secret = _is_meant_as_secret(name, value, may_be_path=field_name == "env")
+    if is_always_secret or is_meant_as_secret or _holds_secret(value):
         yield at, _WAY_OUT
 
 

@@ -51,9 +51,10 @@ def stand(snapshot: Snapshot) -> questions.Standing:
     own = agent.loadout_name(snapshot.kind_loadouts)
     equipped = session.loadout if session is not None else ""
     borrowed = snapshot.kind_loadouts.get(snapshot.subagent, "") if snapshot.subagent else ""
-    in_force = borrowed if subagent else equipped or own
+    in_force = borrowed if subagent else sessions.standing_in(session, agent.session_loadouts) or own
     # A subagent always has a loadout: a kind that maps to none brings nothing in, rather than the defaults.
     has_loadout = subagent or bool(in_force)
+    # Of a loadout that the agent may not choose any more, the denials stay: taking it back widens nothing.
     views = [loadouts.view_in(stored, name) for name in dict.fromkeys((own, equipped, borrowed)) if name]
     denying = tuple([view for view in views if view.disabled])
     toolkits = sessions.in_allowed_order(

@@ -30,10 +30,15 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One place where arguments do not fit: ``path`` like ``items[2].name`` (empty: the whole), ``message``."""
+    """One place where arguments do not fit: ``path`` like ``items[2].name`` (empty: the whole), ``message``.
+
+    ``keyword`` is the schema's that is not met, and the message may quote what the arguments hold; it is empty where
+    the message quotes nothing of them.
+    """
 
     path: str
     message: str
+    keyword: str
 
 
 def canonical(value: Any) -> str:
@@ -84,21 +89,25 @@ def unenforced_patterns(schema: Any) -> tuple[str, ...]:
 def violations(schema_text: str, arguments: Any) -> tuple[Violation, ...]:
     """Check ``arguments`` against the schema written in ``schema_text``: every violation, in a stable order."""
     if not isinstance(arguments, Mapping):
-        return (Violation(path="", message="arguments are a JSON object"),)
+        return (Violation(path="", message="arguments are a JSON object", keyword=""),)
     try:
         validator = _validator(schema_text)
         found = [
-            Violation(path=_path(error.absolute_path), message=_short(error.message))
+            Violation(
+                path=_path(error.absolute_path),
+                message=_short(error.message),
+                # A schema that is just ``false`` has no keyword that could be named.
+                keyword=error.validator or "false",
+            )
             for error in validator.iter_errors(arguments)
         ]
     except _Unsound as error:
-        return (Violation(path="", message=f"the tool's own schema is not sound: {error}"),)
+        return (Violation(path="", message=f"the tool's own schema is not sound: {error}", keyword=""),)
     except referencing.exceptions.Unresolvable as error:
-        return (
-            Violation(path="", message=f"the tool's own schema refers to {error.ref!r}, which is not in it"),
-        )
+        message = f"the tool's own schema refers to {error.ref!r}, which is not in it"
+        return (Violation(path="", message=message, keyword=""),)
     except RecursionError:
-        return (Violation(path="", message="nested too deeply to be checked"),)
+        return (Violation(path="", message="nested too deeply to be checked", keyword=""),)
     return tuple(sorted(found, key=lambda violation: (violation.path, violation.message)))
 
 

@@ -14,9 +14,12 @@ The rules, before the code:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
+
+from toolbelt.core import keys
 
 Kind = Literal["toolkit", "plugin", "tool"]
 
@@ -42,10 +45,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation of one agent. ``loadout`` stands in for the agent's where an operator equipped it."""
+    """One conversation of one agent. ``loadout`` stands in for the agent's; ``by_agent``: its own token chose it."""
 
     key: str
     loadout: str = ""
+    by_agent: bool = False
     changes: tuple[Change, ...] = ()
 
 
@@ -70,7 +74,18 @@ def changed(
     new = Change(kind=kind, name=name, on=on, request_id=request_id, before=before, at=at)
     # A name that is off for every request needs no keeping.
     kept = [*others, new] if new.on or (new.before and request_id is not None) else others
-    return Session(key=session.key, loadout=session.loadout, changes=tuple(kept))
+    return dataclasses.replace(session, changes=tuple(kept))
+
+
+def standing_in(session: Session | None, among: Collection[str]) -> str:
+    """Name the loadout that stands in for the agent's; empty: none does.
+
+    What the agent's own token chose stands in only while it is ``among`` those that the agent may choose.
+    """
+    if session is None:
+        return ""
+    taken_back = session.by_agent and keys.fold(session.loadout) not in map(keys.fold, among)
+    return "" if taken_back else session.loadout
 
 
 def asked_for(session: Session | None, kind: Kind) -> frozenset[str]:

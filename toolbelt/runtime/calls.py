@@ -255,7 +255,7 @@ def _refused(made: recording.Recording, admitted: _Admitted, error: Exception) -
 
 
 def _refuse(made: recording.Recording, refusal: calls.Refusal, because: str = "") -> calls.Refusal:
-    made.end(refusal.code, error=because or refusal.message)
+    made.end(refusal.code, error=because or refusal.without_values())
     return refusal
 
 

@@ -81,7 +81,7 @@ def _session_state(snapshot: resolution.Snapshot) -> Slot:
     if session is None:
         return ()
     if not session.changes:
-        return (session.loadout,)
+        return session.loadout, session.by_agent
     request = snapshot.request_id
     kinds: tuple[sessions.Kind, ...] = ("toolkit", "plugin", "tool")
-    return (session.loadout, *(sessions.counting(session, kind, request) for kind in kinds))
+    return (session.loadout, session.by_agent, *(sessions.counting(session, kind, request) for kind in kinds))

@@ -67,14 +67,20 @@ def find(agent_id: int, key: str) -> Kept | None:
     return _kept(row) if row is not None else None
 
 
-def forget(agent_id: int, key: str) -> Kept | None:
-    """Forget a session, and give what it was; None where nothing was kept of it."""
+def forget(
+    agent_id: int, key: str, check: Callable[[sessions.Session], None] = lambda held: None
+) -> Kept | None:
+    """Forget a session, and give what it was; None where nothing was kept of it.
+
+    ``check`` is shown the session under the lock of its row; what it raises keeps the session.
+    """
     with transaction.atomic():
         rows = models.AgentSession.objects.filter(agent_id=agent_id, key=key)
         row = rows.select_related("agent").select_for_update(of=("self",)).first()
         if row is None:
             return None
         was = _kept(row)
+        check(was.session)
         row.delete()
     return was
 
@@ -96,12 +102,18 @@ def value(key: str, loadout: str, kept: str | Mapping[str, Any]) -> sessions.Ses
     document = json.loads(kept) if isinstance(kept, str) else kept
     changes = document.get("changes") if isinstance(document, Mapping) else None
     read = (_change(one) for one in changes) if isinstance(changes, list) else ()
-    return sessions.Session(key=key, loadout=loadout, changes=tuple(one for one in read if one is not None))
+    return sessions.Session(
+        key=key,
+        loadout=loadout,
+        by_agent=isinstance(document, Mapping) and document.get("by_agent") is True,
+        changes=tuple(one for one in read if one is not None),
+    )
 
 
 def state(session: sessions.Session) -> dict[str, Any]:
     """Write what the session's row keeps of it, as a document."""
     return {
+        **({"by_agent": True} if session.by_agent else {}),
         "changes": [
             {
                 "kind": change.kind,
@@ -112,7 +124,7 @@ def state(session: sessions.Session) -> dict[str, Any]:
                 "at": change.at,
             }
             for change in session.changes
-        ]
+        ],
     }
 
 
