@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -36,6 +37,9 @@ def changed(stored: None) -> list[int]:
         ("kind=toolkit&name=reading&actor=nora", [2]),
         ("kind=agent&actor=nora", [0]),
         ("actor=nobody", []),
+        ("agent=ada&kind=toolkit", []),
+        ("agent=ada&name=bob", []),
+        ("agent=ada&kind=agent&name=ada&actor=nora", [0]),
     ],
 )
 def test_it_is_narrowed_by_all_that_is_asked_for(
@@ -66,6 +70,19 @@ def test_a_change_is_told_whole(olga: Asking, changed: list[int]) -> None:
         "undoes": None,
         "undone": None,
     }
+
+
+def test_what_was_in_a_thing_is_withheld_from_who_may_not_look_at_it(changed: list[int]) -> None:
+    entries.change(NIGHT, "plugin", "kb", {"title": "Knowledge"})
+    told: dict[int, list[dict[str, Any]]] = {}
+    for asking in (Asking(of_operator("ned")), Asking(of_operator("vera", "view_plugin"))):
+        listed = asking.get("/changes?actor=nora").json()["items"]
+        assert asking.get(f"/changes/{listed[0]['id']}").json() == listed[0]
+        told[len(told)] = listed
+
+    assert (told[0][0]["kind"], told[0][0]["before"], told[0][0]["after"]) == ("plugin", None, None)
+    assert told[1][0]["after"]
+    assert told[0][1:] == told[1][1:]
 
 
 def test_it_is_read_page_by_page_and_what_happens_meanwhile_moves_nothing(

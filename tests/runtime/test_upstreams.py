@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.server
 import json
 import subprocess
@@ -18,7 +19,8 @@ from toolbelt.control import actors, belts, entries
 from toolbelt.control import upstreams as configured
 from toolbelt.core import calls as gate
 from toolbelt.core import catalog, errors
-from toolbelt.runtime import calls, plugins, upstreams
+from toolbelt.plugins.upstream import connection as live
+from toolbelt.runtime import calls, plugins, secrets, upstreams
 from toolbelt.store import snapshots
 
 # What a connection tells unasked is written by another thread.
@@ -362,6 +364,138 @@ def test_the_status_says_what_is_known_without_asking(script: scripting.Script) 
     plugins.stop()
     assert upstreams.status("files").state == "idle"
     assert upstreams.status("files").server == "scripted 1"
+
+
+# One that tells whatever a test lets it tell
+
+
+class Telling:
+    """Stands where a connection does; ``made`` are all of them, in order."""
+
+    made: list[Telling]
+
+    def __init__(self, reached: Any, *, environ: Any, told: Callable[[upstreams.Answer], None]) -> None:
+        self.reached, self.environ, self.told = reached, environ, told
+        self.is_closed = threading.Event()
+        self.made.append(self)
+
+    async def ask(self) -> upstreams.Answer:
+        return upstreams.Answer(stderr="Bearer s3cret-t0ken")
+
+    async def close(self) -> None:
+        self.is_closed.set()
+
+    def status(self) -> live.Status:
+        return live.Status(state="open")
+
+
+@pytest.fixture
+def telling(monkeypatch: pytest.MonkeyPatch) -> type[Telling]:
+    monkeypatch.setattr(live, "Server", Telling)
+    monkeypatch.setattr(Telling, "made", [], raising=False)
+    add("files", {"command": "x"})
+    return Telling
+
+
+def test_a_secret_that_a_server_says_back_is_recorded_nowhere(telling: type[Telling]) -> None:
+    secrets.handing_out("s3cret-t0ken")
+    seen: list[upstreams.Answer] = []
+    done = threading.Event()
+    upstreams.refresh(["files"], lambda name, answer: seen.append(answer))
+
+    def listen(name: str, answer: upstreams.Answer) -> None:
+        seen.append(answer)
+        done.set()
+
+    upstreams.tell(listen)
+    try:
+        telling.made[0].told(upstreams.Answer(error="No s3cret-t0ken", stderr="s3cret-t0ken"))
+        assert done.wait(20)
+    finally:
+        upstreams.tell(configured.heard)
+
+    assert [(one.error, one.stderr) for one in seen] == [
+        ("", "Bearer [withheld]"),
+        ("No [withheld]", "[withheld]"),
+    ]
+
+
+def test_a_server_that_never_stops_telling_is_recorded_one_at_a_time_and_at_last(
+    telling: type[Telling],
+) -> None:
+    seen: list[str] = []
+    begun, go_on, done = threading.Event(), threading.Event(), threading.Event()
+
+    def listen(name: str, answer: upstreams.Answer) -> None:
+        seen.append(answer.server)
+        begun.set()
+        assert go_on.wait(20)
+        if answer.server == "99":
+            done.set()
+
+    refresh("files")
+    upstreams.tell(listen)
+    try:
+        told = telling.made[0].told
+        told(upstreams.Answer(server="first"))
+        assert begun.wait(20)
+        for number in range(100):
+            told(upstreams.Answer(server=str(number)))
+        go_on.set()
+        assert done.wait(20)
+    finally:
+        upstreams.tell(configured.heard)
+
+    assert seen == ["first", "99"]
+
+
+def off() -> None:
+    entries.change(OPERATOR, "plugin", "files", {"active": False})
+
+
+def reconnected() -> None:
+    configured.reconnect(OPERATOR, "files", {"command": "y"})
+
+
+def stopped_at_once() -> None:
+    entries.change(OPERATOR, "plugin", "files", {"blocked": True})
+
+
+@pytest.mark.parametrize("change", [off, reconnected, stopped_at_once])
+def test_a_server_that_is_no_longer_wanted_so_is_ended_with_the_next_question(
+    telling: type[Telling], change: Callable[[], None]
+) -> None:
+    refresh("files")
+    assert not telling.made[0].is_closed.is_set()
+
+    change()
+    snapshots.catalog()
+
+    assert telling.made[0].is_closed.wait(20)
+
+
+def test_a_server_that_is_off_is_asked_and_not_kept(telling: type[Telling]) -> None:
+    off()
+
+    assert refresh("files")["files"].error == ""
+
+    assert telling.made[0].is_closed.wait(20)
+
+
+def test_a_name_opens_no_other_plugins_secrets(
+    telling: type[Telling], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLBELT_SECRET_GH__KEY", "of-the-namespace")
+    belts.import_(OPERATOR, {"plugins": [{"name": "other", "namespace": "gh"}]})
+    row = catalog.Plugin(name="GH", upstream='{"command": "x"}')
+    upstreams.attend(snapshots.catalog())
+
+    upstreams._ask(row)
+    assert "KEY" not in telling.made[-1].environ
+
+    upstreams._ask(dataclasses.replace(row, name="free"))
+    monkeypatch.setenv("TOOLBELT_SECRET_FREE__KEY", "of-its-own")
+    assert telling.made[-1].environ["KEY"] == "of-its-own"
 
 
 def _two(tmp_path: Path) -> tuple[scripting.Script, scripting.Script]:

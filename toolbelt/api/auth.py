@@ -16,7 +16,7 @@ agent's token, whether it exists or not. A login's cookie opens nothing here, so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import structlog
 from django.contrib import auth as logins
@@ -148,6 +148,12 @@ def actor(request: HttpRequest) -> actors.Actor:
 def demand(request: HttpRequest, *permissions: str) -> None:
     """Ask for permissions that only what was sent makes necessary. Raises the problem for whoever lacks one."""
     _check_permissions(bearer(request), permissions)
+
+
+def readable(request: HttpRequest, kinds: Iterable[str]) -> frozenset[str]:
+    """Give those of these kinds of things that the operator who was let in may look at."""
+    user = _user(bearer(request))
+    return frozenset(kind for kind in kinds if user is not None and rights.may_read(user, kind))
 
 
 def recognized(request: HttpRequest) -> access.Bearer:

@@ -98,3 +98,12 @@ def is_taken(key: str, plugin: str, stored: catalog.Catalog, known: belts.Known)
     """Say whether a tool of the plugin cannot have this key, as somebody else has it or one like it."""
     now = stored.tools.get(key)
     return now.plugin != plugin if now is not None else known.owner("tool", key) is not None
+
+
+def in_another_case(
+    key: str, plugin: str, stored: catalog.Catalog, known: belts.Known
+) -> catalog.Tool | None:
+    """Give the plugin's own tool whose key is this one but for the case of its letters."""
+    kind, name = known.owner("tool", key) or ("", "")
+    now = stored.tools.get(name) if kind == "tool" and key not in stored.tools else None
+    return now if now is not None and now.plugin == plugin else None

@@ -148,6 +148,9 @@ def changes(
     """Give a page of the audit log, newest first; ``agent`` narrows it to one agent, ``kind`` and ``name`` to things
     of a kind, or to one of them. See store.audit.page.
     """
+    if agent and (kind not in ("", "agent") or name not in ("", agent)):
+        # All of what is asked for holds, and nothing is both.
+        return audit.Page(entries=(), total=0, has_newer=False, has_older=False)
     return audit.page(
         subject_kind="agent" if agent else kind,
         subject_key=agent or name,

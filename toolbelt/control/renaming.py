@@ -1,14 +1,14 @@
 """What of a tool goes over to the one that it is called now, and how?
 
 Whatever names a tool by its key: toolkits, their notes and triggers, agents' own tools and overrides, sub-apps, and
-what loadouts disable or let be discovered. A denial goes over like a grant: a server does not shake one off by calling
-a tool otherwise.
+what loadouts disable or let be discovered. A grant moves. A denial counts for both names from then on: a server
+does not shake one off by calling a tool otherwise, nor by calling it so again.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolbelt.control import actors, entries
@@ -39,7 +39,10 @@ def kept(tool: catalog.Tool) -> dict[str, Any]:
 
 
 def carry_over(actor: actors.Actor, names: Names, *, reason: str, batch: uuid.UUID) -> list[errors.Problem]:
-    """Let every entry say the new names (by the old ones) in place of the old; give what could not be changed."""
+    """Let every entry grant the new names (by the old ones) in place of the old, and deny both.
+
+    Gives what could not be changed.
+    """
     problems: list[errors.Problem] = []
     stored = rows.export()
     for section, kind in _SECTIONS.items():
@@ -56,12 +59,19 @@ def carry_over(actor: actors.Actor, names: Names, *, reason: str, batch: uuid.UU
 
 
 def renamed(kind: str, entry: Mapping[str, Any], names: Names) -> dict[str, Any]:
-    """Give the entry with the new names in it; where both stand in a list, the first place counts."""
+    """Give the entry with the new names in it, and with the old ones where it denies those.
+
+    Where both names stand in a list, the first place counts.
+    """
     wanted = dict(entry)
     folded = {keys.fold(old): new for old, new in names.items()} if kind == "loadout" else names
     for field in _LISTS[kind]:
         if field in entry:
-            wanted[field] = _listed(entry[field], folded, fold=kind == "loadout")
+            wanted[field] = (
+                _denied(entry[field], folded)
+                if field == "disabled"
+                else _listed(entry[field], folded, fold=kind == "loadout")
+            )
     if kind == "agent" and "tools_config" in entry:
         wanted["tools_config"] = _switched(entry["tools_config"], names)
     if kind == "toolkit":
@@ -82,10 +92,21 @@ def _listed(uses: Any, names: Names, *, fold: bool) -> list[Any]:
     return list(found.values())
 
 
+def _denied(patterns: Iterable[str], names: Names) -> list[str]:
+    found: dict[str, str] = {}
+    for pattern in patterns:
+        for key in (pattern, names.get(keys.fold(pattern), pattern)):
+            found.setdefault(keys.fold(key), key)
+    return list(found.values())
+
+
 def _switched(config: Mapping[str, bool], names: Names) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for key, on in config.items():
         new = names.get(key, key)
+        if not on:
+            # The old name stays off: its tool is approved as it was, and there again when it is listed again.
+            found[key] = False
         # Said of both, a denial counts.
         found[new] = on and found.get(new, True)
     return found

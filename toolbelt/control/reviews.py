@@ -8,9 +8,11 @@ approves what they did not see.
 from __future__ import annotations
 
 import collections
+import dataclasses
 import difflib
+import itertools
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,8 +23,11 @@ from toolbelt.store import references, snapshots, tokens
 Kind = Literal["new", "changed", "renamed", "gone"]
 KINDS: tuple[Kind, ...] = ("changed", "renamed", "new", "gone")
 FIELDS = ("title", "description", "input_schema", "output_schema", "annotations")
-# Comparing takes the square of the lines at worst, and a stranger wrote them.
+# Comparing takes the square of the lines at worst, and a stranger wrote them: of more than that, what is not alike at
+# either end is shown as removed and added.
 MOST_LINES = 2_000
+# How many lines that are alike are shown around those that are not.
+AROUND = 3
 # Of as many tools that say the very same, one is as likely as the next.
 MOST_CANDIDATES = 20
 _DOCUMENTS = frozenset({"input_schema", "output_schema", "annotations"})
@@ -200,33 +205,86 @@ def _change(one: Pending, stored: catalog.Catalog, users: Mapping[str, list[str]
         before = schema.mapping(tool.approved_version, {})
     after = as_shown(tool)
     differences = tuple(_differences(before, after)) if before is not None else ()
+    looks = flags.of_tool(
+        tool.upstream_name or tool.key,
+        tool.title,
+        tool.description,
+        after.get("input_schema"),
+        after.get("output_schema"),
+    )
+    if kind == "changed" and before and _is_called_otherwise(tool, before):
+        looks = (f"its server calls it otherwise now: “{tool.upstream_name or tool.key}”", *looks)
     return Change(
         kind=kind,
         tool=tool,
         shown=one.shown,
         previous=previous,
         differences=differences,
-        flags=flags.of_tool(
-            tool.upstream_name or tool.key,
-            tool.title,
-            tool.description,
-            after.get("input_schema"),
-            after.get("output_schema"),
-        ),
+        flags=looks,
         tokens_before=_tokens(previous or tool.key, before),
         tokens_after=0 if kind == "gone" else tool.tokens,
         users=tuple(users.get(previous or tool.key, ())),
     )
 
 
+def _is_called_otherwise(tool: catalog.Tool, before: Mapping[str, Any]) -> bool:
+    """Say whether the name, too, is not the one that was approved: with the texts of then, it is another version."""
+    then = dataclasses.replace(
+        tool,
+        description=_text("description", before.get("description")),
+        input_schema=schema.canonical(before.get("input_schema", schema.EMPTY)),
+    )
+    return catalog.is_changed(then)
+
+
 def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
     for field in FIELDS:
         old, new = _text(field, before.get(field)), _text(field, after.get(field))
         if old != new:
-            were, are = old.splitlines()[:MOST_LINES], new.splitlines()[:MOST_LINES]
-            lines = difflib.unified_diff(were, are, lineterm="", n=3)
-            # The two lines of the head name files, which there are none of.
-            yield Difference(field=field, old=old, new=new, lines=tuple(lines)[2:])
+            yield Difference(field=field, old=old, new=new, lines=lines_of(old, new))
+
+
+def lines_of(old: str, new: str) -> tuple[str, ...]:
+    """Give the lines of the unified difference of two texts that differ, without a head: never none, and never cut."""
+    were, are = old.splitlines(), new.splitlines()
+    if were == are:
+        were, are = ([repr(line) for line in text.splitlines(keepends=True)] for text in (old, new))
+    head = _alike(were, are)
+    tail = _alike(were[head:][::-1], are[head:][::-1])
+    # Found in linear time, what is alike at both ends does not count towards what is compared.
+    first = max(head - AROUND, 0)
+    last = max(tail - AROUND, 0)
+    were, are = were[first : len(were) - last], are[first : len(are) - last]
+    return tuple(_hunks(were, are, first=first, head=head - first, tail=tail - last))
+
+
+def _alike(were: Iterable[str], are: Iterable[str]) -> int:
+    """Count the lines that two texts begin with alike."""
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(were, are, strict=False)))
+
+
+def _hunks(were: list[str], are: list[str], *, first: int, head: int, tail: int) -> Iterator[str]:
+    """Write the groups of lines that differ, with what is around them; ``first`` lines stand before all of these."""
+    if max(len(were), len(are)) - head - tail > MOST_LINES:
+        before, after = len(were) - tail, len(are) - tail
+        yield _place(first, 0, len(were), 0, len(are))
+        yield from (f" {line}" for line in were[:head])
+        yield from (f"-{line}" for line in were[head:before])
+        yield from (f"+{line}" for line in are[head:after])
+        yield from (f" {line}" for line in were[before:])
+        return
+    for group in difflib.SequenceMatcher(None, were, are).get_grouped_opcodes(AROUND):
+        yield _place(first, group[0][1], group[-1][2], group[0][3], group[-1][4])
+        for tag, i, k, j, m in group:
+            if tag == "equal":
+                yield from (f" {line}" for line in were[i:k])
+                continue
+            yield from (f"-{line}" for line in were[i:k])
+            yield from (f"+{line}" for line in are[j:m])
+
+
+def _place(first: int, i: int, k: int, j: int, m: int) -> str:
+    return f"@@ -{first + i + 1},{k - i} +{first + j + 1},{m - j} @@"
 
 
 def _text(field: str, value: Any) -> str:

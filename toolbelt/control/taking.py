@@ -5,6 +5,7 @@ The rules are those of :func:`toolbelt.control.upstreams.record`; here a listed 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -26,13 +27,27 @@ class Taking:
         source: str,
     ) -> None:
         self._stored, self._known, self._plugin, self._source = stored, known, plugin, source
+        definitions = list(definitions)
         self._there = [stored.tools[key] for key in stored.tools_of_plugin.get(plugin.name, ())]
         self._by_name = {catalog.name_at_server(tool, plugin.namespace): tool for tool in self._there}
         # A tool that is there keeps its key, whatever another one's name would become.
         self._kept = {
             now.key: made.name for made in definitions if (now := self._by_name.get(made.name)) is not None
         }
+        for made in definitions:
+            now = provided.in_another_case(made.key, plugin.name, stored, known)
+            if now is not None and made.name not in self._by_name and now.key not in self._kept:
+                self._by_name[made.name] = now
+                self._kept[now.key] = made.name
+        listed = {made.name for made in definitions}
+        self._said_before = {
+            said: tool.approved or catalog.version(tool)
+            for tool in self._there
+            if tool.retired or catalog.name_at_server(tool, plugin.namespace) not in listed
+            for said in _texts(tool)
+        }
         self._offered: set[str] = set()
+        self.unseen: list[str] = []
         self.held: list[str] = []
         self.problems: list[errors.Problem] = []
 
@@ -61,6 +76,10 @@ class Taking:
             name: value for name, value in belts.entry("tool", now).items() if name not in reviews.FIELDS
         }
         entry.pop("retired", None)
+        if now.upstream_name != made.name:
+            entry.pop("upstream_name", None)
+        # What it is called beside its key, and so its version, goes by the key that it keeps.
+        made = dataclasses.replace(made, key=now.key)
         yield entry | _said(made) | self._holding(now, made)
 
     def gone(self) -> list[str]:
@@ -68,7 +87,14 @@ class Taking:
         return [tool.key for tool in self._there if tool.key not in self._offered and not tool.retired]
 
     def _new(self, made: importing.Definition) -> dict[str, Any]:
-        held = {"approved": made.version()} if self._plugin.trusted else {"seen": False}
+        # What says what a tool said that is gone may be that tool, which somebody may have denied.
+        said = (made.description, schema.canonical(made.input_schema))
+        before = self._said_before.get(said)
+        held: dict[str, Any] = {"approved": made.version()}
+        if before is not None or not self._plugin.trusted:
+            self.unseen.append(made.key)
+            # Trust passes over what is unseen, not over what is held to another version.
+            held = {"seen": False} | ({} if before is None else {"approved": before})
         return {"key": made.key, "plugin": self._plugin.name, **_said(made), **held}
 
     def _holding(self, now: catalog.Tool, made: importing.Definition) -> dict[str, Any]:
@@ -84,6 +110,14 @@ class Taking:
         # Held already, it is what was approved that counts, and not what was held first.
         kept = reviews.as_shown(now) if was == approved else schema.mapping(now.approved_version, {})
         return {"approved": approved, "approved_version": dict(kept)}
+
+
+def _texts(tool: catalog.Tool) -> Iterator[tuple[str, str]]:
+    """Give what a tool says to models, now and as it was approved."""
+    yield tool.description, tool.input_schema
+    if tool.approved_version:
+        approved = schema.mapping(tool.approved_version, {})
+        yield approved.get("description", ""), schema.canonical(approved.get("input_schema", schema.EMPTY))
 
 
 def _said(made: importing.Definition) -> dict[str, Any]:

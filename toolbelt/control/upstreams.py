@@ -2,11 +2,13 @@
 
 The rules of :func:`record`, before the code:
 
-1. A tool that is new is unseen, so nobody has it; unless the server is trusted.
+1. A tool that is new is unseen, so nobody has it; unless the server is trusted, and the tool does not say what another
+   one said that is gone: that may be the same under a new name, and denied under the old.
 2. What a server says of a tool follows the server. Category, default and policy are the operators'.
 3. A tool that was seen is held to what was seen of it, by the hash of its name, description and input schema. Says the
    server something else now, that is stored beside what was approved, and the tool is unavailable until somebody
-   approves the difference. Title, output schema and hints are no part of the hash: they follow at once, audited.
+   approves the difference. A name that changes in case alone is such a difference: the tool keeps its key. Title,
+   output schema and hints are no part of the hash: they follow at once, audited.
 4. A tool that the server no longer lists is retired; one that it lists again, as it was, is there again.
 5. What collides, or cannot be used, costs the server that tool, with a message. A server that could not be asked has
    failed, with its error, and keeps its tools as they were.
@@ -186,11 +188,12 @@ def record(actor: actors.Actor, name: str, listed: Answer, *, reason: str = REAS
             problems=_told([*problems, *notes]),
             stderr=listed.stderr,
         )
+    created = frozenset(done.created)
     return Recorded(
         created=done.created,
         changed=tuple(key for key in done.changed if key not in gone),
         held=tuple(key for key in made.held if key in done.changed),
-        unseen=() if now.trusted else done.created,
+        unseen=tuple(key for key in made.unseen if key in created),
         retired=tuple(gone),
         problems=tuple(problems),
     )
@@ -217,7 +220,7 @@ def approve(
 
     They count from the next question on. One whose version is another one by now raises errors.Stale, and then nothing
     is approved. With ``carry_over`` a renamed tool gets what its previous name had: its places in toolkits and
-    sub-apps, the agents' own tools and overrides, what loadouts say of it.
+    sub-apps, the agents' own tools and overrides, what loadouts say of it. Denials stay with the previous name, too.
     """
     with writing.begin():
         batch = writing.new_batch()

@@ -9,7 +9,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 # Public by its number, and still the host's own: the platform's agent on Azure.
 _HOSTS_OWN = frozenset({ipaddress.ip_address("168.63.129.16")})
-# Where clouds tell a machine its credentials, beyond the link-local ones: Alibaba's, Oracle's; AWS's and Google's by IPv6.
+# Where clouds tell a machine its credentials, beyond the link-local ones: Alibaba's, Oracle's; AWS's, Google's by IPv6.
 _METADATA = _HOSTS_OWN | {
     ipaddress.ip_address(text) for text in ("100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
 }

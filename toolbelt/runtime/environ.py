@@ -27,20 +27,23 @@ OWN = frozenset(
 
 
 class Environ(Mapping[str, str]):
-    """The variables that a connection may name: its server's secrets, else the environment's, but not Toolbelt's."""
+    """The variables that a connection may name: its server's secrets, else the environment's, but not Toolbelt's.
+
+    An empty namespace has no secrets.
+    """
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (
-            _is_own(name) or secrets.find(self._namespace, name) is not None or name in os.environ
+            _is_own(name) or self._secret(name) is not None or name in os.environ
         )
 
     def __getitem__(self, name: str) -> str:
         if _is_own(name):
             raise errors.Refused(f"{name} is Toolbelt's own: no server is told it. Name another variable.")
-        found = secrets.find(self._namespace, name)
+        found = self._secret(name)
         return secrets.handing_out(os.environ[name] if found is None else found)
 
     def __iter__(self) -> Iterator[str]:
@@ -48,6 +51,9 @@ class Environ(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(os.environ)
+
+    def _secret(self, name: str) -> str | None:
+        return secrets.find(self._namespace, name) if self._namespace else None
 
 
 def _is_own(name: str) -> bool:

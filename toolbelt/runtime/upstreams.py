@@ -1,14 +1,15 @@
 """Which upstream servers does this process speak with, how are they, and what do they answer?
 
 One connection for each server, on an event loop that they share and that nobody else does: made when it is first
-needed, made anew when the server is configured otherwise. Nobody who shows a page waits for one: :func:`status` says
-what is known, and :func:`refresh_soon` asks behind the page's back.
+needed, made anew when the server is configured otherwise, ended when it is switched off, stopped or gone. Nobody who
+shows a page waits for one: :func:`status` says what is known, and :func:`refresh_soon` asks behind the page's back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import dataclasses
 import hashlib
 import os
 import threading
@@ -42,6 +43,11 @@ _loop: background.Loop | None = None
 _servers: dict[str, tuple[str, connection.Server]] = {}
 _telling: set[threading.Thread] = set()
 _asking: set[str] = set()
+# What servers told that is not yet recorded, the newest of each; and whose is being recorded now.
+_untold: dict[str, Answer] = {}
+_recording: set[str] = set()
+# The namespaces of the catalog that was seen last, in small letters, as names of variables have no case.
+_namespaces: frozenset[str] = frozenset()
 _listener: Listener | None = None
 
 
@@ -116,6 +122,7 @@ def refresh(names: Iterable[str], record: Callable[[str, Answer], Seen]) -> dict
     errors.NotFound, before any is asked.
     """
     stored = snapshots.catalog()
+    attend(stored)
     wanted = {name: _known(stored, name) for name in names}
     found: dict[str, Seen] = {}
     with _being_asked(wanted), concurrent.futures.ThreadPoolExecutor(MOST_AT_ONCE) as pool:
@@ -124,6 +131,8 @@ def refresh(names: Iterable[str], record: Callable[[str, Answer], Seen]) -> dict
             answer = done.result()
             if answer is not None:
                 found[asked[done]] = record(asked[done], answer)
+    # One that is off may be asked, too; but it is not kept running for that.
+    attend(snapshots.catalog())
     return {name: found[name] for name in wanted if name in found}
 
 
@@ -139,13 +148,16 @@ def refresh_soon(names: Iterable[str], record: Callable[[str, Answer], object]) 
             refresh(wanted, record)
         finally:
             marked.__exit__()
+            attend(snapshots.catalog())
 
     _in_thread(ask)
 
 
 def status(name: str) -> Status:
     """Say how a server is, without asking it. Raises errors.NotFound."""
-    _known(snapshots.catalog(), name)
+    stored = snapshots.catalog()
+    _known(stored, name)
+    attend(stored)
     live, said = _live(name), listings.find(name)
     now = live.status() if live is not None else connection.Status()
     return Status(
@@ -161,6 +173,28 @@ def status(name: str) -> Status:
         tools=said.tools if said else 0,
         problems=said.problems if said else (),
     )
+
+
+def attend(stored: catalog.Catalog) -> None:
+    """End every connection that this catalog no longer has, or has otherwise; nobody waits for it.
+
+    For whoever sees a catalog, so that a server that was switched off, stopped, removed or configured otherwise ends
+    here with the next question, also where another process changed it.
+    """
+    global _namespaces
+    ended = []
+    with _lock:
+        _namespaces = frozenset(one.namespace.lower() for one in stored.plugins.values() if one.namespace)
+        for name, (digest, server) in [*_servers.items()]:
+            plugin = stored.plugins.get(name)
+            is_wanted = plugin is not None and plugin.active and not plugin.blocked
+            # One that is being asked is ended when that is over.
+            if plugin is None or _digest(plugin) != digest or not (is_wanted or name in _asking):
+                del _servers[name]
+                ended.append(server)
+    if ended:
+        loop = _running()
+        _in_thread(lambda: loop.answer_sync(_close(ended), STOP_WITHIN))
 
 
 def tell(listener: Listener | None) -> None:
@@ -226,9 +260,7 @@ def _ask(plugin: catalog.Plugin) -> Answer | None:
         return None
     except background.Late:
         return Answer(error=f"The server did not answer within {within:g} s.")
-    if not answer.error:
-        return answer
-    return Answer(error=secrets.mask(answer.error), stderr=secrets.mask(answer.stderr))
+    return _masked(answer)
 
 
 def _server(plugin: catalog.Plugin) -> connection.Server:
@@ -236,20 +268,37 @@ def _server(plugin: catalog.Plugin) -> connection.Server:
     reached = connections.read(plugin.upstream)
     if reached is None:
         raise Unreachable(f"{plugin.name} says nothing of how it is reached.")
-    digest = hashlib.sha256(f"{plugin.namespace}\n{plugin.upstream}".encode()).hexdigest()
     with _lock:
+        digest = _digest(plugin)
         known = _servers.get(plugin.name)
         if known is not None and known[0] == digest:
             return known[1]
         server = connection.Server(
             reached,
-            environ=environ.Environ(plugin.namespace or plugin.name),
+            environ=environ.Environ(_secrets_of(plugin)),
             told=lambda answer: _told(plugin.name, answer),
         )
         _servers[plugin.name] = digest, server
     if known is not None:
         _in_thread(lambda: _running().answer_sync(known[1].close(), STOP_WITHIN))
     return server
+
+
+def _digest(plugin: catalog.Plugin) -> str:
+    """Name all that makes a connection this one."""
+    return hashlib.sha256(f"{_secrets_of(plugin)}\n{plugin.upstream}".encode()).hexdigest()
+
+
+def _secrets_of(plugin: catalog.Plugin) -> str:
+    """Name the namespace whose secrets a server may have: its own, else its name's, unless that is another's."""
+    if plugin.namespace:
+        return plugin.namespace
+    return "" if plugin.name.lower() in _namespaces else plugin.name
+
+
+def _masked(answer: Answer) -> Answer:
+    """Take out of what is recorded and shown whatever secrets the server said back."""
+    return dataclasses.replace(answer, error=secrets.mask(answer.error), stderr=secrets.mask(answer.stderr))
 
 
 def _live(name: str) -> connection.Server | None:
@@ -275,10 +324,32 @@ def _running() -> background.Loop:
 
 
 def _told(name: str, answer: Answer) -> None:
-    """Tell the listener, in a thread of its own: it writes to the database, and here runs the loop of all servers."""
-    listener = _listener
-    if listener is not None:
-        _in_thread(lambda: listener(name, answer))
+    """Tell the listener, in a thread: it writes to the database, and here runs the loop of all servers.
+
+    One thread for each server, and the newest answer: one that never stops telling keeps nobody else from writing.
+    """
+    with _lock:
+        if _listener is None:
+            return
+        _untold[name] = _masked(answer)
+        if name in _recording:
+            return
+        _recording.add(name)
+    _in_thread(lambda: _record(name))
+
+
+def _record(name: str) -> None:
+    """Tell the listener what this server told, until there is no more of it."""
+    while True:
+        with _lock:
+            answer, listener = _untold.pop(name, None), _listener
+            if answer is None or listener is None:
+                _recording.discard(name)
+                return
+        try:
+            listener(name, answer)
+        except Exception:
+            _log.exception("what an upstream server told was not recorded", server=name)
 
 
 def _in_thread(work: Callable[[], object]) -> None:
@@ -319,6 +390,8 @@ def _forget() -> None:
     _servers.clear()
     _telling.clear()
     _asking.clear()
+    _untold.clear()
+    _recording.clear()
     _loop = None
 
 

@@ -8,6 +8,7 @@ anew is kept only if the stamps were the same before and after reading it.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.db import DEFAULT_DB_ALIAS, connection, transaction
@@ -30,6 +31,7 @@ _catalogs: caches.Recent[tuple[str, str], values.Catalog] = caches.Recent(MOST_C
 _agents: caches.Recent[tuple[str, int, str, str], consumers.Agent] = caches.Recent(MOST_AGENTS)
 _compiling = threading.Lock()
 _voices: code.Voices = {}
+_watcher: Callable[[values.Catalog], object] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +105,12 @@ def let_speak(voices: code.Voices) -> None:
     forget()
 
 
+def watch(watcher: Callable[[values.Catalog], object]) -> None:
+    """Let ``watcher`` see each new catalog that this process compiles; it must not take long, nor ask for one."""
+    global _watcher
+    _watcher = watcher
+
+
 def forget() -> None:
     """Forget everything that is kept, as a process does that starts anew. For tests and measurements."""
     _catalogs.clear()
@@ -121,6 +129,8 @@ def _compiled(number: int, stamp: str) -> values.Catalog | None:
             return None
         if stamp:
             _catalogs.put((connection.alias, stamp), read)
+        if _watcher is not None:
+            _watcher(read)
         return read
 
 

@@ -46,8 +46,8 @@ def answer(directory: Path, message: dict[str, Any]) -> None:
     elif method == "tools/list":
         tools = json.loads((directory / "tools.json").read_text())
         start = int(params.get("cursor") or 0)
-        page: dict[str, Any] = {"tools": tools[start : start + PAGE]}
-        if start + PAGE < len(tools):
+        page: dict[str, Any] = {"tools": tools[start : start + PAGE] if isinstance(tools, list) else tools}
+        if isinstance(tools, list) and start + PAGE < len(tools):
             page["nextCursor"] = str(start + PAGE)
         send({"id": message["id"], "result": page})
     elif method == "tools/call":

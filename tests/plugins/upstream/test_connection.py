@@ -31,10 +31,14 @@ class Using:
         reached = connections.of(script.connection)
         assert reached is not None
         limits = given.pop("limits", connection.Limits(first_pause=60.0))
-        environ = given.pop("environ", {})
+        environ, sleep = given.pop("environ", {}), given.pop("sleep", asyncio.sleep)
         self.told: asyncio.Queue[importing.Answer] = asyncio.Queue()
         self.server = connection.Server(
-            dataclasses.replace(reached, **given), environ=environ, told=self.told.put_nowait, bounds=limits
+            dataclasses.replace(reached, **given),
+            environ=environ,
+            told=self.told.put_nowait,
+            bounds=limits,
+            sleep=sleep,
         )
 
     def run(self, story: Callable[[connection.Server], Awaitable[T]]) -> T:
@@ -87,6 +91,43 @@ def test_a_list_without_an_end_is_cut_and_that_is_said(
     assert 0 < len(answer.tools) < 2_000
     assert not answer.is_complete
     assert "lists more than can be taken" in str(answer.problems[0])
+
+
+def test_a_tool_that_is_not_as_mcp_has_it_does_not_cost_the_others(script: scripting.Script) -> None:
+    odd: list[Any] = [
+        {"name": "bare"},
+        listing.tool("hinted", annotations={"readOnlyHint": "perhaps"}),
+        {"description": 3},
+        "stray",
+    ]
+    script.lists(*(listing.tool(f"t{n}") for n in range(1_100)), *odd)
+
+    async def story(server: connection.Server) -> importing.Answer:
+        assert text(await server.call("echo", {"n": 1})) == '{"n": 1}'
+        return await server.tools()
+
+    answer = Using(script).run(story)
+    made, problems = importing.definitions(answer.tools, "ns", "the server 'x'")
+
+    assert answer.is_complete
+    assert [str(problem) for problem in answer.problems] == [
+        "tools: The server lists 1 entry that is no tool at all, and it was left out."
+    ]
+    assert len(made) == 1_101
+    assert [str(problem) for problem in problems] == [
+        "tools.bare: It has no inputSchema. The server 'x' goes without it.",
+        "tools[1102]: It has no name. The server 'x' goes without it.",
+    ]
+
+
+@pytest.mark.parametrize("listed", [{"t": 1}, "none", None])
+def test_an_answer_that_is_no_list_fails_the_server_in_plain_words(
+    script: scripting.Script, listed: Any
+) -> None:
+    script.answers(listed)
+
+    with pytest.raises(connection.Unreachable, match="answered what is no list of tools"):
+        Using(script).run(lambda server: server.tools())
 
 
 def test_a_server_that_dies_in_mid_call_answers_at_once_and_is_there_for_the_next(
@@ -245,6 +286,25 @@ def test_a_server_that_says_that_its_tools_changed_is_asked_again(script: script
         return len(first.tools), len(second.tools)
 
     assert using.run(story) == (1 + len(scripting.ODD), 2)
+
+
+def test_a_server_that_never_stops_telling_is_listed_ever_more_seldom(script: scripting.Script) -> None:
+    pauses: list[float] = []
+
+    async def passed(pause: float) -> None:
+        pauses.append(round(pause, -1))
+
+    limits = connection.Limits(relist_pause=10.0, longest_relist_pause=60.0)
+    using = Using(script, limits=limits, sleep=passed)
+
+    async def story(server: connection.Server) -> None:
+        for _ in range(6):
+            await server.call("announce", {})
+            await using.told.get()
+
+    using.run(story)
+
+    assert pauses == [10, 20, 40, 60, 60]
 
 
 def test_what_an_operator_asks_for_is_not_told_again(script: scripting.Script) -> None:

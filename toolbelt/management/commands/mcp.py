@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import json
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from toolbelt.control import actors, reviews
 from toolbelt.control import upstreams as configured
-from toolbelt.core import errors
+from toolbelt.core import catalog, errors
 from toolbelt.management import columns
 from toolbelt.runtime import plugins, upstreams
+
+# How many hex digits of a version's hash are printed, and how few name it.
+PRINTED = 12
+FEWEST = 8
+_HASH = re.compile(rf"[0-9a-f]{{{FEWEST},64}}")
 
 
 class Command(BaseCommand):
@@ -39,8 +46,16 @@ class Command(BaseCommand):
         ):
             one = acts.add_parser(act, help=does)
             one.add_argument("name", metavar="NAME")
-            one.add_argument("tools", metavar="TOOL", nargs="*", help="all that wait, if none is named")
+            one.add_argument(
+                "tools", metavar="TOOL=HASH", nargs="*", help="a tool, in the version that review printed"
+            )
             one.add_argument("--reason", metavar="TEXT", default="", help="why, for the audit log")
+            if act == "approve":
+                one.add_argument(
+                    "--as-they-are",
+                    action="store_true",
+                    help="take tools without a hash, or all that wait, whatever they say by now",
+                )
 
     def handle(self, *args: Any, act: str, **options: Any) -> None:
         """Do it, and print what came of it."""
@@ -55,8 +70,10 @@ class Command(BaseCommand):
                     self._refresh(options["names"])
                 case "review":
                     self._print(_reviewed(configured.review(options["name"])))
-                case "approve" | "refuse":
-                    self._decide(act, **{key: options[key] for key in ("name", "tools", "reason")})
+                case "approve":
+                    self._approve(options)
+                case "refuse":
+                    self._refuse(options)
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         finally:
@@ -96,26 +113,41 @@ class Command(BaseCommand):
             self.stderr.write(f"Not asked: {', '.join(failed)}.")
             sys.exit(1)
 
-    def _decide(self, act: str, *, name: str, tools: list[str], reason: str) -> None:
-        found = {change.key: change for change in configured.review(name).waiting}
-        for key in tools:
-            if key not in found:
-                raise errors.NotFound(f"tool of {name} that waits for a look", key, found)
-        shown = {key: found[key].shown for key in tools or found}
+    def _refuse(self, options: dict[str, Any]) -> None:
+        name = options["name"]
+        shown = self._shown(name, options["tools"])
+        for key in configured.refuse(_actor(), name, shown, reason=options["reason"]) if shown else ():
+            self.stdout.write(f"{key} is kept off: blocked for everyone.")
+
+    def _approve(self, options: dict[str, Any]) -> None:
+        name, tools = options["name"], options["tools"]
+        shown = self._shown(name, tools)
         if not shown:
-            self.stdout.write(f"Nothing of {name} waits for a look.")
             return
-        if act == "refuse":
-            for key in configured.refuse(_actor(), name, shown, reason=reason):
-                self.stdout.write(f"{key} is kept off: blocked for everyone.")
-            return
-        done = configured.approve(_actor(), name, shown, reason=reason)
+        bare = [key for key in shown if key not in _hashes(tools)]
+        if bare and not options["as_they_are"]:
+            raise errors.Refused(_way_out(name, bare))
+        done = configured.approve(_actor(), name, shown, reason=options["reason"])
         carried = {new: old for old, new in done.carried}
         for key in done.keys:
             was = f" It has what {carried[key]} had." if key in carried else ""
             self.stdout.write(f"{key} is approved.{was}")
         for problem in done.problems:
             self.stderr.write(str(problem))
+
+    def _shown(self, name: str, tools: list[str]) -> Mapping[str, str]:
+        """Give the versions that were named, or all that wait. Raises errors.Stale for one that is not so any more."""
+        found = {change.key: change.shown for change in configured.review(name).waiting}
+        hashes = _hashes(tools)
+        wanted = [word.partition("=")[0] for word in tools] or list(found)
+        for key in wanted:
+            if key not in found:
+                raise errors.NotFound(f"tool of {name} that waits for a look", key, found)
+            if not _digits(found[key]).startswith(hashes.get(key, "")):
+                raise errors.Stale(key, hashes[key], _printed(found[key]))
+        if not wanted:
+            self.stdout.write(f"Nothing of {name} waits for a look.")
+        return {key: found[key] for key in wanted}
 
     def _print(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -177,6 +209,36 @@ def _pairs(option: str, given: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def _hashes(tools: Iterable[str]) -> dict[str, str]:
+    """Give the hashes, by tool, of those words that have one."""
+    found: dict[str, str] = {}
+    for word in tools:
+        key, has_hash, given = word.partition("=")
+        if not has_hash:
+            continue
+        found[key] = _digits(given.lower())
+        if not _HASH.fullmatch(found[key]):
+            message = f"{word!r}: write TOOL=HASH, with {FEWEST} to 64 hex digits, as `mcp review` prints it."
+            raise errors.Refused(message)
+    return found
+
+
+def _digits(version: str) -> str:
+    return version.removeprefix("sha256:")
+
+
+def _printed(version: str) -> str:
+    return _digits(version)[:PRINTED]
+
+
+def _way_out(name: str, bare: list[str]) -> str:
+    return (
+        f"Nothing is approved: {_named(tuple(bare))} may say something else by now than what you saw. "
+        f"Look with `manage.py mcp review {name}`, and name the version that it prints: TOOL=HASH. "
+        "Or take what is there now, unseen, with --as-they-are."
+    )
+
+
 def _actor() -> actors.Actor:
     return actors.Actor(name=getpass.getuser(), via="command")
 
@@ -229,9 +291,10 @@ def _reviewed(review: reviews.Review) -> Iterator[str]:
     for change in review.changes:
         was = f", was {change.previous}" if change.previous else ""
         tokens = f"{change.tokens_before} -> " if change.tokens_before else ""
-        yield f"{change.kind} {change.key}{was} ({tokens}{change.tokens_after} tokens)"
+        version = "" if change.kind == "gone" else f"={_printed(change.shown)}"
+        yield f"{change.kind} {change.key}{version}{was} ({tokens}{change.tokens_after} tokens)"
         if change.kind == "new":
-            yield from (f"    {line}" for line in change.tool.description.splitlines())
+            yield from _new(change.tool)
         for difference in change.differences:
             yield f"  {difference.field}:"
             yield from (f"    {line}" for line in difference.lines)
@@ -240,4 +303,15 @@ def _reviewed(review: reviews.Review) -> Iterator[str]:
             yield f"  used by {', '.join(change.users)}"
     yield f"{len(review.waiting)} to look at, {review.same} as approved."
     if review.waiting:
-        yield f"Approve them: manage.py mcp approve {review.plugin.name} [TOOL ...]"
+        yield f"Approve what you read here: manage.py mcp approve {review.plugin.name} TOOL=HASH ..."
+
+
+def _new(tool: catalog.Tool) -> Iterator[str]:
+    """Show all that a new tool says: any of it may reach a model."""
+    for field, value in reviews.as_shown(tool).items():
+        if field == "description":
+            yield from (f"    {line}" for line in tool.description.splitlines())
+            continue
+        yield f"  {field}:"
+        text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+        yield from (f"    {line}" for line in text.splitlines())

@@ -22,6 +22,18 @@ _READ = frozenset({"title", "description", "$comment"})
 # In a schema, the keys under which keys are names, and not words of JSON Schema.
 _NAMING = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 
+# In a schema, the keys that say what fits and hold no schema. Patterns are not among them: they can say anything.
+_PLAIN = frozenset(
+    "type enum const required dependentRequired format $ref $anchor multipleOf minimum maximum exclusiveMinimum"  # noqa: SIM905
+    " exclusiveMaximum minLength maxLength minItems maxItems uniqueItems minContains maxContains minProperties"
+    " maxProperties".split()
+)
+# In a schema, the keys that hold one schema, or a list of them.
+_NESTING = frozenset(
+    "items prefixItems contains additionalProperties propertyNames unevaluatedItems unevaluatedProperties not if"  # noqa: SIM905
+    " then else allOf anyOf oneOf".split()
+)
+
 
 def is_hidden(character: str) -> bool:
     """Say whether the character shows nothing, or changes how others show: control, bidi, zero width, tag, private."""
@@ -56,6 +68,22 @@ def line(given: str, longest: int) -> str:
 def schema(given: Any, longest: int) -> Any:
     """Give the schema with its texts for reading cleaned, each cut to so many characters; all else as it is."""
     return _schema(given, longest, named=False)
+
+
+def bare_schema(given: Any) -> Any:
+    """Give of a schema what values are held to, and nothing that is only there to be read."""
+    match given:
+        case Mapping():
+            return {key: _bare(key, one) for key, one in given.items() if key in _PLAIN | _NESTING | _NAMING}
+        case list() | tuple():
+            return [bare_schema(one) for one in given]
+    return given
+
+
+def _bare(key: str, given: Any) -> Any:
+    if key in _NAMING and isinstance(given, Mapping):
+        return {name: bare_schema(one) for name, one in given.items()}
+    return bare_schema(given) if key in _NESTING else given
 
 
 def _schema(given: Any, longest: int, *, named: bool) -> Any:

@@ -8,7 +8,8 @@ The rules, before the code:
 3. A server that cannot be reached is left alone for a while, which grows with each failure and is never twice the
    same. Who comes in that while is told at once. An operator's refresh does not wait for it to pass.
 4. Whenever a connection is made, the tools are listed first: a server that came back may be another one.
-5. Every wait has a limit, and whoever gives up takes their own request back, and nobody else's.
+5. A server that tells of changes again and again is listed ever more seldom, until it is quiet for a while.
+6. Every wait has a limit, and whoever gives up takes their own request back, and nobody else's.
 
 Everything here runs on one event loop, in which no plugin's code blocks; two things between two awaits are one.
 """
@@ -21,7 +22,7 @@ import contextvars
 import dataclasses
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -90,7 +91,10 @@ class _Life:
 
 
 class Server:
-    """One server. ``environ`` gives the variables that its connection names; ``told`` hears each list unasked for."""
+    """One server. ``environ`` gives the variables that its connection names; ``told`` hears each list unasked for.
+
+    ``sleep`` passes the pauses between lists that the server itself brings about.
+    """
 
     def __init__(
         self,
@@ -99,6 +103,7 @@ class Server:
         environ: Mapping[str, str],
         told: Told = lambda answer: None,
         bounds: limits.Limits | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self.reached = reached
         self._environ, self._told, self._limits = environ, told, bounds or limits.Limits()
@@ -112,6 +117,8 @@ class Server:
         self._error, self._stderr = "", ""
         self._failures, self._not_before = 0, 0.0
         self._late = 0
+        self._sleep = sleep
+        self._relistings, self._relisted_at = 0, 0.0
 
     def status(self) -> Status:
         """Say how things are; for any thread."""
@@ -192,6 +199,8 @@ class Server:
     async def close(self) -> None:
         """End the connection for good, and wait until its process is gone; it is not waited for long."""
         self._closed = True
+        if self._listing is not None:
+            self._listing.cancel()
         life = self._life
         if life is not None:
             self._end(life)
@@ -316,17 +325,41 @@ class Server:
     def _changed(self) -> None:
         """List again and tell, once for however many changes that came meanwhile."""
         self._is_stale = True
-        if self._listing is None and self._life is not None:
-            self._listing = asyncio.ensure_future(self._relisted())
+        if self._listing is None and self._life is not None and not self._closed:
+            self._listing = asyncio.ensure_future(self._relisted_in_turn(self._life))
             self._listing.add_done_callback(self._tell)
 
     def _tell(self, listing: asyncio.Task[importing.Answer]) -> None:
         self._listing = None
-        if listing.cancelled() or listing.exception() is not None:
+        self._relisted_at = time.monotonic()
+        if listing.cancelled():
             return
-        self._told(listing.result())
+        if listing.exception() is None:
+            self._told(listing.result())
         if self._is_stale:
             self._changed()
+
+    async def _relisted_in_turn(self, life: _Life) -> importing.Answer:
+        pause = self._until_relisted()
+        if pause > 0:
+            await self._sleep(pause)
+        if self._life is not life:
+            # The next connection begins with a list of its own.
+            raise Unreachable("The server went away.")
+        return await self._relisted()
+
+    def _until_relisted(self) -> float:
+        """Say how long this list has to wait for those before it."""
+        since = time.monotonic() - self._relisted_at
+        longest = self._limits.longest_relist_pause
+        if since >= longest:
+            self._relistings = 0
+        pause = 0.0
+        if self._relistings:
+            # Past 2**30 no pause grows any more.
+            pause = min(longest, self._limits.relist_pause * 2 ** min(self._relistings - 1, 30)) - since
+        self._relistings += 1
+        return pause
 
     async def _relisted(self) -> importing.Answer:
         life = await self._connected(announce=False)

@@ -84,7 +84,7 @@ def of_tool(name: str, title: str, description: str, *schemas: Mapping[str, Any]
     """Say it of all that a tool says of itself: its texts, and every text in its schemas; each flag once."""
     found = {
         flag.partition(":")[0]: flag
-        for text in (*_texts_in(schemas), title, name, description)
+        for text in (*texts(schemas), title, name, description)
         for flag in flags(text)
     }
     unenforced = [
@@ -96,7 +96,8 @@ def of_tool(name: str, title: str, description: str, *schemas: Mapping[str, Any]
     return tuple(sorted(found.values()))
 
 
-def _texts_in(value: Any) -> Iterator[str]:
+def texts(value: Any) -> Iterator[str]:
+    """Give every text in a document, the names of its fields among them."""
     match value:
         case str():
             yield value
@@ -109,7 +110,7 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 def _each(values: Iterable[Any]) -> Iterator[str]:
     for one in values:
-        yield from _texts_in(one)
+        yield from texts(one)
 
 
 def _shown(text: bytes) -> str:

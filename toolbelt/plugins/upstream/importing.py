@@ -21,9 +21,12 @@ LONGEST_NAME = 200
 LONGEST_TITLE = 200
 LONGEST_DESCRIPTION = 16_000
 LONGEST_IN_SCHEMA = 4_000
+# A name or a value in an output schema. What is longer is prose.
+LONGEST_IN_RESULT = 100
 # As canonical text, in characters. The largest of 484 real tools has 19,000.
 LARGEST_SCHEMA = 100_000
-LARGEST_ANNOTATIONS = 4_000
+# What MCP means by annotations, beside a title. Nothing else of them is taken.
+HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 _JSON = shapes.Json()
 
@@ -125,6 +128,8 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
         return problem
     if not namespace and keys.SEPARATOR in key:
         return f"{key!r} lies in a namespace, and its server has none: give it one."
+    if listed.get("inputSchema") is None:
+        return "It has no inputSchema."
     documents: dict[str, Any] = {}
     for field_name, stated in (("input_schema", "inputSchema"), ("output_schema", "outputSchema")):
         given = listed.get(stated)
@@ -132,8 +137,11 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
             continue
         if problem := _schema_problem(given):
             return f"Its {stated} cannot be used: {problem}."
-        documents[field_name] = cleaning.schema(given, LONGEST_IN_SCHEMA)
-    annotations = _annotations(listed.get("annotations"))
+        documents[field_name] = (
+            cleaning.schema(given, LONGEST_IN_SCHEMA)
+            if field_name == "input_schema"
+            else _wordless(cleaning.bare_schema(given))
+        )
     title = cleaning.line(stated_title(listed), LONGEST_TITLE)
     found = Definition(
         key=key,
@@ -141,7 +149,7 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
         # No approval holds a title: one that gives orders is not taken at all.
         title="" if flags.flags(title) else title,
         description=cleaning.text(_text(listed.get("description")), LONGEST_DESCRIPTION),
-        annotations=annotations,
+        annotations=_hints(listed.get("annotations")),
         **documents,
     )
     return _with_what_was_done(found, listed)
@@ -158,8 +166,10 @@ def _with_what_was_done(made: Definition, listed: Mapping[str, Any]) -> Definiti
         done.append("Characters that cannot be seen were taken out of its texts.")
     if len(described) > LONGEST_DESCRIPTION:
         done.append(f"Its description has {len(described)} characters and was cut to {LONGEST_DESCRIPTION}.")
-    if listed.get("annotations") and not made.annotations:
-        done.append("Its annotations could not be read, and were left out.")
+    if left_out := _unread_hints(listed.get("annotations")):
+        done.append(left_out)
+    if listed.get("outputSchema") is not None and made.output_schema is None:
+        done.append("Its output schema speaks to models, and was left out.")
     if stated_title(listed) and not made.title:
         done.append("Its title speaks to models, and was left out.")
     return dataclasses.replace(made, done=tuple(done))
@@ -188,16 +198,27 @@ def _kept_schema_problem(text: str) -> str | None:
     return schema.problem(json.loads(text))
 
 
-def _annotations(given: Any) -> dict[str, Any]:
-    """Give the hints, with their texts cleaned; none where they are no mapping, or one that nobody means."""
-    fitting = _JSON.read(given)
-    if fitting is None or len(schema.canonical(fitting)) > LARGEST_ANNOTATIONS:
+def _wordless(output: dict[str, Any]) -> dict[str, Any] | None:
+    """Give what is left of an output schema, unless its very names and values speak: no approval holds them."""
+    spoken = any(len(text) > LONGEST_IN_RESULT or flags.flags(text) for text in set(flags.texts(output)))
+    return None if spoken else output
+
+
+def _hints(given: Any) -> dict[str, bool]:
+    """Give the hints that are true or false. No approval holds them, so no text gets through."""
+    if not isinstance(given, Mapping):
         return {}
-    return {
-        name: cleaning.line(value, LONGEST_TITLE) if isinstance(value, str) else value
-        for name, value in fitting.items()
-        if value is not None
-    }
+    return {name: given[name] for name in HINTS if isinstance(given.get(name), bool)}
+
+
+def _unread_hints(given: Any) -> str:
+    """Say which hints are stated and cannot be read; nothing where all can."""
+    if given is not None and not isinstance(given, Mapping):
+        return "Its annotations are no mapping, and were left out."
+    wrong = [name for name in HINTS if not isinstance((given or {}).get(name), bool | None)]
+    if not wrong:
+        return ""
+    return f"Of its hints, {' and '.join(wrong)} are neither true nor false, and were left out."
 
 
 def _text(given: Any) -> str:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How much it may list (``bytes`` as canonical JSON); how long it is left alone after a first failure, and at most;
-    how many answers that do not come in time, one after the other, end a connection (``late``); and how long its end
-    may take. All times in seconds.
+    how long it is not listed anew after it told of a change (``relist_pause``, growing with each that follows), and at
+    most; how many answers that do not come in time, one after the other, end a connection (``late``); and how long its
+    end may take. All times in seconds.
     """
 
     pages: int = 100
@@ -17,5 +18,7 @@ class Limits:
     bytes: int = 16 * 1024 * 1024
     first_pause: float = 0.5
     longest_pause: float = 60.0
+    relist_pause: float = 0.5
+    longest_relist_pause: float = 60.0
     late: int = 3
     close: float = 8.0
