@@ -87,7 +87,8 @@ def test_a_choice_survives_a_filter_that_answers_in_between(runner: Page) -> Non
     runner.context.new_cdp_session(runner).send("Network.emulateNetworkConditions", {**LATE, "latency": 600})
     runner.get_by_role("searchbox").press_sequentially("git_status")
     runner.wait_for_timeout(600)  # the filter's question is under way
-    operating.choice(runner, "local_git", STATUS, "Off").check(force=True)
+    # A click, for the filter's answer may put the old state there for a moment: what counts is how it ends.
+    operating.choice(runner, "local_git", STATUS, "Off").click(force=True)
     expect(operating.row(runner, "local_git", STATUS)).to_contain_text("its override is off")
     expect(operating.choice(runner, "local_git", STATUS, "Off")).to_be_checked()
     expect(runner.locator("li.tool")).to_have_count(1)
