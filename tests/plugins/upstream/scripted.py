@@ -88,6 +88,12 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
                 {"type": "image", "data": "AA==", "mimeType": "image/png"},
             ]
             send({"id": number, "result": {"content": blocks}})
+        case "flood":
+            while True:
+                sys.stdout.write("x" * 65_536)
+        case "chatter":
+            while True:
+                sys.stdout.write("Loading a page of documentation\n")
         case "structure":
             text(number, '{"n":1}', structuredContent={"n": 1})
         case _:

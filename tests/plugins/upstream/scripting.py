@@ -9,7 +9,19 @@ from typing import Any
 
 from tests.plugins.upstream import listing, scripted
 
-ODD = ("hang", "die", "fail", "refuse", "environment", "progress", "announce", "picture", "structure")
+ODD = (
+    "hang",
+    "die",
+    "fail",
+    "refuse",
+    "environment",
+    "progress",
+    "announce",
+    "picture",
+    "structure",
+    "flood",
+    "chatter",
+)
 
 
 class Script:

@@ -13,7 +13,7 @@ import pytest
 from tests.plugins.upstream import listing, scripting
 from toolbelt.core import connections
 from toolbelt.plugins import contract
-from toolbelt.plugins.upstream import connection, importing
+from toolbelt.plugins.upstream import connection, importing, transports
 
 T = TypeVar("T")
 NEVER = 30
@@ -136,6 +136,25 @@ def test_a_server_that_dies_in_mid_call_answers_at_once_and_is_there_for_the_nex
     async def story(server: connection.Server) -> None:
         with pytest.raises(connection.Unreachable, match="It wrote last: killed by a test"):
             await server.call("die", {})
+        assert text(await server.call("echo", {"n": 1})) == '{"n": 1}'
+
+    Using(script).run(story)
+
+    assert script.starts == 2
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [("flood", "more than 1000000 bytes without ending the line"), ("chatter", "no messages of MCP")],
+)
+def test_a_server_that_writes_what_nobody_can_read_is_given_up_and_is_there_for_the_next(
+    script: scripting.Script, monkeypatch: pytest.MonkeyPatch, tool: str, said: str
+) -> None:
+    monkeypatch.setattr(transports, "MOST_BYTES", 1_000_000)
+
+    async def story(server: connection.Server) -> None:
+        with pytest.raises(connection.Unreachable, match=said):
+            await server.call(tool, {})
         assert text(await server.call("echo", {"n": 1})) == '{"n": 1}'
 
     Using(script).run(story)

@@ -84,6 +84,11 @@ class _Life:
     http_status: int = 0
     client: mcp.Client | None = None
     task: asyncio.Task[None] | None = None
+    wrong: Unreachable | None = None
+
+    def went(self, wrong: Exception) -> None:
+        """Remember why the server was given up."""
+        self.wrong = Unreachable(str(wrong))
 
     def saw(self, status: int) -> None:
         """Remember with which status the server answered last."""
@@ -290,7 +295,7 @@ class Server:
 
         if reached.command:
             env = self._filled(reached.env)
-            transport = transports.process(reached, env, life.stderr, ended)
+            transport = transports.process(reached, env, life.stderr, ended, life.went)
         else:
             headers = self._filled(reached.headers)
             url = self._filled({"url": reached.url})["url"]
@@ -400,7 +405,8 @@ class Server:
         )
 
     def _why(self, life: _Life, error: BaseException | None) -> str:
-        return reasons.said(error, self.reached, http_status=life.http_status, last=life.stderr.last())
+        error, last = life.wrong or error, life.stderr.last()
+        return reasons.said(error, self.reached, http_status=life.http_status, last=last)
 
 
 def _client(life: _Life) -> mcp.Client:

@@ -18,7 +18,7 @@ import httpx2
 from mcp.client import stdio, streamable_http
 
 from toolbelt.core import addresses, connections
-from toolbelt.plugins.upstream import tail
+from toolbelt.plugins.upstream import pipes, tail
 
 MOST_BYTES = 32 * 1024 * 1024
 # A stream of events may be silent for so long; then it is opened anew.
@@ -26,6 +26,7 @@ SILENT_SECONDS = 300.0
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 Ended = Callable[[], None]
+Wrong = Callable[[Exception], None]
 
 
 class AddressRefused(httpx2.ConnectError):
@@ -34,19 +35,27 @@ class AddressRefused(httpx2.ConnectError):
 
 @contextlib.asynccontextmanager
 async def process(
-    reached: connections.Connection, env: Mapping[str, str], errors: tail.Tail, ended: Ended
+    reached: connections.Connection, env: Mapping[str, str], errors: tail.Tail, ended: Ended, wrong: Wrong
 ) -> AsyncIterator[Any]:
-    """Run the command and speak over its pipes. It gets a handful of harmless variables, and those it was given."""
-    parameters = stdio.StdioServerParameters(
-        command=reached.command, args=list(reached.args), env=dict(env), cwd=reached.cwd or None
-    )
+    """Run the command and speak over its pipes. It gets a handful of harmless variables, and those it was given.
+
+    ``wrong`` hears why it is given up, where it writes what nobody can read.
+    """
     read_end, write_end = os.pipe()
     reader = os.fdopen(read_end, "rb", buffering=0)
     async with contextlib.AsyncExitStack() as stack:
         with os.fdopen(write_end, "w") as errlog:
             transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: errors, reader)
             stack.callback(transport.close)
-            read, write = await stack.enter_async_context(stdio.stdio_client(parameters, errlog))
+            streams = pipes.opened(
+                [reached.command, *reached.args],
+                env=stdio.get_default_environment() | dict(env),
+                cwd=reached.cwd or None,
+                stderr=errlog,
+                most_bytes=MOST_BYTES,
+                wrong=wrong,
+            )
+            read, write = await stack.enter_async_context(streams)
         yield _Watched(read, ended), write
 
 

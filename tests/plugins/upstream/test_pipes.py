@@ -1,0 +1,110 @@
+"""Is a process spoken with line by line, and gone at the end, whatever it does?"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import IO, Any
+
+import mcp_types
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.shared import message
+
+from toolbelt.plugins.upstream import pipes
+
+
+@given(
+    lines=st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line)),
+    cuts=st.lists(st.integers(0, 50)),
+)
+def test_lines_are_the_same_however_they_were_cut_on_their_way(lines: list[bytes], cuts: list[int]) -> None:
+    whole = b"".join(line + b"\n" for line in lines) + b"and a beginning"
+    reading, found, start = pipes.Lines(100), [], 0
+    for cut in [*cuts, len(whole)]:
+        found += reading.of(whole[start : start + cut])
+        start += cut
+
+    assert found == lines
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_a_line_is_read_up_to_a_size_whether_or_not_it_ends(end: bytes) -> None:
+    reading = pipes.Lines(10)
+
+    assert reading.of(b"0123456789\n01234") == [b"0123456789"]
+    with pytest.raises(pipes.TooMuch, match="more than 10 bytes"):
+        reading.of(b"567890" + end)
+
+
+PING = mcp_types.JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
+# Answers each line with it, and says on a file when it has come to its end.
+ECHO = """
+import pathlib, sys
+print("Starting up, please wait", flush=True)
+for line in sys.stdin:
+    print(line, end="", flush=True)
+pathlib.Path(sys.argv[1]).touch()
+"""
+# Starts another process, which holds on to its pipes, and takes no notice of the end of its input.
+STUBBORN = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print('{"jsonrpc": "2.0", "method": "%d"}' % child.pid, flush=True)
+time.sleep(60)
+"""
+Story = Callable[[Any, Any], Awaitable[None]]
+
+
+def run(program: str, argument: Path, story: Story) -> None:
+    async def told(errors: IO[str]) -> None:
+        streams = pipes.opened(
+            [sys.executable, "-c", program, str(argument)],
+            env={},
+            cwd=None,
+            stderr=errors,
+            most_bytes=1_000,
+            wrong=lambda error: pytest.fail(str(error)),
+        )
+        async with streams as (read, write):
+            await story(read, write)
+
+    with Path(os.devnull).open("w") as errors:
+        asyncio.run(told(errors))
+
+
+def test_messages_go_there_and_back_and_what_is_none_is_passed_over(tmp_path: Path) -> None:
+    async def story(read: Any, write: Any) -> None:
+        await write.send(message.SessionMessage(PING))
+        assert (await read.receive()).message == PING
+
+    run(ECHO, tmp_path / "ended", story)
+
+    assert (tmp_path / "ended").exists()
+
+
+def test_a_process_that_will_not_go_is_ended_with_all_that_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipes, "LEAVE_SECONDS", 0.1)
+    children = []
+
+    async def story(read: Any, write: Any) -> None:
+        children.append((await read.receive()).message.method)
+
+    run(STUBBORN, tmp_path, story)
+
+    assert not _runs(children[0])
+
+
+def _runs(process: str) -> bool:
+    try:
+        # One that has ended and that nobody has asked about yet is there still, as a zombie.
+        return ") Z" not in Path("/proc", process, "stat").read_text()
+    except FileNotFoundError:
+        return False
