@@ -1,0 +1,124 @@
+"""Can a script do with an upstream server what the screen does: ask it, look, approve, keep off?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.api.conftest import Asking
+from tests.plugins.upstream import serving
+from tests.web import servers
+from toolbelt import models
+from toolbelt.control import upstreams
+from toolbelt.runtime import upstreams as running
+
+
+@pytest.fixture
+def changed(stored: None) -> None:
+    servers.changed()
+
+
+def shown(olga: Asking) -> dict[str, str]:
+    """Give what a review shows each tool with."""
+    return {one["tool"]: one["shown"] for one in olga.get("/plugins/files/review").json()["changes"]}
+
+
+def waiting() -> set[str]:
+    return {change.key for change in upstreams.review("files").waiting}
+
+
+@pytest.mark.usefixtures("changed")
+def test_a_review_shows_what_is_new_changed_and_renamed_with_its_differences(olga):
+    found = olga.get("/plugins/files/review").json()
+
+    kinds = {one["tool"]: one["kind"] for one in found["changes"]}
+    assert kinds == {"files__write": "changed", "files__ls": "renamed", "files__help": "new"}
+    by_tool = {one["tool"]: one for one in found["changes"]}
+    assert by_tool["files__ls"]["previous"] == "files__list"
+    [description, _] = by_tool["files__write"]["differences"]
+    assert description["field"] == "description"
+    assert "+Write a file, or a link." in description["lines"]
+    assert by_tool["files__help"]["flags"]
+    assert found["same"] == 1
+
+
+@pytest.mark.usefixtures("changed")
+def test_what_was_shown_is_approved_and_nothing_else(olga):
+    version = shown(olga)["files__write"]
+
+    stale = olga.post("/plugins/files/approve", {"tools": {"files__write": "sha256:" + 64 * "0"}})
+    assert (stale.status_code, stale.json()["code"], stale.json()["now"]) == (409, "stale", version)
+    assert "files__write" in waiting()
+
+    done = olga.post("/plugins/files/approve", {"tools": {"files__write": version}, "reason": "Read it."})
+    assert done.json() == {"tools": ["files__write"], "carried": [], "problems": []}
+    assert waiting() == {"files__ls", "files__help"}
+    entry = models.AuditEntry.objects.latest("id")
+    assert (entry.actor, entry.via, entry.reason) == ("olga", "api", "Read it.")
+
+
+@pytest.mark.usefixtures("changed")
+def test_a_text_that_gives_orders_has_to_be_confirmed(olga):
+    body = {"tools": {"files__help": shown(olga)["files__help"]}}
+
+    asked = olga.post("/plugins/files/approve", body)
+    assert (asked.status_code, asked.json()["code"]) == (409, "confirmation-required")
+    assert all(reason.startswith("files__help: ") for reason in asked.json()["reasons"])
+    assert "files__help" in waiting()
+
+    assert olga.post("/plugins/files/approve", {**body, "confirm": True}).json()["tools"] == ["files__help"]
+
+
+@pytest.mark.usefixtures("changed")
+def test_what_is_kept_off_is_blocked_for_everyone(olga):
+    body = {"tools": {"files__ls": shown(olga)["files__ls"]}}
+
+    assert olga.post("/plugins/files/refuse", body).json() == {"tools": ["files__ls"]}
+    assert servers.stored("files__ls").blocked
+    assert "files__ls" not in waiting()
+
+
+@pytest.mark.usefixtures("changed")
+@pytest.mark.parametrize(
+    "tools", [{}, {"files__ls": "abc"}, {"": "sha256:" + 64 * "0"}], ids=["none", "no hash", "no name"]
+)
+def test_a_decision_about_nothing_in_particular_is_refused(olga, tools):
+    assert olga.post("/plugins/files/approve", {"tools": tools}).status_code == 422
+
+
+def test_only_upstream_servers_have_something_to_review(olga):
+    for name in ("kb", "nothing"):
+        assert olga.get(f"/plugins/{name}/review").status_code == 404
+        assert olga.post(f"/plugins/{name}/refresh", None).status_code == 404
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    with serving.served() as url:
+        yield url
+    running.stop()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_server_is_asked_and_all_that_it_has_is_approved(olga, monkeypatch, address):
+    monkeypatch.setenv("SERVED", serving.TOKEN)
+    upstreams.add(servers.SHELL, "served", {"url": address, "headers": {"Authorization": "Bearer ${SERVED}"}})
+
+    asked = olga.post("/plugins/served/refresh", None).json()
+    assert asked["error"] == ""
+    assert asked["created"] == ["served__add", "served__grow"]
+
+    versions = {one["tool"]: one["shown"] for one in olga.get("/plugins/served/review").json()["changes"]}
+    assert olga.post("/plugins/served/approve", {"tools": versions}).json()["tools"] == list(versions)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_server_that_cannot_be_asked_says_why(olga):
+    upstreams.add(servers.SHELL, "gone", {"url": "http://127.0.0.1:9/mcp"})
+
+    asked = olga.post("/plugins/gone/refresh", None)
+
+    assert asked.status_code == 200
+    assert asked.json()["error"]
+    running.stop()
