@@ -12,6 +12,8 @@ import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 
 TOKEN = "t0ken-of-the-test"
+# The methods of the requests that came, in order.
+asked: list[str] = []
 
 
 def _server() -> MCPServer:
@@ -46,6 +48,8 @@ class _Behind:
             await send({"type": "http.response.start", "status": 401, "headers": []})
             await send({"type": "http.response.body", "body": b"who are you?"})
             return
+        if scope["type"] == "http":
+            asked.append(dict(scope["headers"]).get(b"mcp-method", b"").decode())
         await self._app(scope, receive, send)
 
 

@@ -17,17 +17,33 @@ if TYPE_CHECKING:
     import mcp
 
 
-async def listen(client: mcp.Client, changed: Callable[[], None], bounds: limits.Limits) -> None:
-    """Keep a subscription open, where the server has any to offer. What comes through it, comes as any message does."""
+async def listen(
+    client: mcp.Client, changed: Callable[[], None], bounds: limits.Limits, begun: asyncio.Event
+) -> None:
+    """Keep a subscription open, where the server has any to offer. What comes through it, comes as any message does.
+
+    ``begun`` is set when there is one, or none is to be had for now: what is listed after that misses no change.
+    """
+    try:
+        offered = client.server_capabilities.tools
+        if offered is not None and offered.list_changed:
+            await _keep(client, changed, bounds, begun)
+    finally:
+        begun.set()
+
+
+async def _keep(
+    client: mcp.Client, changed: Callable[[], None], bounds: limits.Limits, begun: asyncio.Event
+) -> None:
     from mcp.client import subscriptions
     from mcp.shared.exceptions import MCPError
 
-    offered = client.server_capabilities.tools
     pause = bounds.first_pause
-    while offered is not None and offered.list_changed:
-        begun = time.monotonic()
+    while True:
+        since = time.monotonic()
         try:
             async with client.listen(tools_list_changed=True) as subscription:
+                begun.set()
                 async for _ in subscription:
                     pass
         except (MCPError, subscriptions.SubscriptionLost, TimeoutError):
@@ -35,7 +51,8 @@ async def listen(client: mcp.Client, changed: Callable[[], None], bounds: limits
         except RuntimeError:
             # Its revision has no subscriptions, or the connection is on its way out.
             return
-        lasted = time.monotonic() - begun
+        begun.set()
+        lasted = time.monotonic() - since
         pause = bounds.first_pause if lasted > bounds.longest_pause else pause * 2
         await asyncio.sleep(min(pause, bounds.longest_pause))
         changed()

@@ -257,7 +257,7 @@ class Server:
                 life.opened.set_result(client)
                 if announce and self._answer is not None:
                     self._told(self._answer)
-                await self._hold(life)
+                await life.leave.wait()
         except (Exception, asyncio.CancelledError) as raised:
             error = raised
         finally:
@@ -309,14 +309,18 @@ class Server:
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(reached.timeout):
                 await stack.enter_async_context(client)
+                await stack.enter_async_context(self._listening(client))
                 self._answer = await self._listed(client, life)
             yield client
 
-    async def _hold(self, life: _Life) -> None:
-        """Stay until the connection ends or is to end; meanwhile listen for changes, where that has to be asked for."""
-        listening = asyncio.ensure_future(changes.listen(_client(life), self._changed, self._limits))
+    @contextlib.asynccontextmanager
+    async def _listening(self, client: mcp.Client) -> AsyncIterator[None]:
+        """Listen for changes, where that has to be asked for."""
+        begun = asyncio.Event()
+        listening = asyncio.ensure_future(changes.listen(client, self._changed, self._limits, begun))
         try:
-            await life.leave.wait()
+            await begun.wait()
+            yield
         finally:
             listening.cancel()
             await asyncio.wait({listening})
