@@ -8,6 +8,8 @@ from django.contrib.auth import models as auth
 from django.core import management
 from django.core.serializers import base
 
+from toolbelt.control import demo_activity
+
 pytestmark = pytest.mark.django_db
 
 
@@ -16,6 +18,19 @@ def small_fixture(settings, tmp_path) -> None:
     """A demo of one row: what is under test is when it is loaded, not what is in it."""
     (tmp_path / "demo.yaml").write_text("- {model: auth.group, fields: {name: loaded}}\n")
     settings.FIXTURE_DIRS = [tmp_path]
+
+
+@pytest.fixture(autouse=True)
+def months(monkeypatch) -> list[dict[str, object]]:
+    """Keep what months were to be made up, and make up none: this demo has no agents."""
+    wanted: list[dict[str, object]] = []
+
+    def make(**options: object) -> demo_activity.Made:
+        wanted.append(options)
+        return demo_activity.Made(changes=0, calls=0)
+
+    monkeypatch.setattr(demo_activity, "make", make)
+    return wanted
 
 
 def demo(**options: str) -> str:
@@ -32,6 +47,12 @@ def test_the_first_run_loads_the_demo_and_says_address_and_login() -> None:
     assert "http://127.0.0.1:8001/" in said
     assert "operator, password given" in said
     assert auth.Group.objects.filter(name="loaded").exists()
+
+
+def test_the_first_run_alone_makes_up_a_month_and_never_by_force(months) -> None:
+    demo(password="given")
+    demo(password="given")
+    assert [(month["days"], month["force"]) for month in months] == [(30, False)]
 
 
 def test_a_password_is_made_up_where_none_is_given(monkeypatch) -> None:

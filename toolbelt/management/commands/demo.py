@@ -1,6 +1,7 @@
 """What does someone need who has never seen Toolbelt? A filled installation and a login.
 
-The first run loads the demo and makes the operator; any later run changes nothing and says where things are.
+The first run loads the demo with a made-up month of use, and makes the operator; any later run changes nothing and
+says where things are.
 """
 
 import argparse
@@ -36,6 +37,8 @@ class Command(base.BaseCommand):
             with transaction.atomic():
                 call_command("loaddata", FIXTURE, verbosity=0)
                 users.create_superuser(OPERATOR, password=password)
+            self.stdout.write("Making up a month of use ...")
+            call_command("demo_activity", stdout=self.stdout)
         operator = users.filter(username=OPERATOR).first()
         as_made = operator is not None and operator.check_password(password)
         self.stdout.write(f"\n  Toolbelt   {options['address']}")

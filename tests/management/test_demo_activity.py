@@ -1,0 +1,146 @@
+"""The demo's month: does it look lived in, is it the same each time, and does it keep away from what is real?"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from collections import Counter
+from typing import Any
+
+import pytest
+from django.core import management
+from django.core.management import CommandError
+from django.utils import timezone
+
+from tests import factories
+from toolbelt import models
+from toolbelt.control import belts, demo_activity
+from toolbelt.core import errors
+
+pytestmark = pytest.mark.django_db
+
+NOW = dt.datetime(2026, 3, 18, 15, 30, tzinfo=dt.UTC)
+
+
+@pytest.fixture
+def small() -> None:
+    """A small belt that goes for the demo: two of its agents, with something to switch."""
+    tools = [factories.tool(f"tool_{number}", default_on=number < 6, tokens=50) for number in range(9)]
+    for number in range(3):
+        factories.toolkit(f"kit_{number}", *tools[3 * number : 3 * number + 3])
+    factories.agent("assistant")
+    kiosk = factories.agent("kiosk", loadout="full")
+    models.AgentToolkit.objects.create(
+        agent=kiosk, toolkit=models.Toolkit.objects.get(key="kit_2"), position=0
+    )
+
+
+def make(**options: Any) -> demo_activity.Made:
+    return demo_activity.make(**{"days": 30, "size": 40, "seed": 7, "now": NOW, **options})
+
+
+def happened() -> list[tuple[Any, ...]]:
+    changes = models.AuditEntry.objects.order_by("id")
+    calls = models.CallRecord.objects.order_by("id")
+    return [
+        *changes.values_list("at", "actor", "via", "action", "subject_key", "key", "reason"),
+        *calls.values_list("at", "agent", "tool", "outcome", "duration_ms", "session"),
+    ]
+
+
+def test_a_month_of_several_people_agents_and_outcomes(small: None) -> None:
+    made = make()
+    assert (made.changes, made.calls) == (
+        models.AuditEntry.objects.count(),
+        models.CallRecord.objects.count(),
+    )
+    assert made.changes > 40
+    assert made.calls > 500
+    changes, calls = models.AuditEntry.objects.all(), models.CallRecord.objects.all()
+    assert len(set(changes.values_list("actor", flat=True))) >= 3
+    assert len(set(changes.values_list("action", flat=True))) >= 4
+    assert changes.exclude(undoes=None).exists()
+    outcomes = Counter(calls.values_list("outcome", flat=True))
+    assert outcomes["ok"] > 0.85 * made.calls
+    assert len(outcomes) >= 4
+    first = NOW - dt.timedelta(days=30)
+    assert not [one for one in happened() if not first < one[0] < NOW]
+
+
+def test_it_leaves_the_configuration_as_it_was_and_something_to_undo_today(small: None) -> None:
+    before = belts.export()
+    make()
+    assert belts.export() == before
+    today = models.AuditEntry.objects.filter(at__gte=NOW.replace(hour=0, minute=0))
+    assert today.filter(undoes=None).count() >= 3
+
+
+def test_what_a_budget_stood_against_is_given_back_all_the_same(small: None) -> None:
+    models.Agent.objects.update(max_tools=6, on_exceed="refuse")
+    before = belts.export()
+    for seed in range(2):
+        make(seed=seed, force=True, size=0, days=16)
+    assert belts.export() == before
+
+
+def test_the_log_stands_in_the_order_of_its_times(small: None) -> None:
+    make()
+    for rows in (models.AuditEntry, models.CallRecord):
+        at = list(rows.objects.order_by("id").values_list("at", flat=True))
+        assert at == sorted(at)
+
+
+def test_the_same_seed_makes_the_same_month(small: None) -> None:
+    make(days=6)
+    once = happened()
+    models.CallRecord.objects.all().delete()
+    models.AuditEntry.objects.all()._raw_delete("default")
+    make(days=6)
+    assert happened() == once
+    make(seed=8, force=True, days=6)
+    assert happened()[: len(once)] != once
+
+
+def test_it_keeps_away_from_what_is_real(small: None) -> None:
+    make(days=2)
+    with pytest.raises(errors.Refused, match="Something has happened here already"):
+        make()
+    models.CallRecord.objects.all().delete()
+    factories.agent("mine")
+    with pytest.raises(errors.Refused, match="It has the agent 'mine'"):
+        make()
+    assert make(force=True, days=2).calls
+
+
+def test_an_empty_database_is_not_the_demos() -> None:
+    with pytest.raises(errors.Refused, match="It has no agent"):
+        make()
+
+
+def test_the_command_says_what_it_made_and_lets_sessions_load(small: None) -> None:
+    said = io.StringIO()
+    management.call_command("demo_activity", days=3, size=20, seed=1, stdout=said)
+    assert said.getvalue().startswith("Made up ")
+    assert said.getvalue().endswith("in 3 days.\n")
+    assert models.CallRecord.objects.filter(at__lte=timezone.now()).exists()
+    with pytest.raises(CommandError, match="Something has happened here already"):
+        management.call_command("demo_activity")
+
+
+@pytest.mark.parametrize("wrong", [{"days": 0}, {"days": 400}, {"size": -1}])
+def test_nonsense_is_refused(small: None, wrong: dict[str, int]) -> None:
+    with pytest.raises(CommandError, match=f"--{next(iter(wrong))} is from"):
+        management.call_command("demo_activity", **wrong)
+
+
+def test_the_demo_is_known_by_the_agents_that_it_has(request: pytest.FixtureRequest) -> None:
+    text = (request.config.rootpath / "fixtures" / "demo.yaml").read_text()
+    entries = text.split("- model: ")
+    keys = {
+        line.split(":")[1].strip()
+        for entry in entries
+        if entry.startswith("toolbelt.agent\n")
+        for line in entry.splitlines()
+        if line.strip().startswith("key:")
+    }
+    assert keys == demo_activity.AGENTS
