@@ -1,0 +1,186 @@
+"""Is what a save would do to each agent shown as it then is, and asked for again when it is no longer so?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolbelt import models
+from toolbelt.control import actors, entries, proposals, queries, switches, undo
+from toolbelt.core import errors
+from toolbelt.store import snapshots
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("stored")]
+
+HOUSE = {"name": "house", "categories": ["git"], "discoverable": ["clock"]}
+
+
+@pytest.fixture
+def house(stored: None, operator: actors.Actor) -> None:
+    """Let ada have a loadout of the house, and bob one that extends it."""
+    entries.put(operator, "loadout", HOUSE)
+    entries.put(operator, "loadout", {"name": "annex", "parent": "house"})
+    entries.put(operator, "agent", {"key": "ada", "loadout": "house"}, confirm=True)
+    entries.put(operator, "agent", {"key": "bob", "loadout": "annex"}, confirm=True)
+
+
+def reached(proposal: proposals.Proposal) -> dict[str, Any]:
+    """Say of each agent that is reached which tools come and go, and what can be asked for."""
+    return {
+        one.agent.key: (one.effect.added, one.effect.removed, one.gained, one.lost)
+        for one in proposal.touched
+    }
+
+
+def active(agent: str) -> list[str]:
+    return [tool.name for tool in queries.summary(agent).surface.tools]
+
+
+@pytest.mark.usefixtures("house")
+def test_a_loadout_reaches_whoever_has_it_and_whoever_extends_it() -> None:
+    proposal = proposals.propose("loadout", "house", {"disabled": ["git__push"], "discoverable": None})
+    assert reached(proposal) == {
+        "ada": ((), ("git__push",), (), ("clock",)),
+        "bob": ((), ("git__push",), (), ("clock",)),
+    }
+    assert (proposal.before, proposal.after) == (
+        {"discoverable": ["clock"], "disabled": None},
+        {"discoverable": None, "disabled": ["git__push"]},
+    )
+
+
+@pytest.mark.usefixtures("house")
+def test_what_was_shown_is_what_comes_of_it(operator: actors.Actor) -> None:
+    changes = {"disabled": ["git__push"]}
+    proposal = proposals.propose("loadout", "house", changes)
+    done = proposals.save(operator, "loadout", "house", changes, shown=proposal.digest, reason="No pushing.")
+    for one in proposal.touched:
+        assert one.effect.tools_after == len(active(one.agent.key))
+        assert "git__push" not in active(one.agent.key)
+    entry = models.AuditEntry.objects.latest("id")
+    assert (entry.pk, entry.action, entry.subject_key, entry.reason) == (
+        done.entry,
+        "loadout.change",
+        "house",
+        "No pushing.",
+    )
+    undo.undo(operator, entry.pk)
+    assert "git__push" in active("ada")
+
+
+@pytest.mark.usefixtures("house")
+def test_nothing_is_saved_before_it_was_shown(operator: actors.Actor) -> None:
+    with pytest.raises(proposals.Unseen) as asked:
+        proposals.save(operator, "loadout", "house", {"disabled": ["git"]})
+    assert asked.value.proposal.digest == proposals.propose("loadout", "house", {"disabled": ["git"]}).digest
+    assert entries.read("loadout", "house") == HOUSE
+    # What was shown of another change does not count for this one.
+    with pytest.raises(proposals.Unseen, match="look again"):
+        proposals.save(
+            operator, "loadout", "house", {"disabled": ["clock"]}, shown=asked.value.proposal.digest
+        )
+
+
+@pytest.mark.usefixtures("house")
+def test_what_was_shown_is_asked_again_once_it_would_do_something_else(operator: actors.Actor) -> None:
+    changes = {"disabled": ["git__push"]}
+    shown = proposals.propose("loadout", "house", changes).digest
+    switches.override(operator, "ada", "git__push", False)
+    with pytest.raises(proposals.Unseen, match="look again") as asked:
+        proposals.save(operator, "loadout", "house", changes, shown=shown)
+    assert list(reached(asked.value.proposal)) == ["bob"]
+
+
+@pytest.mark.usefixtures("house")
+def test_what_somebody_else_changed_meanwhile_is_not_overwritten(operator: actors.Actor) -> None:
+    was = {"disabled": None}
+    entries.change(operator, "loadout", "house", {"disabled": ["clock"]})
+    with pytest.raises(errors.Stale):
+        proposals.save(operator, "loadout", "house", {"disabled": ["git"]}, was=was, shown="anything")
+
+
+@pytest.mark.usefixtures("house")
+def test_a_change_that_reaches_nobody_is_saved_at_once(operator: actors.Actor) -> None:
+    done = proposals.save(operator, "loadout", "house", {"description": "Of the house."})
+    assert done.entry is not None
+    done = proposals.save(operator, "loadout", "loft", {"categories": ["git"]}, new=True)
+    assert entries.read("loadout", "loft") == {"name": "loft", "categories": ["git"]}
+
+
+def test_a_new_loadout_in_the_place_of_a_built_in_one_reaches_who_has_that(operator: actors.Actor) -> None:
+    entries.put(operator, "agent", {"key": "ada", "kind": "plan"}, confirm=True)
+    proposal = proposals.propose("loadout", "developer", {"plugins": ["think"]}, new=True)
+    gone = reached(proposal)["ada"][1]
+    assert gone == ("git__log", "git__push", "git__status")
+    assert proposal.before is None
+    entries.put(operator, "loadout", {"name": "loft"})
+    with pytest.raises(errors.Refused, match="there already"):
+        proposals.propose("loadout", "loft", {}, new=True)
+
+
+def test_a_toolkit_reaches_whose_switch_is_on_and_says_what_can_destroy(operator: actors.Actor) -> None:
+    proposal = proposals.propose("toolkit", "reading", {"members": ["git__status", "git__push"]})
+    assert reached(proposal) == {"bob": (("git__push",), ("git__log",), (), ())}
+    assert proposal.touched[0].destructive == ("git__push",)
+
+
+def test_a_text_reaches_whoever_is_told_it() -> None:
+    proposal = proposals.propose("toolkit", "reading", {"policy_when_off": "Ask somebody else."})
+    assert reached(proposal) == {"ada": ((), (), (), ())}
+    assert proposal.touched[0].effect.policy == (("reading", "off", "off"),)
+
+
+def test_a_toolkit_that_may_be_loaded_says_what_can_be_asked_for(operator: actors.Actor) -> None:
+    entries.put(operator, "agent", {"key": "ada", "allowed_toolkits": ["pushing"]})
+    proposal = proposals.propose("toolkit", "pushing", {"members": ["git__log"]})
+    assert reached(proposal)["ada"] == ((), (), ("git__log",), ("git__push",))
+
+
+def test_a_sub_app_reaches_the_agents_that_it_embeds(operator: actors.Actor) -> None:
+    proposal = proposals.propose("sub_app", "chat", {"tool_names": ["git__log"], "agents": ["ada"]}, new=True)
+    assert reached(proposal) == {"ada": (("git__log",), (), (), ())}
+
+
+def test_the_same_stands_against_a_proposal_as_against_the_change(operator: actors.Actor) -> None:
+    with pytest.raises(errors.NotFound):
+        proposals.propose("toolkit", "writing", {})
+    with pytest.raises(errors.Invalid, match=r"toolkits.reading.members\[0\]: There is no tool"):
+        proposals.propose("toolkit", "reading", {"members": ["git_statsu"]})
+    entries.put(
+        operator, "agent", {"key": "bob", "tools_config": {"reading": True, "pushing": True}}, confirm=True
+    )
+    colliding = [{"tool": "git__log", "options": {"depth": 3}}]
+    with pytest.raises(errors.Invalid, match="For bob: "):
+        proposals.propose("toolkit", "pushing", {"members": colliding})
+    entries.put(operator, "toolkit", {"key": "coded", "plugin": "git"}, in_code=True)
+    with pytest.raises(errors.Invalid, match="owns this"):
+        proposals.propose("toolkit", "coded", {"policy": "Mine."})
+
+
+@pytest.mark.usefixtures("house")
+def test_a_removal_is_shown_too_and_refused_while_something_needs_it(operator: actors.Actor) -> None:
+    with pytest.raises(errors.Refused, match="used by the loadout annex"):
+        proposals.propose_removal("loadout", "house")
+    entries.put(operator, "sub_app", {"key": "chat", "tool_names": ["clock"], "agents": ["ada"]})
+    stored = entries.read("sub_app", "chat")
+    with pytest.raises(proposals.Unseen) as asked:
+        proposals.remove(operator, "sub_app", "chat", was=stored)
+    assert reached(asked.value.proposal) == {"ada": ((), ("clock",), ("clock",), ())}
+    digest = asked.value.proposal.digest
+    with pytest.raises(errors.Stale):
+        proposals.remove(operator, "sub_app", "chat", was={**stored, "title": "Chat"}, shown=digest)
+    done = proposals.remove(operator, "sub_app", "chat", was=stored, shown=digest)
+    assert not models.SubApp.objects.exists()
+    undo.undo(operator, done.entry or 0)
+    assert entries.read("sub_app", "chat") == stored
+
+
+def test_nothing_that_is_proposed_is_kept() -> None:
+    before = snapshots.catalog()
+    proposals.propose("toolkit", "reading", {"members": ["git__push"]})
+    found = proposals.beside("toolkit", "reading", {"members": ["git__push"]}, "bob")
+    assert [member.tool for member in found.catalog.toolkits["reading"].members] == ["git__push"]
+    assert [holder.agent.key for holder in found.holders] == ["bob"]
+    assert "git__push" in found.holders[0].resolved.active
+    assert snapshots.catalog() is before

@@ -1,0 +1,262 @@
+"""Is a toolkit edited row by row, tried out while it is typed, and saved after it was shown what it does?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+
+from tests import factories
+from tests.web import acting, editing
+from toolbelt import models
+from toolbelt.control import entries
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+PAGE, EDIT, SAVE = "/toolkits/issues/", "/toolkits/issues/edit/", "/toolkits/issues/save/"
+NEW, CREATE = "/new/toolkit/", "/new/toolkit/save/"
+
+
+@pytest.fixture
+def editor(operator: Client, olive: auth.User) -> Client:
+    """Give the browser of one who may do everything with toolkits."""
+    codenames = [f"{act}_toolkit" for act in ("add", "change", "delete")]
+    olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=codenames))
+    return operator
+
+
+def form(answer: Any) -> Any:
+    return answer.context["page"].form
+
+
+def test_the_form_holds_all_that_the_toolkit_is(editor: Client) -> None:
+    models.Toolkit.objects.filter(key="issues").update(
+        tool_notes={"github__issue_read": "First.", "papers": "Elsewhere."},
+        triggers=[
+            {
+                "name": "file",
+                "any": ["bug", "defect"],
+                "all": [["open", "file"], ["issue"]],
+                "none": ["no"],
+                "focus": ["github__issue_write"],
+                "tool_choice": "required",
+            },
+            {"name": "nothing", "any": ["never mind"], "focus": []},
+        ],
+    )
+    models.Member.objects.filter(tool__key="github__issue_write").update(options={"draft": True})
+    read = form(editor.get(EDIT))
+    assert [(row.key, row.note, row.options, row.open) for row in read.members] == [
+        ("github__issue_read", "First.", "", True),
+        ("github__issue_write", "", '{"draft": true}', True),
+    ]
+    file, nothing = read.triggers
+    assert (file.any, file.every, file.none, file.whole, file.focus, file.required) == (
+        "bug\ndefect",
+        "open\nfile\n\nissue",
+        "no",
+        False,
+        "github__issue_write",
+        True,
+    )
+    assert (nothing.whole, nothing.focus) == (False, "")
+    assert read.others == 1
+    before = entries.read("toolkit", "issues")
+    assert editing.send(editor, EDIT, SAVE).status_code == 303
+    assert entries.read("toolkit", "issues") == before
+    assert not models.AuditEntry.objects.exists()
+
+
+def test_saving_shows_what_it_changes_for_whom_and_then_does_that(editor: Client) -> None:
+    answer = editing.send(editor, EDIT, SAVE, act="drop-members-1")
+    answer = editing.go_on(
+        editor, answer, SAVE, add_members="papers", policy="Read {active_tools} first.\r\n"
+    )
+    page = answer.context["page"]
+    assert {(one.what, one.before, one.after) for one in page.differences} == {
+        ("members", "github__issue_write", "papers"),
+        ("policy", "Read before you write.", "Read {active_tools} first."),
+    }
+    ada = next(one for one in page.reached if one.agent == "ada")
+    assert (ada.added, ada.removed) == (("papers",), ("github__issue_write",))
+    assert ada.effect.notes == ("policy of issues reads otherwise",)
+    assert not models.AuditEntry.objects.exists()
+    answer = editing.go_on(editor, answer, SAVE, reason="Tidier.")
+    assert (answer.status_code, answer.headers["Location"]) == (303, PAGE)
+    entry = acting.newest()
+    assert (entry.action, entry.reason, sorted(entry.after)) == (
+        "toolkit.change",
+        "Tidier.",
+        ["members", "policy"],
+    )
+    assert models.AuditEntry.objects.count() == 1
+    acting.post(editor, f"/changes/{entry.pk}/undo/", htmx=False)
+    assert entries.read("toolkit", "issues")["policy"] == "Read before you write."
+
+
+def test_while_it_is_typed_the_policy_and_the_directive_follow(editor: Client) -> None:
+    answer = editing.send(
+        editor,
+        EDIT,
+        SAVE,
+        htmx=True,
+        act="try",
+        whose="ada",
+        policy="You have {active_tools}.",
+        note=["Look here.", ""],
+        message="a defect again",
+        trigger_any="bug\r\ndefect",
+    )
+    told = form(answer).told
+    assert told.policy == (
+        "You have github__issue_read, github__issue_write.\n- github__issue_read: Look here."
+    )
+    assert told.outcome.tools == ("github__issue_write",)
+    assert form(answer).triggers[0].decides
+    html = acting.text(answer)
+    assert "<form" not in html
+    assert "matches first" in html
+    assert entries.read("toolkit", "issues")["policy"] == "Read before you write."
+
+
+def test_the_policy_is_that_of_an_agent_as_it_would_be(editor: Client) -> None:
+    # Its switch is on, so what becomes a member becomes active.
+    answer = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="papers", whose="ada")
+    assert form(answer).told.active == "3 of 3 tools active"
+    answer = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="papers", whose="bob")
+    assert form(answer).told.active == "2 of 3 tools active"
+
+
+def test_a_pattern_that_is_none_is_told_at_its_field_while_it_is_typed(editor: Client) -> None:
+    answer = editing.send(
+        editor, EDIT, SAVE, htmx=True, act="try", trigger_any="bug\r\n(oops", message="a bug"
+    )
+    assert (
+        "'(oops' is not a pattern that runs in linear time (RE2)" in form(answer).triggers[0].problems["any"]
+    )
+    assert 'id="trigger-1-any-wrong" hx-swap-oob="innerHTML">&#x27;(oops&#x27;' in acting.text(answer)
+    # The others are still tried.
+    assert form(answer).triggers[0].fires
+    answer = editing.send(editor, EDIT, SAVE, trigger_any="(oops")
+    assert answer.status_code == 422
+    assert "Not saved." in acting.text(answer)
+    answer = editing.send(editor, EDIT, SAVE, trigger_every="(?=x)\r\n\r\n\\1", trigger_focus="paper")
+    problems = form(answer).triggers[0].problems
+    assert problems["every"].count("RE2") == 2
+    assert problems["focus"].startswith("There is no tool named 'paper'.")
+
+
+def test_a_trigger_without_patterns_and_options_that_are_none_are_told(editor: Client) -> None:
+    answer = editing.send(editor, EDIT, SAVE, trigger_any="", options=["[1]", ""])
+    assert answer.status_code == 422
+    assert form(answer).members[0].options_problem.startswith("Options are a JSON object")
+    answer = editing.send(editor, EDIT, SAVE, trigger_any="")
+    assert "give it 'any' or 'all'" in form(answer).triggers[0].problems["any"]
+
+
+def test_rows_of_triggers_are_added_moved_and_taken_out(editor: Client) -> None:
+    answer = editing.send(editor, EDIT, SAVE, act="add-triggers-0")
+    assert [row.name for row in form(answer).triggers] == ["file", "trigger 2"]
+    answer = editing.go_on(editor, answer, SAVE, act="up-triggers-1")
+    assert [(row.name, row.any) for row in form(answer).triggers] == [("trigger 2", ""), ("file", "bug")]
+    answer = editing.go_on(editor, answer, SAVE, act="drop-triggers-0")
+    assert [row.name for row in form(answer).triggers] == ["file"]
+    answer = editing.go_on(editor, answer, SAVE, act="drop-triggers-77")
+    assert [row.name for row in form(answer).triggers] == ["file"]
+
+
+def test_notes_on_tools_elsewhere_and_options_survive_an_edit(editor: Client) -> None:
+    models.Toolkit.objects.filter(key="issues").update(tool_notes={"papers": "Elsewhere."})
+    models.Member.objects.filter(tool__key="github__issue_write").update(options={"draft": True})
+    answer = editing.send(editor, EDIT, SAVE, note=["First.", ""])
+    editing.go_on(editor, answer, SAVE)
+    stored = entries.read("toolkit", "issues")
+    assert stored["tool_notes"] == {"papers": "Elsewhere.", "github__issue_read": "First."}
+    assert stored["members"][1] == {"tool": "github__issue_write", "options": {"draft": True}}
+
+
+def test_what_is_code_is_read_only_with_the_reason(editor: Client) -> None:
+    models.Toolkit.objects.filter(key="issues").update(plugin="github")
+    assert EDIT not in acting.text(editor.get(PAGE))
+    answer = editor.get(EDIT)
+    assert (answer.status_code, answer.headers["Location"]) == (303, PAGE)
+    notice = editor.get(PAGE).context["page"].notice
+    assert "is the code of the plugin github" in notice.text
+    seen = json.dumps(entries.read("toolkit", "issues"))
+    answer = acting.post(editor, SAVE, htmx=False, was=seen, policy="Mine.")
+    assert answer.status_code == 422
+    assert "owns this" in acting.text(answer)
+
+
+def test_who_may_only_look_gets_no_editor(viewer: Client) -> None:
+    assert EDIT not in acting.text(viewer.get(PAGE))
+    assert "New toolkit" not in acting.text(viewer.get("/toolkits/"))
+    assert [viewer.get(address).status_code for address in (EDIT, NEW)] == [403, 403]
+
+
+def test_one_is_made_and_removed(editor: Client) -> None:
+    assert form(editing.send(editor, NEW, CREATE)).problems["key"] == "Give it a key."
+    answer = editing.send(editor, NEW, CREATE, key="issues__x", act="try")
+    assert "__" in form(answer).problems["key"]
+    assert "" not in form(answer).problems
+    taken = editing.send(editor, NEW, CREATE, key="issues")
+    assert "there already" in form(taken).problems["key"]
+    answer = editing.send(
+        editor, NEW, CREATE, key="reading", add_members="papers shell", policy_when_off="No."
+    )
+    # Ada has one of its tools by default, so bob alone is told that there are none.
+    assert [one.agent for one in answer.context["page"].reached] == ["bob"]
+    made = editing.go_on(editor, answer, CREATE)
+    assert made.headers["Location"] == "/toolkits/reading/"
+
+    refused = editing.send(editor, PAGE, "/toolkits/issues/remove/")
+    assert refused.headers["Location"] == PAGE
+    assert "is used by the agent ada" in editor.get(PAGE).context["page"].notice.text
+    answer = editing.send(editor, "/toolkits/reading/", "/toolkits/reading/remove/")
+    assert editing.go_on(editor, answer, "/toolkits/reading/remove/").headers["Location"] == "/toolkits/"
+    assert not models.Toolkit.objects.filter(key="reading").exists()
+
+
+def test_its_place_in_the_policy_is_changed_from_its_page(editor: Client) -> None:
+    page = editor.get(PAGE).context["page"]
+    assert (page.place, page.up, page.down) == ("1 of 3", "", "releases")
+    acting.post(editor, "/order/toolkit/", htmx=False, first="releases", second="issues", next=PAGE)
+    page = editor.get(PAGE).context["page"]
+    assert (page.place, page.up, page.down) == ("2 of 3", "releases", "research")
+    assert acting.newest().action == "toolkit.order"
+
+
+def test_hostile_texts_stay_texts(editor: Client) -> None:
+    text = "</textarea><script>alert(1)</script>"
+    answer = editing.send(editor, EDIT, SAVE, act="try", policy=text, trigger_name=text, note=[text, text])
+    assert "<script>alert" not in answer.content.decode()
+    answer = editing.send(editor, EDIT, SAVE, policy="a\0b")
+    assert "cannot be stored" in form(answer).problems["policy"]
+    assert editing.send(editor, NEW, CREATE, key="a\0b").status_code == 422
+
+
+def test_the_editor_costs_the_same_however_much_there_is(editor: Client, more_tools: Any) -> None:
+    editor.get(EDIT)
+    few = acting.queries(lambda: editor.get(EDIT))
+    more_tools(60)
+    for number in range(8):
+        factories.agent(f"more_{number}")
+    editor.get(EDIT)
+    assert acting.queries(lambda: editor.get(EDIT)) == few
+    assert few <= 12
+
+
+def test_its_switch_is_set_for_many_agents_with_an_entry_each_and_one_batch(operator: Client) -> None:
+    html = acting.text(operator.get("/toolkits/research/"))
+    assert 'name="for" value="bob"' in html
+    asked = operator.get("/bulk/toolkits/research/", {"set": "toolkits-true", "for": ["ada", "bob"]})
+    question = asked.context["page"].confirmation
+    assert question.title == "Turn on research for 2 agents?"
+    fields = {field.name: field.value for field in question.fields}
+    assert acting.post(operator, question.action, htmx=False, **fields).status_code == 303
+    done = models.AuditEntry.objects.filter(action="switch.set", key="research")
+    assert sorted(entry.subject_key for entry in done) == ["ada", "bob"]
+    assert len({entry.batch for entry in done}) == 1

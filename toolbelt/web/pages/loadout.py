@@ -1,0 +1,156 @@
+"""How is the page of one loadout filled: what it inherits, what it brings, and who has it?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from django.urls import reverse
+
+from toolbelt import conf
+from toolbelt.control import holdings
+from toolbelt.core import belts, catalog, errors, keys, loadouts
+from toolbelt.web import words
+from toolbelt.web.pages import inheritance
+from toolbelt.web.pages import loadouts as pages
+from toolbelt.web.presenters import answers
+from toolbelt.web.presenters import loadouts as presenters
+
+_BUILT_IN = "It is built in and comes with Toolbelt: copy it to make one of your own."
+
+
+def page(
+    found: holdings.Holdings,
+    name: str,
+    *,
+    here: str,
+    notice: answers.Notice | None,
+    may_change: bool,
+    may_add: bool,
+    may_remove: bool,
+) -> presenters.LoadoutPage:
+    """Fill the page. Raises errors.NotFound."""
+    stored = found.catalog
+    loadout = pages.get(stored, name)
+    if loadout is None:
+        raise errors.NotFound("loadout", name, loadouts.all_names(stored))
+    brings = loadouts.tools_included(stored, name)
+    seen = loadouts.view_in(stored, name)
+    to_discover = [
+        key
+        for key in loadouts.tools_discoverable(stored, name)
+        if key not in set(brings) and not seen.disables(key, stored.tools[key].plugin)
+    ]
+    others = tuple(_others(found, name))
+    own = keys.fold(name) in stored.loadouts
+    return presenters.LoadoutPage(
+        name=name,
+        marks=tuple(pages.marks(stored, name)),
+        description=loadout.description,
+        built_in="" if own else _BUILT_IN,
+        tools=words.tools(len(brings)),
+        tokens=words.about(pages.tokens(stored, brings)),
+        picture=inheritance.drawn(stored, inheritance.family(stored, name), name),
+        levels=tuple(_levels(stored, name)),
+        brings=tuple(_groups(stored, brings, seen, patterns=False)),
+        discoverable=tuple(_groups(stored, to_discover, seen, patterns=True)),
+        discovers=words.tools(len(to_discover)),
+        agents=tuple(_agents(found, name)),
+        others=others,
+        kinds=tuple(
+            kind
+            for kind, one in conf.KIND_LOADOUTS.items()
+            if any(keys.fold(link.name) == keys.fold(name) for link in loadouts.chain(stored.loadouts, one))
+        ),
+        seen=json.dumps(belts.entry("loadout", loadout), ensure_ascii=False) if own else "",
+        kept="",
+        notice=notice,
+        may_change=may_change and own,
+        may_add=may_add,
+        may_remove=may_remove and own,
+        here=here,
+    )
+
+
+def _levels(stored: catalog.Catalog, name: str) -> Iterator[presenters.Level]:
+    """Walk from the root to the loadout, and say what each level changes."""
+    before: tuple[str, ...] = ()
+    for link in reversed(loadouts.chain(stored.loadouts, name)):
+        after = loadouts.tools_included(stored, link.name)
+        had, has = set(before), set(after)
+        added = tuple(key for key in after if key not in had)
+        removed = tuple(key for key in before if key not in has)
+        told = [words.signed(len(added)) + " tools"] if added else []
+        told += [f"{words.signed(-len(removed))} tools"] if removed else []
+        yield presenters.Level(
+            name=link.name,
+            marks=tuple(pages.marks(stored, link.name)),
+            named=pages.named(link),
+            told=", ".join(told) or "no tool more or fewer",
+            added=added,
+            removed=removed,
+        )
+        before = after
+
+
+def _groups(
+    stored: catalog.Catalog, tools: Iterable[str], seen: loadouts.View, *, patterns: bool
+) -> Iterator[presenters.Group]:
+    by_plugin: dict[str, list[str]] = {}
+    for key in tools:
+        by_plugin.setdefault(stored.tools[key].plugin, []).append(key)
+    for plugin, found in sorted(by_plugin.items(), key=lambda one: (not one[0], one[0].casefold())):
+        because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in found)
+        yield presenters.Group(
+            title=plugin or "No plugin",
+            count=words.number(len(found)),
+            tokens=words.about(pages.tokens(stored, found)),
+            because=words.listing(tuple(because)),
+            tools=tuple(sorted(found)),
+        )
+
+
+def _because(tool: catalog.Tool, stored: catalog.Catalog, seen: loadouts.View, patterns: bool) -> str:
+    if patterns:
+        pattern = seen.discovers(tool.key) or seen.discovers(tool.plugin) or ""
+        return f"{pattern} of {seen.patterns.get(pattern, '')}"
+    brought = seen.includes(tool.plugin, stored.category(tool))
+    if brought is None:
+        return ""
+    what, origin = brought
+    return f"plugin of {origin}" if what == "plugin" else f"category {stored.category(tool)} of {origin}"
+
+
+def _agents(found: holdings.Holdings, name: str) -> Iterator[presenters.User]:
+    folded = keys.fold(name)
+    for holder in found.holders:
+        agent = holder.agent
+        links = [link.name for link in pages.chain(found, holder)]
+        hows = []
+        if folded in map(keys.fold, links):
+            by = "its own" if agent.loadout else f"of its kind {agent.kind}"
+            hows.append(by if keys.fold(links[0]) == folded else f"through {links[0]}, {by}")
+        if folded in map(keys.fold, agent.session_loadouts):
+            hows.append("may choose it for a session")
+        if hows:
+            url = reverse("web:agent_access", args=[agent.key])
+            yield presenters.User(name=agent.key, url=url, how="; ".join(hows))
+
+
+def _others(found: holdings.Holdings, name: str) -> Iterator[presenters.User]:
+    """Find the loadouts that extend it, and the sub-apps whose agents have it."""
+    stored, folded = found.catalog, keys.fold(name)
+    for other in loadouts.all_names(stored):
+        child = pages.get(stored, other)
+        if child is not None and keys.fold(child.parent) == folded:
+            url = reverse("web:loadout", args=[other])
+            yield presenters.User(name=other, url=url, how="a loadout that extends it")
+    users = {holder.agent.key for holder in pages.having(found, name)}
+    for sub_app in stored.sub_apps.values():
+        embedded = [agent for agent in sub_app.agents if agent in users]
+        if embedded:
+            yield presenters.User(
+                name=sub_app.key,
+                url=reverse("web:sub_app", args=[sub_app.key]),
+                how=f"a sub-app, through {words.listing(embedded)}",
+            )

@@ -1,0 +1,148 @@
+"""The loadouts: their list, one of them, its editor, and its removal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt.control import holdings, rights
+from toolbelt.core import belts, catalog, errors
+from toolbelt.web import drafts, loadout_drafts
+from toolbelt.web.pages import loadout as one
+from toolbelt.web.pages import loadout_form
+from toolbelt.web.pages import loadouts as pages
+from toolbelt.web.presenters import loadouts
+from toolbelt.web.views import answering, saving
+
+ADD, CHANGE, REMOVE = (rights.to(act, "loadout") for act in ("add", "change", "delete"))
+
+
+@require_safe
+def listing(request: HttpRequest) -> HttpResponse:
+    """Show the list."""
+    user = request.user
+    page = pages.page(
+        holdings.every(),
+        here=request.path,
+        notice=answering.kept(request)[0],
+        may_add=user.has_perm(ADD),
+        may_order=user.has_perm(CHANGE),
+    )
+    return render(request, "loadouts/list.html", {"page": page})
+
+
+@require_safe
+def page(request: HttpRequest, loadout: str) -> HttpResponse:
+    """Show one loadout."""
+    user = request.user
+    try:
+        filled = one.page(
+            holdings.every(),
+            loadout,
+            here=request.path,
+            notice=answering.kept(request)[0],
+            may_change=user.has_perm(CHANGE),
+            may_add=user.has_perm(ADD),
+            may_remove=user.has_perm(REMOVE),
+        )
+    except errors.NotFound as error:
+        raise Http404(str(error)) from error
+    return render(request, "loadouts/loadout.html", {"page": filled})
+
+
+@require_safe
+@permission_required(ADD, raise_exception=True)
+def new(request: HttpRequest) -> HttpResponse:
+    """Show the form of a new loadout; ``from`` names one to begin with."""
+    copied = pages.get(holdings.shelf().catalog, request.GET.get("from", ""))
+    draft = loadout_drafts.of(copied) if copied else loadout_drafts.Draft()
+    if copied is not None:
+        draft = loadout_drafts.renamed(draft, "")
+    return _form(request, draft, new=True, seen="{}", copied=copied.name if copied else "")
+
+
+@require_POST
+@permission_required(ADD, raise_exception=True)
+def create(request: HttpRequest) -> HttpResponse:
+    """Make a loadout."""
+    draft = loadout_drafts.read(request.POST, "", loadout_drafts.Draft())
+
+    def again(problems: Mapping[str, str], status: int) -> HttpResponse:
+        return _form(request, draft, new=True, seen="{}", problems=problems, status=status)
+
+    if not draft.name:
+        return again({"name": "Give it a name."}, 422)
+    wanted = drafts.Wanted(draft.entry(), {})
+    return saving.save(request, "loadout", draft.name, wanted, new=True, home="web:loadout", again=again)
+
+
+@require_safe
+@permission_required(CHANGE, raise_exception=True)
+def edit(request: HttpRequest, loadout: str) -> HttpResponse:
+    """Show the editor."""
+    stored = _stored(loadout)
+    seen = json.dumps(belts.entry("loadout", stored), ensure_ascii=False)
+    return _form(request, loadout_drafts.of(stored), new=False, seen=seen)
+
+
+@require_POST
+@permission_required(CHANGE, raise_exception=True)
+def save(request: HttpRequest, loadout: str) -> HttpResponse:
+    """Change what differs from what the page showed."""
+    was = drafts.was(request.POST)
+    shown = loadout_drafts.of(belts.value("loadout", {**was, "name": loadout}, catalog.compile_()))
+    draft = loadout_drafts.read(request.POST, loadout, shown)
+
+    def again(problems: Mapping[str, str], status: int) -> HttpResponse:
+        _stored(loadout)
+        seen = json.dumps(was, ensure_ascii=False)
+        return _form(request, draft, new=False, seen=seen, problems=problems, status=status)
+
+    wanted = drafts.wanted(draft, shown, was)
+    return saving.save(request, "loadout", loadout, wanted, new=False, home="web:loadout", again=again)
+
+
+@require_POST
+@permission_required(REMOVE, raise_exception=True)
+def remove(request: HttpRequest, loadout: str) -> HttpResponse:
+    """Remove a stored loadout that nothing refers to."""
+    home, listed = reverse("web:loadout", args=[loadout]), reverse("web:loadouts")
+    return saving.remove(request, "loadout", loadout, home=home, listing=listed)
+
+
+def _stored(name: str) -> catalog.Loadout:
+    found = next((one for one in holdings.shelf().catalog.loadouts.values() if one.name == name), None)
+    if found is None:
+        raise Http404(f"There is no stored loadout named {name!r}.")
+    return found
+
+
+def _form(
+    request: HttpRequest,
+    draft: loadout_drafts.Draft,
+    *,
+    new: bool,
+    seen: str,
+    problems: Mapping[str, str] | None = None,
+    copied: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    action = reverse("web:create_loadout") if new else reverse("web:save_loadout", args=[draft.name])
+    form = loadout_form.form(
+        holdings.shelf().catalog,
+        draft,
+        new=new,
+        action=action,
+        back=reverse("web:loadouts") if new else reverse("web:loadout", args=[draft.name]),
+        seen=seen,
+        reason=request.POST.get("reason", "")[: drafts.LONGEST_REASON],
+        problems=problems or {},
+    )
+    page = loadouts.FormPage(form=form, copied=copied, here=request.path)
+    return render(request, "loadouts/edit.html", {"page": page}, status=status)

@@ -1,0 +1,142 @@
+"""The editor of a toolkit: its texts, members and triggers, tried out while they are typed, and saved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt.control import holdings, proposals, queries, rights
+from toolbelt.core import belts, catalog
+from toolbelt.web import drafts, forms, toolkit_drafts
+from toolbelt.web.pages import toolkit_editor as pages
+from toolbelt.web.presenters import answers, toolkit_editor
+from toolbelt.web.views import answering, saving
+
+ADD, CHANGE, REMOVE = (rights.to(act, "toolkit") for act in ("add", "change", "delete"))
+# What a toolkit is called in its own preview until it is there.
+_NAMELESS = "new_toolkit"
+
+
+@require_safe
+@permission_required(ADD, raise_exception=True)
+def new(request: HttpRequest) -> HttpResponse:
+    """Show the form of a new toolkit."""
+    return _form(request, toolkit_drafts.Draft(), new=True, seen="{}")
+
+
+@require_POST
+@permission_required(ADD, raise_exception=True)
+def create(request: HttpRequest) -> HttpResponse:
+    """Make a toolkit, or show what its form comes to."""
+    draft = toolkit_drafts.read(request.POST, "", toolkit_drafts.Draft())
+
+    def again(problems: Mapping[str, str], status: int) -> HttpResponse:
+        return _form(request, draft, new=True, seen="{}", problems=problems, status=status)
+
+    if "act" in request.POST:
+        return again(_problems(draft) if draft.name else {}, 200)
+    if not draft.name:
+        return again({"key": "Give it a key."}, 422)
+    if wrong := draft.problems():
+        return again(wrong, 422)
+    wanted = drafts.Wanted(draft.entry(), {})
+    return saving.save(request, "toolkit", draft.name, wanted, new=True, home="web:toolkit", again=again)
+
+
+@require_safe
+@permission_required(CHANGE, raise_exception=True)
+def edit(request: HttpRequest, toolkit: str) -> HttpResponse:
+    """Show the editor, unless the toolkit is the code of a plugin."""
+    stored = _stored(toolkit)
+    if stored.plugin:
+        text = f"{toolkit} is the code of the plugin {stored.plugin}: its tools, texts and triggers change there."
+        home = reverse("web:toolkit", args=[toolkit])
+        return answering.led_back(request, home, answers.Notice(text=text, tone="refused"), None)
+    seen = json.dumps(belts.entry("toolkit", stored), ensure_ascii=False)
+    return _form(request, toolkit_drafts.of(stored), new=False, seen=seen)
+
+
+@require_POST
+@permission_required(CHANGE, raise_exception=True)
+def save(request: HttpRequest, toolkit: str) -> HttpResponse:
+    """Change what differs from what the page showed, or show what the form comes to."""
+    _stored(toolkit)
+    was = drafts.was(request.POST)
+    value: catalog.Toolkit = belts.value("toolkit", {**was, "key": toolkit}, holdings.shelf().catalog)
+    shown = toolkit_drafts.of(value)
+    draft = toolkit_drafts.read(request.POST, toolkit, shown)
+
+    def again(problems: Mapping[str, str], status: int) -> HttpResponse:
+        seen = json.dumps(was, ensure_ascii=False)
+        return _form(request, draft, new=False, seen=seen, problems=problems, status=status)
+
+    if "act" in request.POST:
+        return again(_problems(draft), 200)
+    if wrong := draft.problems():
+        return again(wrong, 422)
+    wanted = drafts.wanted(draft, shown, was)
+    return saving.save(request, "toolkit", toolkit, wanted, new=False, home="web:toolkit", again=again)
+
+
+@require_POST
+@permission_required(REMOVE, raise_exception=True)
+def remove(request: HttpRequest, toolkit: str) -> HttpResponse:
+    """Remove a toolkit that no agent names: its tools stay."""
+    home, listed = reverse("web:toolkit", args=[toolkit]), reverse("web:toolkits")
+    return saving.remove(request, "toolkit", toolkit, home=home, listing=listed)
+
+
+def _stored(key: str) -> catalog.Toolkit:
+    found = holdings.shelf().catalog.toolkits.get(key)
+    if found is None:
+        raise Http404(f"There is no toolkit named {key!r}.")
+    return found
+
+
+def _problems(draft: toolkit_drafts.Draft) -> dict[str, str]:
+    """Say what is wrong with the draft as it stands, by the place."""
+    address = belts.address("toolkit", {"key": draft.name})
+    found = proposals.problems("toolkit", draft.name, draft.entry())
+    return {**drafts.problems(address, found), **draft.problems()}
+
+
+def _form(
+    request: HttpRequest,
+    draft: toolkit_drafts.Draft,
+    *,
+    new: bool,
+    seen: str,
+    problems: Mapping[str, str] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    action = reverse("web:create_toolkit") if new else reverse("web:save_toolkit", args=[draft.name])
+    said = forms.said(forms.Trial(request.POST if request.method == "POST" else request.GET))
+    key = _NAMELESS if new else draft.name
+    entry = {name: value for name, value in draft.entry().items() if value is not None}
+    found = proposals.beside("toolkit", key, entry, said["whose"])
+    form = pages.form(
+        found,
+        queries.agent_keys(),
+        draft,
+        found.catalog.toolkits[key],
+        said,
+        new=new,
+        action=action,
+        back=reverse("web:toolkits") if new else reverse("web:toolkit", args=[draft.name]),
+        seen=seen,
+        reason=request.POST.get("reason", "")[: drafts.LONGEST_REASON],
+        problems=problems or {},
+        refused=status >= 400,
+    )
+    page = toolkit_editor.FormPage(form=form, here=request.path)
+    template = "toolkits/edit.html"
+    if answering.is_in_place(request):
+        tried = request.POST.get("act") == "try"
+        template = "toolkits/_tried.html" if tried else "toolkits/_editor.html"
+    return render(request, template, {"page": page}, status=status)
