@@ -17,12 +17,28 @@ from __future__ import annotations
 from typing import Any
 
 from toolbelt.core import agents, catalog, errors
-from toolbelt.core.belts import checking, known, profile_rules, reading, vocabulary, writing
+from toolbelt.core.belts import (
+    checking,
+    comparing,
+    known,
+    profile_rules,
+    reading,
+    rebuilding,
+    vocabulary,
+    writing,
+)
 
 Belt = reading.Belt
 Known = known.Known
 KindName = vocabulary.KindName
 KINDS = vocabulary.KINDS
+Row = comparing.Row
+Logged = rebuilding.Change
+Rebuilt = rebuilding.Rebuilt
+back = rebuilding.back
+forward = rebuilding.forward
+differences = comparing.differences
+copied = comparing.copied
 
 
 def check(document: Any) -> list[errors.Problem]:

@@ -67,6 +67,7 @@ def agent(given: Given, there: known.Known) -> Iterator[findings.Found]:
     yield from catalog_rules.unknown("tools", always, "tool", there.stored.tools)
     yield from catalog_rules.repeated("tools", always)
     yield from _flat(given.get("tools_config", {}), there)
+    yield from _ends(given)
     yield from _toolkits(given, there)
     session_loadouts = given.get("session_loadouts", ())
     for position, name in enumerate(session_loadouts):
@@ -84,6 +85,23 @@ def _flat(tools_config: Given, there: known.Known) -> Iterator[findings.Found]:
     among = [*toolkits, *tools] if nameless else []
     for key in nameless:
         yield findings.missing(("tools_config", key), "tool or toolkit", key, among)
+
+
+def _ends(given: Given) -> Iterator[findings.Found]:
+    flat = given.get("tools_config", {})
+    for key, end in given.get("ends", {}).items():
+        if end is None:
+            continue
+        if flat.get(key) is None:
+            message = (
+                f"{key!r} is not set in 'tools_config', so it cannot end: set it there, or take this out."
+            )
+            yield findings.Found(("ends", key), message)
+        elif end.get("then") is flat[key]:
+            message = (
+                f"{key!r} would be then what it is now: give it no end, or say something else for 'then'."
+            )
+            yield findings.Found(("ends", key, "then"), message)
 
 
 def _toolkits(given: Given, there: known.Known) -> Iterator[findings.Found]:

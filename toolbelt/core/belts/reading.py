@@ -154,6 +154,7 @@ def agent(given: Mapping[str, Any], stored: catalog.Catalog) -> agents.Agent:
             "tools": tuple(agents.AlwaysOn(**use) for use in _uses(given, "tools", stored.tools)),
             "switches": switches,
             "overrides": overrides,
+            "ends": _ends(given.get("ends", {}), {**switches, **overrides}),
             "allowed_toolkits": allowed,
             "initial_toolkits": tuple(key for key in allowed if key in initial),
             # A budget that limits nothing, with the usual consequence, is none.
@@ -162,6 +163,15 @@ def agent(given: Mapping[str, Any], stored: catalog.Catalog) -> agents.Agent:
             "subagent_kinds": tuple(dict.fromkeys(_texts(given.get("subagent_kinds", ())))),
         }
     )
+
+
+def _ends(given: Mapping[str, Any], flat: Mapping[str, bool]) -> dict[str, agents.End]:
+    """Read the ends of what is set."""
+    return {
+        key: agents.End(at=at, then=end.get("then"), by=end.get("by", ""))
+        for key, end in sorted(given.items())
+        if key in flat and end is not None and (at := grants.moment(end.get("at"))) is not None
+    }
 
 
 def _spelled(given: Mapping[str, Any], categories: Iterable[str]) -> str:

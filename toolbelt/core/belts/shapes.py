@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from toolbelt.core import grants
 from toolbelt.core.belts import findings
 
 # Deep enough for any real schema (21 is the deepest of 484 that were looked at), shallow enough to walk safely.
@@ -67,6 +68,19 @@ class Whole:
     def read(self, value: Any) -> int | None:
         is_number = isinstance(value, int) and not isinstance(value, bool)
         return value if is_number and 0 <= value <= LARGEST else None
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment in ISO 8601 with its zone; read as its text in UTC, to the second."""
+
+    def problems(self, value: Any, at: findings.Place) -> Iterator[findings.Found]:
+        if self.read(value) is None:
+            yield _unfit(at, "a moment with its zone, such as '2026-11-22T14:05:00Z'", value)
+
+    def read(self, value: Any) -> str | None:
+        moment = grants.moment(value)
+        return None if moment is None else grants.written(moment)
 
 
 @dataclass(frozen=True, slots=True)

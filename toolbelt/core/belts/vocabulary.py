@@ -116,6 +116,7 @@ _LOADOUT: Mapping[str, shapes.Shape] = {
 BUDGET = shapes.Fields(
     {"max_tools": shapes.Whole(), "max_tokens": shapes.Whole(), "on_exceed": shapes.OneOf(agents.ON_EXCEED)}
 )
+END = shapes.Fields({"at": shapes.Moment(), "then": _YES_NO, "by": _TEXT}, required=("at",))
 _AGENT: Mapping[str, shapes.Shape] = {
     "key": _TEXT,
     **_ABOUT,
@@ -125,12 +126,15 @@ _AGENT: Mapping[str, shapes.Shape] = {
     "loadout": _TEXT,
     "tools": _USES,
     "tools_config": shapes.Pairs(_YES_NO),
+    # Which of them end, by key: when, and what stands then.
+    "ends": shapes.Pairs(END),
     "allowed_toolkits": _TEXTS,
     "initial_toolkits": _TEXTS,
     "budget": BUDGET,
     "protected": _YES_NO,
     "session_loadouts": _TEXTS,
     "subagent_kinds": shapes.Each(shapes.OneOf(agents.KINDS)),
+    "mcp_loading": shapes.OneOf(agents.MCP_LOADINGS),
 }
 _SUB_APP: Mapping[str, shapes.Shape] = {"key": _TEXT, **_ABOUT, "tool_names": _TEXTS, "agents": _TEXTS}
 

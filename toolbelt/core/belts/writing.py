@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from toolbelt.core import catalog
+from toolbelt.core import agents, catalog, grants
 from toolbelt.core.belts import reading, vocabulary
 
 
@@ -72,6 +72,15 @@ def _uses(given: Iterable[Any]) -> list[Any]:
     ]
 
 
+def _ends(given: Mapping[str, agents.End]) -> dict[str, Any]:
+    """Write what ends, by key; what is unset then needs no word."""
+    ends = {}
+    for key, end in sorted(given.items()):
+        written: dict[str, Any] = {"at": grants.written(end.at), "then": end.then, "by": end.by}
+        ends[key] = {name: value for name, value in written.items() if value not in (None, "")}
+    return ends
+
+
 _FORMS: Mapping[str, Callable[[Any], Any]] = {
     "input_schema": json.loads,
     "output_schema": json.loads,
@@ -81,5 +90,6 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
     "members": _uses,
     "tools": _uses,
     "triggers": lambda given: [_fields(trigger, vocabulary.TRIGGER.fields) for trigger in given],
+    "ends": _ends,
     "budget": lambda given: _fields(given, vocabulary.BUDGET.fields),
 }

@@ -1,0 +1,96 @@
+"""How is it said, field by field, what became of an entry? For the log of changes, and for a belt that is to come in.
+
+Of a list it is said what came and went; of a mapping, what changed in it; of a long text, where it begins to differ.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from toolbelt.web import words
+from toolbelt.web.presenters import pieces
+
+# Texts that are longer are shown from where they differ, with so much before it.
+LONG, BEFORE = 120, 40
+# How many lines of one entry are shown; the rest is counted.
+MOST = 40
+
+
+def lines(
+    before: Mapping[str, Any], after: Mapping[str, Any], most: int = MOST
+) -> tuple[pieces.Difference, ...]:
+    """Say each field that differs, with the value before and after."""
+    found = [line for name in {**before, **after} for line in _of(name, before.get(name), after.get(name))]
+    if len(found) <= most:
+        return tuple(found)
+    more = pieces.Difference(what="", before=f"{len(found) - most} more", after="not shown here")
+    return (*found[:most], more)
+
+
+def _of(path: str, before: Any, after: Any) -> Iterator[pieces.Difference]:
+    if json.dumps(before, sort_keys=True, default=str) == json.dumps(after, sort_keys=True, default=str):
+        return
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in {**before, **after}:
+            yield from _of(f"{path}.{name}", before.get(name), after.get(name))
+    elif _are_named(before) and _are_named(after) and (before or after):
+        yield from _of_lists(path, before or [], after or [])
+    elif isinstance(before, str) and isinstance(after, str) and max(len(before), len(after)) > LONG:
+        start = max(0, _same(before, after) - BEFORE)
+        yield pieces.Difference(what=path, before=_from(before, start), after=_from(after, start))
+    else:
+        yield pieces.Difference(what=path, before=words.value(before), after=words.value(after))
+
+
+def _of_lists(path: str, before: Sequence[Any], after: Sequence[Any]) -> Iterator[pieces.Difference]:
+    had, has = ({_name(one): one for one in side} for side in (before, after))
+    came_or_went = [name for name in {**had, **has} if (name in had) != (name in has)]
+    for name in came_or_went:
+        there = name in has
+        yield pieces.Difference(
+            what=f"{path}: {name}",
+            before="not there" if there else "there",
+            after="there" if there else "gone",
+        )
+    for name in had:
+        if name in has and had[name] != has[name]:
+            inside = [_inside(one) for one in (had[name], has[name])]
+            yield pieces.Difference(what=f"{path}: {name}", before=inside[0], after=inside[1])
+    if not came_or_went and list(had) != list(has):
+        yield pieces.Difference(what=f"{path}, in order", before=", ".join(had), after=", ".join(has))
+
+
+def _inside(one: Any) -> str:
+    """Print what an item is beside its name."""
+    if isinstance(one, str):
+        return "plain"
+    return words.value({name: value for name, value in one.items() if name not in ("tool", "name")})
+
+
+def _are_named(value: Any) -> bool:
+    """Say whether it is a list of names, of tools with options, or of things with a name; or not there at all."""
+    if value is None:
+        return True
+    return isinstance(value, list) and all(
+        isinstance(one, str) or (isinstance(one, Mapping) and bool({"tool", "name"} & one.keys()))
+        for one in value
+    )
+
+
+def _name(one: Any) -> str:
+    return one if isinstance(one, str) else str(one.get("tool") or one.get("name"))
+
+
+def _same(one: str, other: str) -> int:
+    """Say how far two texts are the same."""
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
+
+
+def _from(text: str, start: int) -> str:
+    shown = text[start : start + words.LONGEST_VALUE]
+    return f"{'…' if start else ''}{shown}{'…' if start + len(shown) < len(text) else ''}"
