@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.api.conftest import SETUP, Asking, of_operator
-from toolbelt.control import entries, queries, switches, tools_config
+from toolbelt.control import entries, queries, roles, switches, tools_config
 
 SWITCH = "/agents/ada/switches/reading"
 OVERRIDE = "/agents/ada/overrides/kb__find"
@@ -115,3 +115,35 @@ def test_two_flips_of_one_key_that_saw_the_same_are_not_both_done(olga: Asking) 
     second = olga.put(SWITCH, {"on": False, "was": None})
     assert (first.status_code, second.status_code) == (200, 409)
     switches.flip(SETUP, "ada", "reading", None, was=True)
+
+
+def test_a_flip_may_have_an_end(olga: Asking) -> None:
+    answer = olga.put(SWITCH, {"on": True, "ends": "2099-01-02T03:04:05+01:00"})
+
+    assert answer.json()["after"] == {"on": True, "ends": "2099-01-02T02:04:05Z", "then": None}
+    assert olga.get("/agents/ada").json()["ends"]["reading"]["at"] == "2099-01-02T02:04:05Z"
+    assert tools_config.read("ada") == {"dropping": False, "reading": True}
+
+
+@pytest.mark.parametrize("ends", ["2001-01-01T00:00:00Z", "2099-01-01T00:00:00", "soon", 4102444800])
+def test_an_end_that_cannot_be_is_named(olga: Asking, ends: object) -> None:
+    answer = olga.put(SWITCH, {"on": True, "ends": ends})
+
+    assert answer.status_code == 422
+    assert [wrong["path"].rpartition(".")[2] for wrong in answer.json()["errors"]] == ["ends"]
+
+
+def test_an_operator_of_one_agent_flips_that_one_alone(stored):
+    only_bob = Asking(of_operator("anna"))
+    roles.name_operators(SETUP, "bob", ["anna"])
+
+    assert only_bob.put("/agents/bob/switches/reading", {"on": False}).status_code == 200
+    assert only_bob.put("/agents/bob/overrides/clock", {"on": False}).status_code == 200
+    assert only_bob.patch("/agents/bob/tools-config", {"hidden": False}).status_code == 200
+    undone = only_bob.get("/changes", {"agent": "bob"}).json()["items"][0]["id"]
+    assert only_bob.post(f"/changes/{undone}/undo", {}).status_code == 200
+
+    refused = only_bob.put("/agents/ada/switches/reading", {"on": False})
+    assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+    assert only_bob.patch("/agents/bob", {"changes": {"title": "Mine"}}).status_code == 403
+    assert only_bob.post("/agents/ada/calls", {"tool": "clock", "arguments": {}}).status_code == 403

@@ -10,6 +10,8 @@ from toolbelt.core import belts
 
 
 class Holding:
+    pk = None
+
     def __init__(self, *permissions: str) -> None:
         self.permissions = permissions
 
@@ -42,12 +44,18 @@ def test_undoing_asks_for_the_right_to_do_the_reverse(operator: actors.Actor) ->
 
 
 def test_what_the_screens_show_everyone_may_read() -> None:
-    assert [kind for kind in belts.KINDS if rights.may_read(Holding(), kind)] == ["tool", "toolkit", "agent"]
+    assert [kind for kind in belts.KINDS if rights.may_read(Holding(), kind)] == [
+        "tool",
+        "toolkit",
+        "loadout",
+        "agent",
+        "sub_app",
+    ]
 
 
 def test_whoever_may_change_a_thing_may_look_at_it() -> None:
-    assert rights.may_read(Holding("toolbelt.change_subapp"), "sub_app")
-    assert not rights.may_read(Holding("toolbelt.change_subapp"), "loadout")
+    assert rights.may_read(Holding("toolbelt.change_plugin"), "plugin")
+    assert not rights.may_read(Holding("toolbelt.change_plugin"), "category")
 
 
 def test_an_import_asks_for_what_its_sections_hold() -> None:

@@ -1,13 +1,15 @@
-"""Who may do this? Every operation names one of five doors, and each of them asks for a token.
+"""Who may do this? Every operation names one of seven doors, and each of them asks for a token.
 
 ==============  =====================================================  ==========================================
 door            an agent's token                                       an operator's token
 ==============  =====================================================  ==========================================
 `agent`         its own agent                                          any
-`acting(…)`     its own agent                                          that may write, with the permissions
+`acting`        its own agent                                          that may write, and flip its switches
+`of_sessions`   its own agent                                          that may write, and do that to its sessions
 `reading(…)`    never                                                  any, with the permissions
 `looking(…)`    never                                                  any, who may look at these kinds of things
 `writing(…)`    never                                                  that may write, with the permissions
+`flipping`      never                                                  that may write, and flip this agent's switches
 ==============  =====================================================  ==========================================
 
 An operator's token acts as its user, with that user's permissions as they are now. Another agent is not found for an
@@ -17,6 +19,7 @@ agent's token, whether it exists or not. A login's cookie opens nothing here, so
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import structlog
 from django.contrib import auth as logins
@@ -50,17 +53,16 @@ class _Door(security.http.HttpAuthBase):
         if bearer.kind == "agent":
             self.admit_agent(request, bearer)
         else:
-            self.admit_operator(bearer)
+            self.admit_operator(request, bearer)
         return bearer
 
     def admit_agent(self, request: HttpRequest, bearer: access.Bearer) -> None:
         """Let an agent in that asks for itself."""
-        resolved = request.resolver_match
-        wanted = resolved.kwargs.get("agent", "") if resolved is not None else ""
+        wanted = _agent(request)
         if wanted != bearer.agent:
             raise errors.NotFound("agent", wanted)
 
-    def admit_operator(self, bearer: access.Bearer) -> None:
+    def admit_operator(self, request: HttpRequest, bearer: access.Bearer) -> None:
         """Let an operator in who has the permissions."""
         _check_permissions(bearer, self.permissions)
 
@@ -72,10 +74,10 @@ class AgentToken(_Door):
 class ActingToken(_Door):
     openapi_description = "A token of this very agent, or one of an operator that may write."
 
-    def admit_operator(self, bearer: access.Bearer) -> None:
-        """Let an operator in whose token may write."""
+    def admit_operator(self, request: HttpRequest, bearer: access.Bearer) -> None:
+        """Let an operator in whose token may write, and who may flip the agent's switches."""
         _check_scope(bearer)
-        super().admit_operator(bearer)
+        _check_flipping(request, bearer)
 
 
 class ReadToken(_Door):
@@ -85,9 +87,9 @@ class ReadToken(_Door):
         super().__init__(*permissions)
         self.kinds = kinds
 
-    def admit_operator(self, bearer: access.Bearer) -> None:
+    def admit_operator(self, request: HttpRequest, bearer: access.Bearer) -> None:
         """Let an operator in who has the permissions, and may look at the kinds."""
-        super().admit_operator(bearer)
+        super().admit_operator(request, bearer)
         user = _user(bearer) if self.kinds else None
         hidden = [kind for kind in self.kinds if user is None or not rights.may_read(user, kind)]
         if hidden:
@@ -105,18 +107,40 @@ class ReadToken(_Door):
 class WriteToken(ReadToken):
     openapi_description = "A token of an operator that may write."
 
-    def admit_operator(self, bearer: access.Bearer) -> None:
+    def admit_operator(self, request: HttpRequest, bearer: access.Bearer) -> None:
         """Let an operator in whose token may write."""
         _check_scope(bearer)
-        super().admit_operator(bearer)
+        super().admit_operator(request, bearer)
+
+
+class FlipToken(WriteToken):
+    def admit_operator(self, request: HttpRequest, bearer: access.Bearer) -> None:
+        """Let an operator in who may flip every agent's switches, or this one's."""
+        super().admit_operator(request, bearer)
+        _check_flipping(request, bearer)
+
+
+class SessionToken(ActingToken):
+    def __init__(self, act: Literal["change", "delete"]) -> None:
+        super().__init__()
+        self.act = act
+
+    def admit_operator(self, request: HttpRequest, bearer: access.Bearer) -> None:
+        """Let an operator in whose token may write, and who may do this to the agent's sessions."""
+        _check_scope(bearer)
+        user = _user(bearer)
+        if user is None or not rights.may_change_sessions(user, self.act, _agent(request)):
+            raise _lacking(bearer, [rights.to(self.act, "session")])
 
 
 agent = AgentToken()
+acting = ActingToken()
+flipping = FlipToken()
 
 
-def acting(*permissions: str) -> ActingToken:
-    """Let in the agent itself, and operators who may write and have these permissions."""
-    return ActingToken(*permissions)
+def of_sessions(act: Literal["change", "delete"]) -> SessionToken:
+    """Let in the agent itself, and operators who may write and do this to its sessions."""
+    return SessionToken(act)
 
 
 def reading(*permissions: str) -> ReadToken:
@@ -150,6 +174,15 @@ def demand(request: HttpRequest, *permissions: str) -> None:
     _check_permissions(bearer(request), permissions)
 
 
+def demand_undoing(request: HttpRequest, entries: Iterable[rights.Told]) -> None:
+    """Ask for what taking these changes back takes. Raises the problem for whoever may not."""
+    user = _user(bearer(request))
+    lacking = [one for one in entries if user is None or not rights.may_undo(user, one)]
+    if lacking:
+        names = dict.fromkeys(right for one in lacking for right in rights.to_undo(one))
+        raise _lacking(bearer(request), [*names])
+
+
 def readable(request: HttpRequest, kinds: Iterable[str]) -> frozenset[str]:
     """Give those of these kinds of things that the operator who was let in may look at."""
     user = _user(bearer(request))
@@ -172,11 +205,22 @@ def recognized(request: HttpRequest) -> access.Bearer:
     return found
 
 
+def _agent(request: HttpRequest) -> str:
+    resolved = request.resolver_match
+    return str(resolved.kwargs.get("agent", "")) if resolved is not None else ""
+
+
 def _check_scope(bearer: access.Bearer) -> None:
     if bearer.scope != "write":
         raise problems.HttpProblem(
             "forbidden", f"This token of {bearer.name} may only read: use one that was issued to write."
         )
+
+
+def _check_flipping(request: HttpRequest, bearer: access.Bearer) -> None:
+    user = _user(bearer)
+    if user is None or not rights.may_flip(user, _agent(request)):
+        raise _lacking(bearer, [rights.FLIP])
 
 
 def _check_permissions(bearer: access.Bearer, permissions: tuple[str, ...]) -> None:

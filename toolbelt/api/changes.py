@@ -12,7 +12,7 @@ import pydantic
 from django.http import HttpRequest
 
 from toolbelt.api import auth, changed, names, paging, problems, schemas
-from toolbelt.control import queries, rights, undo
+from toolbelt.control import queries, telling, undo
 from toolbelt.core import errors
 
 router = ninja.Router(tags=["changes"])
@@ -100,7 +100,7 @@ def undo_change(request: HttpRequest, change: Number, body: Undo) -> Any:
     It takes the permission to do the reverse. 409 `stale`: somebody has changed the same thing since.
     """
     done = [_found(change)] if not body.whole else undo.act_of(change)
-    auth.demand(request, *dict.fromkeys(right for one in done for right in rights.to_undo(one)))
+    auth.demand_undoing(request, done)
     write = undo.undo_act if body.whole else undo.undo
     return changed.told(write(auth.actor(request), change, reason=body.reason))
 
@@ -115,24 +115,4 @@ def _found(number: int) -> queries.Entry:
 def _told(request: HttpRequest, entries: Sequence[queries.Entry]) -> list[dict[str, Any]]:
     """Tell of changes, but not what was in things that whoever asks may not look at: connections of servers, say."""
     readable = auth.readable(request, {entry.subject_kind for entry in entries})
-    return [_one(entry, is_open=entry.subject_kind in readable) for entry in entries]
-
-
-def _one(entry: queries.Entry, *, is_open: bool) -> dict[str, Any]:
-    undone = entry.undone
-    return {
-        "id": entry.id,
-        "at": entry.at,
-        "actor": entry.actor,
-        "via": entry.via,
-        "action": entry.action,
-        "kind": entry.subject_kind,
-        "name": entry.subject_key,
-        "key": entry.key,
-        "before": entry.before if is_open else None,
-        "after": entry.after if is_open else None,
-        "reason": entry.reason,
-        "batch": entry.batch,
-        "undoes": entry.undoes,
-        "undone": undone and {"id": undone.id, "actor": undone.actor, "at": undone.at},
-    }
+    return [telling.document(entry, is_open=entry.subject_kind in readable) for entry in entries]

@@ -66,6 +66,8 @@ def _shown(shape: shapes.Shape) -> dict[str, Any]:
             return {"type": "string"}
         case shapes.YesNo():
             return {"type": "boolean"}
+        case shapes.Moment():
+            return {"type": "string", "format": "date-time"}
         case shapes.Whole():
             return {"type": "integer", "minimum": 0, "maximum": shapes.LARGEST}
         case shapes.OneOf(words):

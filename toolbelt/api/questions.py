@@ -149,7 +149,7 @@ def ask_for_surface(request: HttpRequest, agent: str, body: AskedWithMessage) ->
 
 @router.post(
     "/agents/{agent}/calls",
-    auth=auth.acting("toolbelt.change_agent"),
+    auth=auth.acting,
     response={200: Called, **problems.answers(409)},
 )
 def call_tool(request: HttpRequest, agent: str, body: Call) -> HttpResponse:

@@ -75,7 +75,7 @@ def get_session(request: HttpRequest, agent: str, session: str) -> Any:
 
 @router.put(
     _ONE,
-    auth=auth.acting("toolbelt.change_agentsession"),
+    auth=auth.of_sessions("change"),
     response={200: Session, **problems.answers(409)},
 )
 def equip_session(request: HttpRequest, agent: str, session: str, body: Equipping) -> Any:
@@ -93,7 +93,7 @@ def equip_session(request: HttpRequest, agent: str, session: str, body: Equippin
 
 @router.delete(
     _ONE,
-    auth=auth.acting("toolbelt.delete_agentsession"),
+    auth=auth.of_sessions("delete"),
     response={204: None, **problems.answers(409)},
 )
 def evict_session(request: HttpRequest, agent: str, session: str) -> Any:

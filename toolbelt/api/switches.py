@@ -10,13 +10,14 @@ import pydantic
 from django.http import HttpRequest
 
 from toolbelt.api import auth, changed, names, problems, schemas
-from toolbelt.control import rights, switches, writing
+from toolbelt.control import switches, writing
+from toolbelt.core import grants
 
 router = ninja.Router(tags=["access"])
 
 _SWITCH = "/agents/{agent}/switches/{toolkit}"
 _OVERRIDE = "/agents/{agent}/overrides/{tool}"
-_MAY_FLIP = auth.writing(rights.FLIP)
+_MAY_FLIP = auth.flipping
 _CHANGED = {200: changed.Changed, **problems.answers(409)}
 
 _Was = Annotated[
@@ -27,6 +28,21 @@ _Was = Annotated[
 ]
 
 
+def _moment(text: str | None) -> str | None:
+    if text is not None and grants.moment(text) is None:
+        raise ValueError("not a moment with its zone, such as 2026-11-22T14:05:00Z")
+    return text
+
+
+_Ends = Annotated[
+    str | None,
+    pydantic.AfterValidator(_moment),
+    pydantic.Field(
+        description="When it ends, with its zone: then it is again what it was before. Not sent: it is for good.",
+        json_schema_extra={"format": "date-time"},
+    ),
+]
+
 # An address has no null.
 _SEEN = {"true": True, "false": False, "unset": None, None: writing.ANY}
 
@@ -35,6 +51,7 @@ class Flip(schemas.Body):
     """What is wanted, and never "the other way"."""
 
     on: bool
+    ends: _Ends = None
     was: _Was = None
     reason: names.Reason = ""
     confirm: names.Confirm = False
@@ -51,7 +68,7 @@ class Clear(names.FarReaching):
 
 @router.put(_SWITCH, auth=_MAY_FLIP, response=_CHANGED)
 def flip_switch(request: HttpRequest, agent: names.Name, toolkit: names.Name, body: Flip) -> Any:
-    """Set a toolkit's switch on or off. Off denies its tools, whatever else grants them."""
+    """Set a toolkit's switch on or off, for good or until it ends. Off denies its tools, whatever else grants them."""
     return _flip(request, switches.flip, agent, toolkit, body)
 
 
@@ -65,7 +82,7 @@ def clear_switch(
 
 @router.put(_OVERRIDE, auth=_MAY_FLIP, response=_CHANGED)
 def override_tool(request: HttpRequest, agent: names.Name, tool: names.Name, body: Flip) -> Any:
-    """Override one tool: on, unless something denies it, or off."""
+    """Override one tool, for good or until it ends: on, unless something denies it, or off."""
     return _flip(request, switches.override, agent, tool, body)
 
 
@@ -82,7 +99,16 @@ def _flip(
 ) -> dict[str, Any]:
     # Sent as null, `was` says that it was unset; not sent, it says nothing.
     was = body.was if "was" in body.model_fields_set else writing.ANY
-    done = write(auth.actor(request), agent, key, body.on, was=was, reason=body.reason, confirm=body.confirm)
+    done = write(
+        auth.actor(request),
+        agent,
+        key,
+        body.on,
+        ends=grants.moment(body.ends),
+        was=was,
+        reason=body.reason,
+        confirm=body.confirm,
+    )
     return changed.told(done)
 
 

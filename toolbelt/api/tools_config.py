@@ -9,7 +9,7 @@ import pydantic
 from django.http import HttpRequest, HttpResponse
 
 from toolbelt.api import auth, changed, names, preconditions, problems
-from toolbelt.control import rights, tools_config
+from toolbelt.control import tools_config
 
 router = ninja.Router(tags=["access"])
 
@@ -34,7 +34,7 @@ def read_tools_config(request: HttpRequest, agent: names.Name, response: HttpRes
     return preconditions.answered(request, response, tools_config.read(agent))
 
 
-@router.put("/agents/{agent}/tools-config", auth=auth.writing(rights.FLIP), response=_CHANGED)
+@router.put("/agents/{agent}/tools-config", auth=auth.flipping, response=_CHANGED)
 def put_tools_config(
     request: HttpRequest,
     agent: names.Name,
@@ -51,7 +51,7 @@ def put_tools_config(
     return changed.told(done)
 
 
-@router.patch("/agents/{agent}/tools-config", auth=auth.writing(rights.FLIP), response=_CHANGED)
+@router.patch("/agents/{agent}/tools-config", auth=auth.flipping, response=_CHANGED)
 def change_tools_config(
     request: HttpRequest,
     agent: names.Name,

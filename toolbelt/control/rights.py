@@ -2,22 +2,24 @@
 
 They are Django's own four a model. What the screens show to everyone who is logged in may be read by every operator;
 the rest is the admin's, and asks for the permission that the admin asks for. Whether somebody has a permission is
-for the shell to ask: it knows who is there.
+for the shell to ask: it knows who is there. One act can be allowed for single agents: their own operators may flip
+their switches, and change their sessions (see `roles`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
 from toolbelt.core import belts
+from toolbelt.store import operators
 
 Act = Literal["view", "add", "change", "delete"]
 
 # What the audit calls otherwise than the row that it is.
 _ROWS = {"session": "agent_session", "token": "api_token"}
-# The access page shows them all, and the log of changes has a page of its own.
-_ON_SCREENS = frozenset({"agent", "tool", "toolkit", "audit_entry"})
+# The pages of agents, tools, toolkits, loadouts and sub-apps show them, and so does the log of changes.
+_ON_SCREENS = frozenset({"agent", "tool", "toolkit", "loadout", "sub_app", "audit_entry"})
 
 
 class Told(Protocol):
@@ -29,9 +31,15 @@ class Told(Protocol):
     @property
     def subject_kind(self) -> str: ...
 
+    @property
+    def subject_key(self) -> str: ...
+
 
 class Holder(Protocol):
     """Somebody who has permissions or lacks them: a user of Django."""
+
+    @property
+    def pk(self) -> Any: ...
 
     def has_perm(self, perm: str) -> bool: ...
 
@@ -45,6 +53,37 @@ def to(act: Act, kind: str) -> str:
 FLIP = to("change", "agent")
 
 
+# Who may say who operates an agent: it is a matter of users as well.
+NAME_OPERATORS = (FLIP, "auth.change_user")
+
+
+def may_flip(holder: Holder, agent: str) -> bool:
+    """Say whether they may flip this agent's switches: every agent's, or as one of its own operators."""
+    return holder.has_perm(FLIP) or agent in operators.of_user(holder.pk)
+
+
+def flippable(holder: Holder) -> Callable[[str], bool]:
+    """Give what says of each agent whether they may flip its switches, for pages with many. One query at the most."""
+    if holder.has_perm(FLIP):
+        return lambda agent: True
+    return operators.of_user(holder.pk).__contains__
+
+
+def may_change_sessions(holder: Holder, act: Literal["change", "delete"], agent: str) -> bool:
+    """Say whether they may equip (change) or evict (delete) this agent's sessions."""
+    return holder.has_perm(to(act, "session")) or agent in operators.of_user(holder.pk)
+
+
+def may_undo(holder: Holder, entry: Told) -> bool:
+    """Say whether they may make the change that takes this one back."""
+    family = entry.action.partition(".")[0]
+    if family in ("switch", "override"):
+        return may_flip(holder, entry.subject_key)
+    if entry.action == "session.equip":
+        return may_change_sessions(holder, "change", entry.subject_key)
+    return all(map(holder.has_perm, to_undo(entry)))
+
+
 def may_read(holder: Holder, kind: str) -> bool:
     """Say whether they may look at entries of this kind; whoever may change them may."""
     if kind in _ON_SCREENS:
@@ -52,11 +91,18 @@ def may_read(holder: Holder, kind: str) -> bool:
     return holder.has_perm(to("view", kind)) or holder.has_perm(to("change", kind))
 
 
+def is_open(kind: str) -> bool:
+    """Say whether everybody who has logged in may look at entries of this kind."""
+    return kind in _ON_SCREENS
+
+
 def to_undo(entry: Told) -> list[str]:
     """Name the permissions that the change which takes this one back asks for."""
     family, _, act = entry.action.partition(".")
     if family in ("switch", "override"):
         return [FLIP]
+    if entry.action == "agent.operators":
+        return [*NAME_OPERATORS]
     if act == "create":
         return [to("delete", entry.subject_kind)]
     return [to("add" if act == "remove" else "change", entry.subject_kind)]

@@ -1,6 +1,6 @@
 """What is kept? The rows, by what they hold: what exists, who consumes it, what was loaded, what was changed."""
 
-from toolbelt.models.access import ApiToken
+from toolbelt.models.access import AgentOperator, ApiToken
 from toolbelt.models.agents import (
     Agent,
     AgentTool,
@@ -26,6 +26,7 @@ from toolbelt.models.sub_apps import SubApp, SubAppAgent, SubAppTool
 
 __all__ = [
     "Agent",
+    "AgentOperator",
     "AgentRevision",
     "AgentSession",
     "AgentTool",

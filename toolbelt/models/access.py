@@ -1,7 +1,7 @@
-"""Who may come in over the network? Tokens, each of one agent or of one operator.
+"""Who may come in, and how far? Tokens for the network, each of one agent or of one operator; operators of one agent.
 
 A token's text is shown once, when it is issued; what is kept finds it (the prefix) and recognises it (the digest),
-and cannot be turned back into it. Tokens are no configuration, so they move no revision.
+and cannot be turned back into it. Neither is configuration, so they move no revision.
 """
 
 from __future__ import annotations
@@ -69,3 +69,26 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return self.prefix
+
+
+class AgentOperator(models.Model):
+    """A user who may flip this agent's switches, though they may not flip every agent's."""
+
+    agent = models.ForeignKey(agents.Agent, on_delete=models.CASCADE, related_name="operators")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="operates")
+
+    class Meta:
+        ordering = ["agent", "user"]
+        verbose_name = "operator of an agent"
+        verbose_name_plural = "operators of agents"
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["agent", "user"],
+                name="agent_operator_once",
+                violation_error_message="They operate this agent already.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} of {self.agent}"

@@ -25,6 +25,10 @@ class Agent(naming.Named):
         REFUSE = "refuse", "Refuse what would pass it"
         DEFER = "defer", "Defer toolkits until it fits"
 
+    class McpLoading(models.TextChoices):
+        DISPATCH = "dispatch", "By search_tools and call_tool, in a list that stays as it is"
+        LIST = "list", "By load_tools, in a list that grows"
+
     key = models.CharField(max_length=64, unique=True, help_text="The name by which it asks.")
     title = models.CharField(blank=True, help_text="A name for people to read.")
     description = models.TextField(blank=True, help_text="What it is for.")
@@ -52,6 +56,12 @@ class Agent(naming.Named):
         shape="array",
         help_text="Kinds of subagent that its own token may ask for.",
     )
+    mcp_loading = models.CharField(
+        max_length=8,
+        choices=McpLoading,
+        default=McpLoading.DISPATCH,
+        help_text="How its MCP clients get at the tools that it could load.",
+    )
     max_tools = models.PositiveIntegerField(
         null=True, blank=True, help_text="The most tools it may have active. Empty: no limit."
     )
@@ -73,6 +83,7 @@ class Agent(naming.Named):
             naming.unique_in_any_case("agent", "key"),
             naming.one_of("agent", "kind", ("", *values.KINDS)),
             naming.one_of("agent", "on_exceed", values.ON_EXCEED),
+            naming.one_of("agent", "mcp_loading", values.MCP_LOADINGS),
         ]
 
 
@@ -127,7 +138,37 @@ class AgentToolkit(naming.Named):
         ]
 
 
-class ToolkitSwitch(naming.Named):
+def _ends(table: str) -> models.CheckConstraint:
+    """Let only what ends say what stands then."""
+    return models.CheckConstraint(
+        condition=models.Q(ends__isnull=False) | models.Q(then__isnull=True, by=""),
+        name=f"{table}_ends",
+        violation_error_message="Only what ends says what stands then, and who gave it for so long.",
+    )
+
+
+def _ending(table: str) -> models.Index:
+    """Find what ends next, among many that do not."""
+    return models.Index(fields=["ends"], condition=models.Q(ends__isnull=False), name=f"{table}_ending")
+
+
+class Grant(naming.Named):
+    """What a switch and an override have in common: on or off, and until when."""
+
+    on: models.BooleanField[bool, bool]
+    ends = models.DateTimeField(
+        null=True, blank=True, help_text="When it ends, whoever looks then. Empty: it stands for good."
+    )
+    then = models.BooleanField(
+        null=True, blank=True, help_text="What stands when it has ended: on, off, or nothing (unset)."
+    )
+    by = models.CharField(max_length=150, blank=True, help_text="Who gave it for so long.")
+
+    class Meta:
+        abstract = True
+
+
+class ToolkitSwitch(Grant):
     """An agent's switch for a toolkit: on or off. Unset is the absence of the row."""
 
     named_by = ("agent__key", "toolkit__key")
@@ -146,10 +187,12 @@ class ToolkitSwitch(naming.Named):
                 violation_error_message="The agent has a switch for this toolkit already.",
             ),
             naming.one_of("toolkit_switch", "on", (True, False)),
+            _ends("toolkit_switch"),
         ]
+        indexes = [_ending("toolkit_switch")]
 
 
-class ToolOverride(naming.Named):
+class ToolOverride(Grant):
     """An agent's override of a tool: on or off. Unset is the absence of the row."""
 
     named_by = ("agent__key", "tool__key")
@@ -167,4 +210,6 @@ class ToolOverride(naming.Named):
                 violation_error_message="The agent has an override of this tool already.",
             ),
             naming.one_of("tool_override", "on", (True, False)),
+            _ends("tool_override"),
         ]
+        indexes = [_ending("tool_override")]
