@@ -4,7 +4,7 @@ PORT ?= 8000
 export PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo clean-demo test format bench screens fixture lock audit clean
+.PHONY: help demo clean-demo test interop format bench screens fixture lock audit clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ clean-demo: ## Forget what was changed in the demo, and its login
 test: ## Run every test and check (CI=true skips nothing)
 	@scripts/test.sh
 
+interop: ## Try frameworks and clients that others wrote on a real server (make interop ONLY="langchain google_adk" for some)
+	@scripts/interop.sh $(ONLY)
+
 format: ## Put the code into its form
 	@scripts/setup.sh dev
 	.venv/bin/python -m ruff check --fix .
@@ -28,6 +31,8 @@ bench: ## Measure what a question costs
 	@scripts/setup.sh dev
 	.venv/bin/python -m scripts.bench
 	.venv/bin/python -m scripts.bench_http
+	.venv/bin/python -m scripts.bench_mcp
+	.venv/bin/python -m scripts.bench_feed
 
 screens: ## Take the pictures in docs/screens anew
 	@scripts/setup.sh dev
@@ -46,6 +51,6 @@ audit: ## Ask whether a locked package has a known hole
 	.venv/bin/python -m pip_audit --disable-pip --require-hashes --requirement requirements/base.txt
 
 clean: ## Remove what was built; databases and settings stay
-	rm -rf .venv .venv.log staticfiles test-results build dist *.egg-info
+	rm -rf .venv .venv.log .interop staticfiles test-results build dist *.egg-info
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -61,6 +61,18 @@ def bare() -> Application:
     return measured(applications.Starlette(routes=[route]))
 
 
+def bare_mcp() -> Application:
+    """Make the bare application that answers a list of tools; BENCH_ANSWERS is where its bytes are."""
+    where = Path(os.environ["BENCH_ANSWERS"])
+    answer, headers = (where / "POST").read_bytes(), json.loads((where / "POST.headers").read_text())
+
+    async def listed(request: requests.Request) -> responses.Response:
+        await request.body()
+        return responses.Response(answer, headers=headers)
+
+    return measured(applications.Starlette(routes=[routing.Route("/mcp/{agent}", listed, methods=["POST"])]))
+
+
 def toolbelt() -> Application:
     """Make Toolbelt's own, as a server runs it."""
     from toolbelt import asgi

@@ -148,7 +148,7 @@ def prepared(port: int, token: str, where: Path) -> dict[str, list[bytes]]:
         about = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         made["message"].append(f"POST {PATH} HTTP/1.1\r\n{head}{about}\r\n{body}".encode())
     for method, kind in (("GET", "200"), ("POST", "message")):
-        told, _, answer = _once(port, made[kind][0]).partition(b"\r\n\r\n")
+        told, _, answer = once(port, made[kind][0]).partition(b"\r\n\r\n")
         pairs = [line.split(": ", 1) for line in told.decode().split("\r\n")[1:]]
         headers = {name: value for name, value in pairs if name not in SERVER_S_OWN}
         (where / method).write_bytes(answer)
@@ -218,35 +218,36 @@ def _wait_for(port: int, running: subprocess.Popen[bytes]) -> None:
 def _rounds(ports: dict[str, int], requests: dict[str, list[bytes]]) -> Rounds:
     """Ask in turns, so that a busy moment of the machine meets both alike."""
     found: Rounds = {kind: {name: [] for name in ports} for kind in KINDS}
-    lengths = {(kind, name): _length(ports[name], requests[kind][0]) for kind in KINDS for name in ports}
+    lengths = {(kind, name): length(ports[name], requests[kind][0]) for kind in KINDS for name in ports}
     for turn in range(ROUNDS + 1):
         for kind in KINDS:
             for name, port in ports.items():
-                taken = _asked(port, requests[kind], lengths[kind, name])
+                taken = asked(port, requests[kind], lengths[kind, name])
                 if turn:  # the first one warms up
                     found[kind][name].append([taken.cpu, taken.rate, taken.p50, taken.p95])
     return found
 
 
-def _length(port: int, request: bytes) -> int:
+def length(port: int, request: bytes) -> int:
     """Ask until it is as ready as it will be; give the length of an answer with its head."""
-    answers = [_once(port, request) for _ in range(3)]
+    answers = [once(port, request) for _ in range(3)]
     if not answers[-1].startswith((b"HTTP/1.1 200", b"HTTP/1.1 304")):
         raise SystemExit(f"an answer that was not expected: {answers[-1][:200]!r}")
     return len(answers[-1]) - len(b"connection: close\r\n")
 
 
-def _once(port: int, request: bytes) -> bytes:
+def once(port: int, request: bytes) -> bytes:
     """Ask once; give the answer with its head."""
     with socket.create_connection(("127.0.0.1", port)) as opened:
         opened.sendall(request.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
         return b"".join(iter(lambda: opened.recv(1 << 16), b""))
 
 
-def _asked(port: int, requests: list[bytes], length: int) -> Taken:
+def asked(port: int, requests: list[bytes], length: int, connections: int = CONNECTIONS) -> Taken:
+    """Ask for a while over so many connections; all answers have the one length."""
     took: list[float] = []
     before, begun = used(port)["seconds"], time.perf_counter()
-    uvloop.run(_ask(port, requests, length, begun + SECONDS, took))
+    uvloop.run(_ask(port, requests, length, begun + SECONDS, took, connections))
     passed = time.perf_counter() - begun
     spent = used(port)["seconds"] - before
     took.sort()
@@ -258,11 +259,13 @@ def _asked(port: int, requests: list[bytes], length: int) -> Taken:
     )
 
 
-async def _ask(port: int, requests: list[bytes], length: int, until: float, took: list[float]) -> None:
+async def _ask(
+    port: int, requests: list[bytes], length: int, until: float, took: list[float], connections: int
+) -> None:
     loop = asyncio.get_running_loop()
     opened = [
         await loop.create_connection(lambda: Asking(requests, length, until, took), "127.0.0.1", port)
-        for _ in range(CONNECTIONS)
+        for _ in range(connections)
     ]
     await asyncio.gather(*(asking.done for _, asking in opened))
 

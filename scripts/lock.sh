@@ -4,11 +4,18 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# compile FILE OPTION ...: with the extras of a server.
 compile() {
-    CUSTOM_COMPILE_COMMAND="make lock" .venv/bin/python -m piptools compile --quiet --extra mcp --extra redis "$@" pyproject.toml
+    file=$1
+    shift
+    CUSTOM_COMPILE_COMMAND="make lock" .venv/bin/python -m piptools compile --quiet \
+        --extra server --extra mcp --extra redis "$@" --output-file "$file" pyproject.toml
+    # What an extra wants on some systems alone, pip-tools writes down for all of them.
+    sed 's/^\(uvloop==[^ ]*\) \\$/\1 ; sys_platform != "win32" \\/' "$file" >"$file.new"
+    mv "$file.new" "$file"
 }
 
 echo "==> Locking requirements/base.txt"
-compile "$@" --output-file requirements/base.txt
+compile requirements/base.txt "$@"
 echo "==> Locking requirements/dev.txt"
-compile "$@" --extra dev --constraint requirements/base.txt --output-file requirements/dev.txt
+compile requirements/dev.txt --extra dev --constraint requirements/base.txt "$@"

@@ -6,9 +6,7 @@ Needs Chromium (CHROMIUM says where it is, if it has another name). Run it again
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import os
-import random
 import secrets
 import shutil
 import socket
@@ -80,6 +78,33 @@ def ask(page: Page) -> None:
     page.get_by_role("dialog").wait_for()
 
 
+def propose(page: Page) -> None:
+    """Want to save a loadout, so that it stands there what that changes for whom."""
+    page.get_by_label("security", exact=True).uncheck(force=True)
+    page.get_by_label("Disabled").fill("desktop_commander\nchrome_devtools\nnotion\nshell\nfile\ngit")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("heading", name="What it changes for whom").wait_for()
+
+
+def copy(page: Page) -> None:
+    """Want two switches copied."""
+    for key in ("issues", "local_git"):
+        page.locator(f"[name=row][value='switch:{key}']").check()
+    page.get_by_role("button", name="Copy ticked").click()
+    page.get_by_role("dialog").wait_for()
+
+
+def check_belt(page: Page) -> None:
+    """Have a small belt checked."""
+    page.locator("#belt-text").fill(
+        "toolkits:\n- key: shipping\n  members: [git__git_status, git__git_commit]\n"
+        "loadouts:\n- {name: release-train, plugins: [git, time], discoverable: [circleci]}\n"
+        "agents:\n- {key: newcomer, kind: task, tools_config: {shipping: true, terminal: false}}\n"
+    )
+    page.get_by_role("button", name="Check").click()
+    page.locator("#belt-checked").wait_for()
+
+
 def issue(page: Page) -> None:
     """Let a token stand on the page, which is shown this once."""
     page.get_by_label("Agent", exact=True).select_option("tech-writer")
@@ -92,15 +117,33 @@ def issue(page: Page) -> None:
 
 SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "login": ("/login/", nothing),
+    "home": ("/", nothing),
+    "help": ("/help/", nothing),
+    "status": ("/status/", nothing),
+    "account": ("/account/", nothing),
+    "nothing-here": ("/nothing/", nothing),
     "agents": ("/agents/", nothing),
     "changes": ("/changes/", nothing),
     "plugins": ("/plugins/?show=waiting", nothing),
     "plugin-review": ("/plugins/files/", show("#review")),
     "plugin-add": ("/plugins/add/", nothing),
+    "compare": ("/compare/?a=runner&b=release-captain", nothing),
+    "compare-copy": ("/compare/?a=runner&b=release-captain", copy),
+    "preview-past": ("/agents/runner/preview/?at=1", show("#preview")),
+    "belt": ("/belt/", nothing),
+    "belt-checked": ("/belt/", check_belt),
     "matrix": ("/matrix/", nothing),
     "toolkits": ("/toolkits/", nothing),
     "toolkit": ("/toolkits/issues/?message=please+file+a+bug", nothing),
     "toolkit-told": ("/toolkits/issues/?message=please+file+a+bug", show("#told")),
+    "toolkit-edit": ("/toolkits/issues/edit/?message=please+file+a+bug", nothing),
+    "loadouts": ("/loadouts/", nothing),
+    "loadout": ("/loadouts/secure-review/", nothing),
+    "loadout-edit": ("/loadouts/secure-review/edit/", nothing),
+    "loadout-save": ("/loadouts/secure-review/edit/", propose),
+    "sub-apps": ("/sub-apps/", nothing),
+    "sub-app": ("/sub-apps/war-room/", nothing),
+    "sub-app-edit": ("/sub-apps/war-room/edit/", nothing),
     "tools": ("/tools/", nothing),
     "tool": ("/tools/github__issue_write/", nothing),
     "calls": ("/calls/", nothing),
@@ -134,8 +177,8 @@ def _demo(file: Path) -> Iterator[str]:
     django.setup()
     call_command("migrate", verbosity=0)
     call_command("loaddata", "demo", verbosity=0)
+    call_command("demo_activity", verbosity=0)
     _let_things_happen()
-    _let_agents_call()
     connections.close_all()
     config = uvicorn.Config("toolbelt.asgi:application", port=port, log_level="error", lifespan="on")
     server = uvicorn.Server(config)
@@ -182,55 +225,6 @@ def _let_things_happen() -> None:
     sample_servers.let_answer(olive)
 
 
-def _let_agents_call() -> None:
-    """Leave a month of calls behind: the same ones at each run, most of them well."""
-    from django.utils import timezone
-
-    from toolbelt import models
-    from toolbelt.control import holdings
-
-    dice = random.Random(7)  # noqa: S311  the same at each run is what is wanted
-    now = timezone.now()
-    wrong = (("tool-failed", "The server answered 502."), ("timed-out", "No answer within 30 s."))
-    refused = (
-        ("invalid-arguments", "query: is required"),
-        ("tool-denied", "This tool is not allowed for this agent."),
-        ("tool-not-active", "Load the toolkit devops first."),
-    )
-    made = []
-    for place, holder in enumerate(holdings.every().holders):
-        used = dice.sample(sorted(holder.resolved.active), min(9, len(holder.resolved.active)))
-        for back in range(30):
-            day = now - dt.timedelta(days=back)
-            busy = 12 if day.weekday() < 5 else 3
-            for _ in range(dice.randrange(busy) if place % 3 else busy):
-                tool = used[min(int(dice.expovariate(0.45)), len(used) - 1)]
-                chance = dice.random()
-                outcome, error = ("ok", "")
-                if chance < 0.03:
-                    outcome, error = dice.choice(wrong)
-                elif chance < 0.07:
-                    outcome, error = dice.choice(refused)
-                usual = 40 + 17 * (sum(map(ord, tool)) % 60)
-                made.append(
-                    models.CallRecord(
-                        at=day - dt.timedelta(seconds=dice.randrange(36_000)),
-                        agent=holder.agent.key,
-                        session=dice.choice(("", "release-notes", "nightly-deploy")),
-                        tool=tool,
-                        plugin=holder.resolved.standing.catalog.tools[tool].plugin,
-                        outcome=outcome,
-                        error=error,
-                        duration_ms=round(usual * dice.lognormvariate(0, 0.5))
-                        if outcome != "timed-out"
-                        else 30_000,
-                        arguments_bytes=dice.randrange(20, 900),
-                        result_bytes=dice.randrange(100, 40_000) if outcome == "ok" else 0,
-                    )
-                )
-    models.CallRecord.objects.bulk_create(sorted(made, key=lambda call: call.at))
-
-
 def _open(browser: Browser, address: str, width: int, height: int, colours: str, *, stranger: bool) -> Page:
     context = browser.new_context(
         base_url=address,
@@ -245,7 +239,7 @@ def _open(browser: Browser, address: str, width: int, height: int, colours: str,
         page.get_by_label("User name").fill("olive")
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Log in").click()
-        page.get_by_role("heading", name="Agents").wait_for()
+        page.get_by_role("heading", name="Overview").wait_for()
     return page
 
 

@@ -12,12 +12,14 @@ class ToolbeltConfig(AppConfig):
         # Imported here, because checks and receivers need the models, and those need the app registry.
         from toolbelt import checks  # noqa: F401
         from toolbelt.control import plugins as operators_door
+        from toolbelt.control import roles
         from toolbelt.control import upstreams as upstreams_door
         from toolbelt.runtime import code_toolkits, plugins, upstreams
         from toolbelt.store import receivers, snapshots
         from toolbelt.web import request_ids
 
         receivers.connect()
+        roles.connect()
         request_ids.connect()
         code_toolkits.connect()
         # The two doors do not know each other: what one finds out, the other writes down.

@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from toolbelt.api import application, views
+from toolbelt.mcp import absent
 from toolbelt.web import health
 
 urlpatterns = [
@@ -14,8 +15,13 @@ urlpatterns = [
     path("api/v1/docs", views.page, name="api_docs"),
     path("api/v1/openapi.json", views.document, name="openapi"),
     path("api/v1/", application.api.urls),
+    # Answered in front of Django, where there is a front.
+    path("mcp", absent.page, name="mcp"),
+    path("mcp/<path:rest>", absent.page, name="mcp_of_agent"),
     path("", include("toolbelt.web.urls")),
 ]
 
 handler400 = "toolbelt.web.frame.bad_request"
+handler403 = "toolbelt.web.frame.forbidden"
+handler404 = "toolbelt.web.frame.not_found"
 handler500 = "toolbelt.web.frame.server_error"

@@ -76,12 +76,14 @@
     const dialog = byId("dialog")?.querySelector("dialog:not([open])");
     if (!dialog) return;
     dialog.addEventListener("close", () => dialog.remove());
+    for (const menu of every("details.acts[open]")) menu.open = false;
     dialog.showModal();
   }
 
   // Notices and the live region.
-  function tell(templateId) {
+  function tell(templateId, request = "") {
     const content = byId(templateId).content.cloneNode(true);
+    for (const place of every("[data-request]", content)) place.textContent = request;
     byId("live").textContent = content.querySelector("p").textContent;
     byId("toast").replaceChildren(content);
   }
@@ -115,6 +117,7 @@
   document.addEventListener("htmx:configRequest", ({ target, detail }) => {
     touched.delete(target);
     if (detail.verb === "get") return;
+    target.querySelector("[popover]:popover-open")?.hidePopover();
     lastControl = target.contains(document.activeElement) ? document.activeElement : lastControl;
     byId("live").textContent = "";
     detail.parameters.tools = [...new Set(every("[data-tool]").map((part) => part.dataset.tool))].join(" ");
@@ -171,11 +174,32 @@
     }
   });
 
+  // Others have changed what is stored (patch.js).
+  document.addEventListener("toolbelt:patched", () => every("form[data-control]").forEach(follow));
+
   for (const event of ["htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(event, () => tell("not-reached"));
   }
+  const TOLD = { 403: "not-yours", 429: "too-often", 502: "not-reached", 503: "not-reached", 504: "not-reached" };
+
   document.addEventListener("htmx:responseError", ({ detail }) => {
-    tell(detail.xhr.status >= 500 ? "not-reached" : "not-done");
+    const status = detail.xhr.status;
+    tell(TOLD[status] ?? (status >= 500 ? "went-wrong" : "not-done"), detail.xhr.getResponseHeader("X-Request-ID") ?? "");
+  });
+
+  // A change that takes long: somebody who waits is told so, and no longer once there is an answer.
+  let patience = null;
+
+  document.addEventListener("htmx:beforeRequest", ({ detail }) => {
+    if (detail.requestConfig.verb === "get") return;
+    clearTimeout(patience);
+    patience = setTimeout(() => tell("too-slow"), 4000);
+  });
+
+  document.addEventListener("htmx:afterRequest", ({ detail }) => {
+    if (detail.requestConfig.verb === "get") return;
+    clearTimeout(patience);
+    document.querySelector("[data-waiting]")?.remove();
   });
 
   document.addEventListener("change", ({ target }) => {
@@ -198,6 +222,7 @@
 
   document.addEventListener("click", ({ target }) => {
     if (target.closest("[data-dismiss]")) dismiss();
+    for (const menu of every("details.acts[open]")) menu.open = menu.contains(target);
     const copier = target.closest("[data-copies]");
     if (copier) copy(copier);
     const opener = target.closest("[data-opens]");

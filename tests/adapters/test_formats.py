@@ -285,6 +285,14 @@ def test_mcp_is_told_that_arguments_are_an_object() -> None:
     }
 
 
+def test_mcp_clients_are_asked_to_put_no_argument_into_a_header() -> None:
+    region = {"type": "string", "x-mcp-header": "Region"}
+    place = {"type": "object", "properties": {"region": region, "x-mcp-header": {"type": "string"}}}
+    (listed,) = adapters.render("mcp", taking(type="object", properties={"place": place}))["tools"]
+    said = listed["inputSchema"]["properties"]["place"]["properties"]
+    assert said == {"region": {"type": "string"}, "x-mcp-header": {"type": "string"}}
+
+
 def test_anthropic_takes_plain_names_of_arguments_and_any_deeper_down() -> None:
     deep = {"properties": {"sort": {"type": "object", "properties": {"$meta": {}}}}}
     assert render("anthropic", taking(**deep))["tools"][0]["input_schema"]["properties"] == deep["properties"]

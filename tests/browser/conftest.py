@@ -21,12 +21,14 @@ from playwright.sync_api import BrowserContext, Page, expect
 from pytest_django import live_server_helper
 
 from tests.browser import watching
+from toolbelt.control import queries
 
 PASSWORD = "correct horse battery"
 # What the operators who work with agents may do.
 MAY = (
     "change_agent",
     "add_agent",
+    "delete_agent",
     "delete_agentsession",
     "view_apitoken",
     "add_apitoken",
@@ -36,6 +38,14 @@ MAY = (
     "change_plugin",
     "change_tool",
     "change_toolkit",
+    "add_toolkit",
+    "delete_toolkit",
+    "add_loadout",
+    "change_loadout",
+    "delete_loadout",
+    "add_subapp",
+    "change_subapp",
+    "delete_subapp",
     "view_callrecord",
 )
 
@@ -54,7 +64,7 @@ def demo_file(
     if connection.vendor != "sqlite":
         pytest.skip("each test in a browser works on a copy of a file: they run on SQLite")
     file = tmp_path_factory.mktemp("demo") / "demo.sqlite3"
-    with _use(file, django_db_blocker):
+    with use(file, django_db_blocker):
         call_command("migrate", verbosity=0)
         call_command("loaddata", "demo", verbosity=0)
         make = get_user_model().objects.create_user
@@ -74,10 +84,16 @@ def server(demo_file: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def demo(server: str, demo_file: Path, django_db_blocker: Any, tmp_path: Path) -> Iterator[str]:
-    """Give one test a demo of its own; give the address that serves it."""
+def demo(
+    server: str, demo_file: Path, django_db_blocker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """Give one test a demo of its own; give the address that serves it.
+
+    Its pages hear of nothing that others do: what is on them when, the test decides (`test_live` is about the others).
+    """
+    monkeypatch.setattr(queries, "revision", lambda agent="": 0)
     file = shutil.copyfile(demo_file, tmp_path / "demo.sqlite3")
-    with _use(file, django_db_blocker):
+    with use(file, django_db_blocker):
         yield server
 
 
@@ -99,8 +115,9 @@ def open_page(demo: str, new_context: Callable[..., BrowserContext]) -> Iterator
         **options: Any,
     ) -> Page:
         phone = width < 600
+        at = options.pop("base_url", demo)
         context = new_context(
-            base_url=demo,
+            base_url=at,
             viewport={"width": width, "height": 844 if phone else 1000},
             color_scheme=theme,
             is_mobile=phone,
@@ -109,7 +126,7 @@ def open_page(demo: str, new_context: Callable[..., BrowserContext]) -> Iterator
         )
         context.set_default_timeout(PATIENCE)
         if who is not None:
-            context.add_cookies([{"name": "sessionid", "value": _session(who), "url": demo}])
+            context.add_cookies([{"name": "sessionid", "value": _session(who), "url": at}])
         page = context.new_page()
         watches.append(watching.Watch(page, expects))
         page.goto(address)
@@ -133,7 +150,7 @@ def _session(who: str) -> str:
 
 
 @contextmanager
-def _use(file: Path, django_db_blocker: Any) -> Iterator[None]:
+def use(file: Path, django_db_blocker: Any) -> Iterator[None]:
     """Let this process use another database: every thread reads its name from the same place."""
     before = connection.settings_dict["NAME"]
     connections.close_all()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth import get_user_model
 from django.urls import get_resolver
 from playwright.sync_api import Page, expect
 
@@ -25,6 +26,10 @@ OF_GIT = "/agents/runner/?q=git_status"
 OF_ISSUES = "/agents/runner/?q=issue_write"
 # One address of every page, by its name; and what is answered in parts only, or leads somewhere else.
 PAGES: Mapping[str, tuple[str, ...]] = {
+    "home": ("/",),
+    "help": ("/help/",),
+    "status": ("/status/",),
+    "account": ("/account/",),
     "agents": ("/agents/", "/agents/?q=nobody"),
     "agent_access": (ACCESS, "/agents/runner/?q=nothing", f"{OF_GIT}&message=commit+this"),
     "preview": (
@@ -35,15 +40,32 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "/agents/kiosk/preview/?view=why&tool=git__git_status",
     ),
     "sessions": ("/agents/assistant/sessions/", "/agents/runner/sessions/"),
+    "effect": ("/agents/assistant/effect/devops/",),
+    "bulk_agent": ("/agents/assistant/bulk/?q=git&set=tools-false",),
+    "bulk_tools": ("/bulk/tools/?q=git&for=kiosk&set=tools-false",),
+    "bulk_agents": ("/bulk/agents/?key=devops&set=toolkits-true",),
+    "bulk_toolkit": ("/bulk/toolkits/devops/?set=toolkits-false",),
     "history": ("/agents/omni/history/", "/agents/runner/history/"),
     "settings": ("/agents/generalist/settings/",),
     "matrix": ("/matrix/?q=git", "/matrix/?q=git&agent=runner"),
     "toolkits": ("/toolkits/?q=git",),
     "toolkit": ("/toolkits/local_git/?message=commit+this",),
+    "edit_toolkit": ("/toolkits/issues/edit/?message=file+a+bug",),
+    "new_toolkit": ("/new/toolkit/",),
+    "loadouts": ("/loadouts/",),
+    "loadout": ("/loadouts/secure-review/", "/loadouts/developer/"),
+    "edit_loadout": ("/loadouts/secure-review/edit/",),
+    "new_loadout": ("/new/loadout/?from=developer",),
+    "sub_apps": ("/sub-apps/",),
+    "sub_app": ("/sub-apps/war-room/",),
+    "edit_sub_app": ("/sub-apps/war-room/edit/",),
+    "new_sub_app": ("/new/sub-app/",),
     "tools": ("/tools/?q=git_status", "/tools/?q=nothing"),
     "tool": ("/tools/git__git_status/",),
     "calls": ("/calls/", "/calls/?agent=runner"),
     "changes": ("/changes/", "/changes/?person=nobody"),
+    "compare": ("/compare/", "/compare/?a=kiosk&b=runner", "/compare/?a=loadout:minimal&b=kiosk&show=all"),
+    "belt": ("/belt/",),
     "tokens": ("/tokens/",),
     "plugins": ("/plugins/?q=files",),
     "plugin": ("/plugins/files/",),
@@ -51,8 +73,10 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "login": (),  # for who is not logged in
 }
 NO_PAGES = {
-    "home",
+    "live",
+    "apply_bulk",
     "logout",
+    "change_password",
     "directive",
     "switch",
     "override",
@@ -71,6 +95,21 @@ NO_PAGES = {
     "refresh_plugins",
     "review_plugin",
     "reconnect_plugin",
+    "save_loadout",
+    "remove_loadout",
+    "create_loadout",
+    "save_sub_app",
+    "remove_sub_app",
+    "create_sub_app",
+    "save_toolkit",
+    "remove_toolkit",
+    "create_toolkit",
+    "swap",
+    "copy",
+    "download_changes",
+    "export_belt",
+    "check_belt",
+    "import_belt",
 }
 
 
@@ -125,14 +164,33 @@ def choose(view: str) -> Callable[[Page], None]:
     return lambda page: page.get_by_role("radio", name=view).check(force=True)
 
 
+def propose(page: Page) -> None:
+    """Let it stand there what a save would do to whom."""
+    page.get_by_label("Disabled").fill("git")
+    page.get_by_role("button", name="Save", exact=True).last.click()
+    expect(page.get_by_role("heading", name="What it changes for whom")).to_be_visible()
+
+
+def open_menu(page: Page) -> None:
+    page.locator(".section-head .acts-opener").first.click()
+    expect(page.locator(".acts-body:popover-open .acts-effects")).to_be_visible()
+
+
+def open_bulk(page: Page) -> None:
+    page.get_by_text("All shown").click()
+
+
 STEPS: Mapping[str, tuple[str, Callable[[Page], None]]] = {
     "a question": (OF_ISSUES, ask),
     "a question on a page": (OF_ISSUES, ask_on_a_page),
     "a notice": (OF_GIT, flip),
+    "a menu": (OF_GIT, open_menu),
+    "all that is shown": (OF_GIT, open_bulk),
     "the policy": (OF_GIT, choose("Policy")),
     "the directive": (OF_GIT, choose("Directive")),
     "a session": ("/agents/assistant/sessions/", evict),
     "a token": ("/tokens/?agent=runner", issue),
+    "a proposal": ("/loadouts/secure-review/edit/", propose),
     "a refused form": ("/agents/runner/settings/", save_nonsense),
     "the shortcuts": ("/agents/", lambda page: page.keyboard.press("?")),
 }
@@ -146,6 +204,11 @@ def findings(page: Page, where: str) -> list[str]:
     ]
 
 
+def let_into_everything(name: str) -> None:
+    """Make somebody staff: some pages are for nobody else."""
+    get_user_model().objects.filter(username=name).update(is_staff=True)
+
+
 def test_no_page_is_forgotten() -> None:
     names = set(get_resolver("toolbelt.web.urls").reverse_dict)
     assert {name for name in names if isinstance(name, str)} == {*PAGES, *NO_PAGES}
@@ -153,6 +216,7 @@ def test_no_page_is_forgotten() -> None:
 
 @pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (390, "dark")])
 def test_axe_finds_nothing(open_page: OpensPage, width: int, theme: str) -> None:
+    let_into_everything("olive")
     switches.flip(actors.Actor(name="otto", via="api"), "omni", "tickets", False, reason="Too many.")
     servers.changed()
     calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="s1")
@@ -182,6 +246,7 @@ def test_axe_finds_nothing(open_page: OpensPage, width: int, theme: str) -> None
 
 
 def test_no_page_is_wider_than_its_window(open_page: OpensPage) -> None:
+    let_into_everything("olive")
     servers.changed()
     long = "a_name_as_long_as_a_name_may_be_which_is_sixty_four_characters_x"
     tool = factories.tool(long, description="Longwords" * 40)

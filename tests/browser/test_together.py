@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NoReturn
 
 import pytest
@@ -104,11 +105,12 @@ def test_a_fault_of_the_server_is_told_and_the_control_put_back(
     with monkeypatch.context() as broken:
         broken.setattr(switches, "_set", fail)
         operating.choice(page, "team_chat", CHANNELS, "Off").check(force=True)
-        expect(operating.notice(page)).to_contain_text("Toolbelt did not answer.")
+        expect(operating.notice(page)).to_contain_text("That went wrong, and the fault is ours.")
+        expect(operating.notice(page).locator("[data-request]")).to_have_text(re.compile(r"^[0-9a-f-]{36}$"))
         expect(operating.choice(page, "team_chat", CHANNELS, "Inherit")).to_be_checked()
         operating.switch(page, "tickets").click()
         expect(operating.switch(page, "tickets")).to_have_attribute("aria-checked", "true")
-        expect(page.locator("#live")).to_contain_text("Toolbelt did not answer.")
+        expect(page.locator("#live")).to_contain_text("the fault is ours")
     operating.choice(page, "team_chat", CHANNELS, "Off").check(force=True)
     expect(operating.row(page, "team_chat", CHANNELS)).to_contain_text("its override is off")
 
@@ -129,7 +131,7 @@ def test_one_who_lost_the_right_meanwhile_is_told(open_page: OpensPage) -> None:
     switches_of = snapshots.find("assistant", None).agent.switches
     _take_the_right_from("olive")
     operating.switch(page, "tickets").click()
-    expect(operating.notice(page)).to_contain_text("That did not work. Nothing was changed.")
+    expect(operating.notice(page)).to_contain_text("Your login may not do this. Nothing was changed.")
     expect(operating.switch(page, "tickets")).to_have_attribute("aria-checked", "true")
     assert snapshots.find("assistant", None).agent.switches == switches_of
 

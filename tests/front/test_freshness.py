@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.front.conftest import Request, Server
 from tests.store.conftest import Process
 from toolbelt.control import switches, tokens
 from toolbelt.runtime import calls
-from toolbelt.store import looks
+from toolbelt.store import clock, looks
 
 # Flips one switch as often as there are lines, and says when each is committed.
 _FLIP = """
@@ -114,6 +115,22 @@ def test_an_operator_who_is_not_active_any_more_gets_no_answer(server, olga):
     assert server.ask(request).status == 401
 
 
+def test_what_ends_is_over_at_its_second_in_an_answer_that_was_ready(server, ada):
+    request = Request(token=ada)
+    noon = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
+    with clock.stopped(noon):
+        switches.flip(SETUP, "ada", "reading", True, ends=noon + dt.timedelta(hours=2), confirm=True)
+        server.warm(request)
+        before = server.ask(request)
+        assert (before.by_django, tools(before)) == (False, ["kb__find", "kb__read"])
+    with clock.stopped(noon + dt.timedelta(hours=2)):
+        stale = Request(token=ada, headers={"If-None-Match": before.header("etag")})
+        after, again = server.ask_all(stale, request)
+        assert (after.status, tools(after), tools(again)) == (200, [], [])
+        server.warm(request)
+        assert (server.ask(request).by_django, tools(server.ask(request))) == (False, [])
+
+
 def test_what_was_written_by_hand_counts_too(server, ada):
     request = Request(token=ada)
     server.warm(request)
@@ -141,7 +158,7 @@ def test_a_database_that_cannot_be_looked_at_is_left_to_django(server, ada, monk
     request = Request(token=ada)
     server.warm(request)
 
-    monkeypatch.setattr(server.answers, "_eyes", Shut())
+    monkeypatch.setattr(server.answers.standings, "_eyes", Shut())
     answer = server.ask(request)
     assert answer.by_django
     assert answer.status == 200

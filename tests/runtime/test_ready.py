@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolbelt.core import declared, schema
-from toolbelt.runtime import parts, ready
+from toolbelt.runtime import parts, ready, standings
 from toolbelt.store import looks
 
 TEXT = st.text(max_size=20)
@@ -48,26 +48,6 @@ def test_a_key_that_would_stand_among_the_ids_is_no_surface_s():
         parts.cut({**document, "declared": {}, "scope": 1}, "")
 
 
-def test_answers_that_were_not_asked_for_make_room(monkeypatch):
-    """Three answers, and room for two: the one in the middle was not asked for again."""
-    kept = ready.Answers(eyes=None)  # type: ignore[arg-type]
-    monkeypatch.setattr(ready, "MOST_BYTES", 250)
-    made = parts.Parts(etag="", declared={}, before=b"x" * 50, between=b"y" * 25, after=b"z" * 25)
-    monkeypatch.setattr(ready, "_parts", lambda *about: made)
-
-    async def main() -> list[Any]:
-        nothing: Any = None
-        for place in ("one", "two"):
-            await kept._made(place, nothing, nothing, None, None)
-        kept._kept.move_to_end("one")
-        await kept._made("three", nothing, nothing, None, None)
-        await asyncio.sleep(0)
-        return list(kept._kept)
-
-    assert asyncio.run(main()) == ["one", "three"]
-    assert kept._size == 200
-
-
 @pytest.mark.parametrize(
     ("state", "request_id", "expected"),
     [
@@ -81,7 +61,7 @@ def test_answers_that_were_not_asked_for_make_room(monkeypatch):
 )
 def test_a_request_that_a_session_may_name_shares_no_standing(state, request_id, expected):
     look = looks.Look(1, 1, "a", 1, "c", "", state)
-    assert ready._may_be_named(request_id, look) is expected
+    assert standings.may_be_named(request_id, look) is expected
 
 
 class Shut:

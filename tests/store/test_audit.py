@@ -39,6 +39,22 @@ def ids(page: audit.Page) -> list[int]:
     return [entry.id for entry in page.entries]
 
 
+def test_a_made_up_past_has_its_own_times_and_ends_with_its_block(db: None) -> None:
+    then = timezone.now() - 30 * 24 * HOUR
+    with audit.dated(then):
+        first = record()
+        audit.record_all(
+            actor="olive",
+            via="import",
+            subject_kind="tool",
+            changes=[("tool.change", "git", {}, {"blocked": True})],
+            batch=uuid.uuid4(),
+        )
+    last = record()
+    at = dict(models.AuditEntry.objects.values_list("pk", "at"))
+    assert [at.pop(first) == then, at.pop(last) > then + 24 * HOUR, *at.values()] == [True, True, then]
+
+
 def test_an_entry_is_found_as_it_was_recorded() -> None:
     batch = uuid.uuid4()
     number = record(before={"b": 1.0, "a": [None]}, after=False, reason="Too loud.", batch=batch)

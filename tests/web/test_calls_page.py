@@ -159,13 +159,53 @@ def test_what_is_on_and_was_not_called_is_listed_the_dearest_first(reader: Clien
 def test_what_one_agent_did_not_call_is_turned_off_in_place(reader: Client) -> None:
     html = acting.text(reader.get("/calls/", {"agent": "ada"}))
     assert 'action="/agents/ada/overrides/shell/"' in html
-    unused = {one.tool: one.was for one in look(reader, agent="ada").unused.tools}
+    unused = {one.tool: one.holders[0].was for one in look(reader, agent="ada").unused.tools}
     assert (unused["shell"], unused["clock__now"]) == ("unset", "true")
     answer = acting.override(reader, "shell", "false", unused["shell"], htmx=False, next="/calls/?agent=ada")
     assert answer.headers["Location"] == "/calls/?agent=ada"
     html = acting.text(reader.get("/calls/?agent=ada"))
     assert "shell is off for ada." in html
     assert 'action="/agents/ada/overrides/shell/"' not in html
+
+
+def test_what_several_agents_did_not_call_is_turned_off_for_each_of_them_and_undone(reader: Client) -> None:
+    (write,) = [one for one in look(reader).unused.tools if one.tool == "github__issue_write"]
+    assert [(one.agent, one.was) for one in write.holders] == [("ada", "unset"), ("bob", "unset")]
+    html = acting.text(reader.get("/calls/"))
+    for agent in ("ada", "bob"):
+        assert f'action="/agents/{agent}/overrides/github__issue_write/"' in html
+    assert '<input type="hidden" name="next" value="/calls/#unused-title">' in html
+    before = models.AuditEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    answer = acting.override(reader, write.tool, "false", "unset", htmx=False, next="/calls/#unused-title")
+    assert answer.headers["Location"] == "/calls/#unused-title"
+    (entry,) = models.AuditEntry.objects.filter(pk__gt=before)
+    assert (entry.action, entry.subject_key, entry.key) == ("override.set", "ada", write.tool)
+    assert f'action="/changes/{entry.pk}/undo/"' in acting.text(reader.get("/calls/"))
+    acting.post(reader, f"/changes/{entry.pk}/undo/", htmx=False, next="/calls/")
+    assert write.tool not in acting.stored().overrides
+
+
+def test_what_is_not_called_can_be_seen_whole(reader: Client) -> None:
+    models.Agent.objects.filter(key="ada").update(loadout="full")
+    for number in range(12):
+        tool = factories.tool(f"idle_{number:02}", tokens=100)
+        models.ToolOverride.objects.create(agent=models.Agent.objects.get(key="ada"), tool=tool, on=True)
+    unused = look(reader, agent="ada").unused
+    assert len(unused.tools) == 8
+    assert unused.more_url == "/calls/?agent=ada&unused=all"
+    whole = look(reader, agent="ada", unused="all").unused
+    assert (whole.more, len(whole.tools) > 12) == ("", True)
+
+
+def test_durations_are_drawn_from_day_to_day(reader: Client) -> None:
+    for days_ago, duration in ((0, 100), (2, 400), (2, 200)):
+        call(days_ago=days_ago, duration_ms=duration)
+    assert look(reader, since=timezone.localdate().isoformat()).lines is None
+    since = timezone.localdate() - dt.timedelta(days=3)
+    lines = look(reader, since=since.isoformat()).lines
+    assert (lines.median, lines.slow, lines.width) == ("12,50 36,75", "12,0 36,75", 36)
+    assert lines.most == "400 ms"
+    assert lines.dots[0].words.endswith("half took at most 200 ms, 95 of 100 at most 400 ms")
 
 
 def test_who_may_not_change_agents_is_not_offered_to(viewer: Client) -> None:
@@ -204,4 +244,4 @@ def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reade
         call(f"tool_{number}", days_ago=number % 7, agent=f"agent-{number}")
         factories.agent(f"agent-{number}")
     look(reader)
-    assert acting.queries(lambda: look(reader)) == before <= 22
+    assert acting.queries(lambda: look(reader)) == before <= 24

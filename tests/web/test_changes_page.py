@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
+import io
+import json
 from typing import Any
 
 import pytest
 from django.contrib.auth import models as auth
 from django.test import Client
+from django.utils import timezone
 
 from tests.web import acting
 from toolbelt import models
-from toolbelt.control import agents, entries
+from toolbelt.control import agents, entries, tools_config
 from toolbelt.testing import ACTOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -152,10 +156,107 @@ def test_it_asks_the_database_the_same_few_questions_however_long_it_is(operator
     for on, was in (("true", "false"), ("false", "true"), ("unset", "false"), ("false", "unset")) * 5:
         acting.switch(operator, "issues", on, was)
     assert len(listed(look(operator))) == 25
-    assert acting.queries(lambda: look(operator)) == of_five <= 13
+    assert acting.queries(lambda: look(operator)) == of_five <= 15
 
 
 def test_a_category_that_was_made_can_be_taken_back(operator: Client, olive: auth.User) -> None:
     olive.user_permissions.add(auth.Permission.objects.get(codename="delete_category"))
     entries.put(ACTOR, "category", {"name": "crm"})
     assert listed(look(operator))[0].undoable
+
+
+@pytest.mark.usefixtures("history")
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [
+        ({"via": "screen"}, 3),
+        ({"via": "mcp"}, 0),
+        ({"key": "papers"}, 1),
+        ({"since": "2020-01-01"}, 5),
+        ({"until": "2020-01-01"}, 0),
+        ({"since": "9999-12-31"}, 0),
+        ({"until": "9999-12-31"}, 5),
+        ({"since": "soon"}, 5),
+        ({"batch": "nonsense"}, 5),
+    ],
+)
+def test_it_is_narrowed_by_shell_key_and_days(operator: Client, said: dict[str, str], count: int) -> None:
+    assert len(listed(look(operator, **said))) == count
+
+
+@pytest.mark.usefixtures("history")
+def test_the_last_day_that_is_asked_for_counts(operator: Client) -> None:
+    today = timezone.localdate()
+    assert len(listed(look(operator, since=today, until=today))) == 5
+    assert len(listed(look(operator, until=today - dt.timedelta(days=1)))) == 0
+
+
+@pytest.mark.usefixtures("history")
+def test_one_act_is_looked_at_alone_and_undone_as_one(operator: Client) -> None:
+    tools_config.change(ACTOR, "ada", {"releases": False, "research": False})
+    entry = listed(look(operator))[0]
+    assert entry.act_url
+    page = operator.get(entry.act_url).context["page"]
+    assert (page.act.words, len(listed(page))) == ("One act of 2 changes by test.", 2)
+    acting.post(operator, f"/changes/{page.act.entry}/undo/", htmx=False, whole="yes")
+    assert acting.stored().switches == {"issues": False}
+    assert operator.get(entry.act_url).context["page"].act.entry is None
+
+
+@pytest.mark.usefixtures("history")
+def test_an_entry_leads_to_what_the_agent_was_then(operator: Client) -> None:
+    entry = listed(look(operator))[2]
+    assert entry.then_url == f"/agents/ada/preview/?at={entry.id}"
+    assert operator.get(entry.compare_url).context["page"].found.count == 2
+    of_catalog = listed(look(operator))[4]
+    assert (of_catalog.then_url, of_catalog.compare_url) == ("", "")
+
+
+@pytest.mark.usefixtures("history")
+def test_what_is_in_a_plugin_is_told_to_those_who_may_look_at_plugins(
+    operator: Client, olive: auth.User
+) -> None:
+    entries.change(ACTOR, "plugin", "github", {"title": "Octo"})
+    assert listed(look(operator))[0].differences == ()
+    assert "Octo" not in b"".join(operator.get("/changes/download/?form=csv")).decode()
+    olive.user_permissions.add(auth.Permission.objects.get(codename="view_plugin"))
+    assert [line.after for line in listed(look(operator))[0].differences] == ["Octo"]
+    assert "Octo" in b"".join(operator.get("/changes/download/?form=csv")).decode()
+
+
+@pytest.mark.usefixtures("history")
+def test_the_log_is_taken_away_as_a_file_narrowed_as_it_is_shown(operator: Client) -> None:
+    urls = {one.label: one.url for one in look(operator, person="olive").downloads}
+    answer = operator.get(urls["JSON"])
+    taken = json.loads(b"".join(answer))
+    assert answer.headers["Content-Disposition"].startswith('attachment; filename="changes-')
+    assert [entry["action"] for entry in taken] == ["override.clear", "override.set", "switch.set"]
+    lines = list(csv.DictReader(io.StringIO(b"".join(operator.get(urls["CSV"])).decode())))
+    assert [(line["name"], line["key"], line["after"]) for line in lines] == [
+        ("ada", "clock__now", ""),
+        ("ada", "papers", "true"),
+        ("ada", "issues", "false"),
+    ]
+    assert json.loads(b"".join(operator.get("/changes/download/?form=json&person=nobody"))) == []
+
+
+def test_a_spreadsheet_runs_nothing_of_the_log(operator: Client) -> None:
+    formula = '=HYPERLINK("https://evil.example")'
+    for reason in (formula, "+1", "-1", "@x", "\t=1"):
+        entries.change(ACTOR, "toolkit", "research", {"title": reason.strip()}, reason=reason)
+    lines = list(csv.DictReader(io.StringIO(b"".join(operator.get("/changes/download/")).decode())))
+    assert [line["reason"] for line in lines] == ["'\t=1", "'@x", "'-1", "'+1", f"'{formula}"]
+    assert not [cell for line in lines for cell in line.values() if cell.startswith(("=", "+", "-", "@"))]
+
+
+def test_a_long_log_is_sent_while_it_is_read(operator: Client) -> None:
+    models.AuditEntry.objects.bulk_create(
+        models.AuditEntry(
+            actor="old", via="api", action="tool.change", subject_kind="tool", subject_key=f"t{n}"
+        )
+        for n in range(450)
+    )
+    asked = operator.get("/changes/download/?form=json")
+    parts = list(asked)
+    assert len(parts) == 4
+    assert [entry["name"] for entry in json.loads(b"".join(parts))] == [f"t{n}" for n in reversed(range(450))]

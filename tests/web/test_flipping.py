@@ -168,7 +168,10 @@ def test_a_destructive_tool_goes_on_only_after_a_question(operator: Client, htmx
 def test_a_question_shows_what_would_differ(operator: Client) -> None:
     question = acting.switch(operator, "releases", "true", "unset").context["confirmation"]
     assert (question.effect.tools_before, question.effect.tools_after) == ("4", "5")
-    assert question.effect.notes == ("policy of releases follows its active tools",)
+    assert question.effect.notes == (
+        "policy of releases follows its active tools",
+        "no live session; the tools and the system text change for the next ones",
+    )
     assert [(d.prefix, d.what, d.before, d.after) for d in question.differences] == [
         ("github__", "merge", "Not active", "Active")
     ]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any, NoReturn
 
 import pytest
+from django.template import loader
 from django.test import Client
 
 from tests.web import acting
 from toolbelt.control import queries
+from toolbelt.web import frame
 
 pytestmark = pytest.mark.django_db
 
@@ -27,8 +30,8 @@ def test_nowhere_to_come_back_to_is_the_start() -> None:
 
 
 def test_other_ways_are_left_as_they_are(operator: Client, belt: None) -> None:
-    answer = operator.get("/", headers=acting.HTMX)
-    assert (answer.status_code, answer.headers["Location"]) == (302, "/agents/")
+    answer = operator.get("/login/", headers=acting.HTMX)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/")
 
 
 def test_a_form_with_an_old_token_loads_the_page_anew_and_tells(olive: Any, belt: None) -> None:
@@ -84,6 +87,51 @@ def test_an_error_page_names_its_request(
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
 
 
+@pytest.mark.parametrize("status", [404, 500])
+def test_an_error_page_needs_nothing_of_what_may_be_broken(
+    viewer: Client, belt: None, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    viewer.raise_request_exception = False
+    monkeypatch.setattr(frame, "queries", types.SimpleNamespace(count=fail))
+    if status == 500:
+        monkeypatch.setattr(queries, "summaries", fail)
+    address = {403: "/calls/", 404: "/nothing/", 500: "/agents/"}[status]
+    answer = viewer.get(address)
+    html = answer.content.decode()
+    assert answer.status_code == status
+    assert f'<p class="problem-code">{status}</p>' in html
+    assert f"<code>{answer.headers['X-Request-ID']}</code>" in html
+    assert 'aria-label="Main"' not in html
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_not_even_templates_are_needed_to_name_the_request(
+    viewer: Client, belt: None, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    viewer.raise_request_exception = False
+    for name in ("get_template", "render_to_string"):
+        monkeypatch.setattr(loader, name, fail)
+    answer = viewer.get({404: "/nothing/", 500: "/agents/"}[status])
+    assert answer.status_code == status
+    assert f"<h1>{status}</h1>" in answer.content.decode()
+    assert f"<code>{answer.headers['X-Request-ID']}</code>" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    "address", ["/api/nothing", "/api/v1/nothing", "/api/v1/agents/ada/nothing/", "/api/"]
+)
+def test_an_unknown_address_of_the_api_is_a_problem_without_any_page(
+    client: Client, monkeypatch: pytest.MonkeyPatch, db: None, address: str
+) -> None:
+    made: list[Any] = []
+    for name in ("get_template", "render_to_string"):
+        monkeypatch.setattr(loader, name, lambda *args, **options: made.append(args))
+    answer = client.get(address)
+    assert made == []
+    assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
+    assert answer.json()["code"] == "not-found"
+
+
 def test_a_page_that_is_not_there_keeps_the_frame(operator: Client, belt: None) -> None:
     html = operator.get("/agents/nobody/").content.decode()
     assert 'aria-label="Main"' in html
@@ -92,7 +140,7 @@ def test_a_page_that_is_not_there_keeps_the_frame(operator: Client, belt: None) 
 
 def test_the_frame_knows_who_looks_and_where(viewer: Client, belt: None) -> None:
     html = acting.text(viewer.get("/changes/"))
-    assert "</span> rosa</span>" in html
+    assert "</span> rosa</a>" in html
     assert '<a href="/changes/" aria-current="page">' in html
     assert '<a href="/agents/">' in html
     assert '<span class="count">2</span>' in html

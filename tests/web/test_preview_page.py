@@ -185,3 +185,50 @@ def test_it_asks_the_same_few_questions_however_long_the_catalog(
     load("s1")
     look(operator, **said)
     assert acting.queries(lambda: look(operator, **said)) == of_few <= 18
+
+
+def test_a_past_version_stands_beside_today(operator: Client) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    entry = acting.newest().pk
+    acting.switch(operator, "releases", "true", "unset", confirm="yes")
+    page = operator.get("/agents/ada/preview/", {"at": entry}).context["page"]
+    assert page.past.words == "as it was after olive turned off issues"
+    assert [tool.key for tool in page.past.tools if not tool.own] == ["clock__now", "shell"]
+    assert {tool.key: tool.mark for tool in page.tools if not tool.own} == {
+        "clock__now": "",
+        "github__merge": "came since",
+        "shell": "",
+    }
+    assert page.past.compare_url == f"/compare/?a=ada%40{entry}&b=ada"
+    chosen = next(choice.label for choice in page.question.moments if choice.chosen)
+    assert chosen.startswith("after olive turned off issues")
+    html = acting.text(operator.get("/agents/ada/preview/", {"at": entry}))
+    assert "In the catalog of today" in html
+
+
+@pytest.mark.parametrize("view", ["policy", "json", "why"])
+def test_each_part_of_a_past_version_is_shown(operator: Client, view: str) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    entry = acting.newest().pk
+    acting.switch(operator, "issues", "true", "false")
+    said: dict[str, Any] = {"at": entry, "view": view, "tool": "github__issue_write"}
+    answer = operator.get("/agents/ada/preview/", said, headers=acting.HTMX)
+    past = answer.context["page"].past
+    shown = {
+        "policy": [section.text for section in past.model.policy] == ["You cannot see issues."],
+        "json": past.sent and "github__issue_write" not in past.sent.text,
+        "why": past.why and past.why.reason == "toolkit issues is off",
+    }
+    assert shown[view]
+    assert 'id="provider-json"' not in answer.content.decode() or view == "json"
+
+
+@pytest.mark.parametrize("at", ["soon", "999999", "2001-01-01T00:00", "-1", "9" * 30])
+def test_a_moment_that_there_was_not_is_told(operator: Client, at: str) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    page = operator.get("/agents/ada/preview/", {"at": at}).context["page"]
+    if at.startswith("2001"):
+        assert page.past.words == "as it was before its first change that is known"
+    else:
+        assert "Not looked at as it was" in page.trouble
+        assert page.past is None

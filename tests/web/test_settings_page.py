@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
+import tomllib
 from typing import Any
 
 import httpx
@@ -37,6 +39,7 @@ def typed(browser: Client, address: str = SETTINGS, **other: str) -> dict[str, s
             ("kind", fields.kinds),
             ("loadout", fields.loadouts),
             ("on_exceed", fields.on_exceed),
+            ("mcp_loading", fields.mcp_loading),
         )
     }
     plain = ("title", "role", "description", "model", "max_tools", "max_tokens")
@@ -251,6 +254,43 @@ def test_the_python_snippet_runs(operator: Client, monkeypatch: pytest.MonkeyPat
     said = capsys.readouterr().out
     assert said.startswith("['clock__now', 'github__issue_read'")
     assert "is_error" in said
+
+
+def test_mcp_clients_are_configured_with_this_agents_address_and_no_token(operator: Client) -> None:
+    offered = {one.label: one.text for one in look(operator).clients}
+    assert list(offered) == ["Claude Code", "Cursor", "VS Code", "Codex"]
+    url, claude, code = "http://testserver/mcp/ada", offered["Claude Code"], offered["VS Code"]
+    assert claude.startswith(f"claude mcp add --transport http toolbelt {url} ")
+    of_project = json.loads(claude[claude.index("{") :])["mcpServers"]["toolbelt"]
+    assert (of_project["type"], of_project["url"]) == ("http", url)
+    assert of_project["headers"] == {"Authorization": "Bearer ${TOOLBELT_TOKEN}"}
+    of_cursor = json.loads(offered["Cursor"].partition("\n")[2])["mcpServers"]["toolbelt"]
+    assert of_cursor == {"url": url, "headers": {"Authorization": "Bearer ${env:TOOLBELT_TOKEN}"}}
+    of_code = json.loads(code.partition("\n")[2])
+    (asked,) = of_code["inputs"]
+    assert of_code["servers"]["toolbelt"]["headers"] == {"Authorization": f"Bearer ${{input:{asked['id']}}}"}
+    assert asked["password"] is True
+    assert tomllib.loads(offered["Codex"])["mcp_servers"]["toolbelt"] == {
+        "url": url,
+        "bearer_token_env_var": "TOOLBELT_TOKEN",
+    }
+
+
+def test_how_mcp_clients_load_is_chosen_and_left_out_where_it_is_usual(operator: Client) -> None:
+    form = look(operator).fields.mcp_loading
+    assert [one.value for one in form if one.chosen] == ["dispatch"]
+    for wanted, entry in (("list", "list"), ("dispatch", None)):
+        assert save(operator, mcp_loading=wanted).status_code == 303
+        assert entries.read("agent", "ada").get("mcp_loading") == entry
+
+
+def test_the_frameworks_programs_hold_this_agents_address_and_are_sound(operator: Client) -> None:
+    """That they run, too, `make interop` shows, where the frameworks are."""
+    offered = look(operator).frameworks
+    assert [one.label for one in offered] == ["LangChain", "Pydantic AI", "OpenAI Agents", "Google ADK"]
+    for one in offered:
+        assert "http.Http('http://testserver', 'ada', os.environ[" in one.text
+        compile(one.text, one.id, "exec")
 
 
 def test_it_asks_the_same_few_questions_however_long_the_catalog(operator: Client, more_tools: Any) -> None:

@@ -7,17 +7,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolbelt.adapters import surface
+from toolbelt.adapters.json_schema import words
 
 # The key under which a tool says which toolkits it belongs to.
 TOOLKITS = "toolbelt/toolkits"
 
 
-def _input_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Say that the schema is of an object, which MCP wants to be told; all else is taken as it is."""
-    return {**schema, "type": "object"}
+# Lets clients repeat an argument in a header, for whoever stands between. What an upstream server asks for there is
+# between it and Toolbelt: agents' clients would show arguments to proxies, and drop a tool that asks for it badly.
+MIRRORED = "x-mcp-header"
 
 
-LIMITS = surface.Limits(provider="MCP", names=re.compile(r"[a-zA-Z0-9_.-]{1,128}"), say=_input_schema)
+def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Say that the schema is of an object, which MCP wants to be told, and that no argument goes into a header."""
+    return {**words.changed(schema, _unmirrored), "type": "object"}
+
+
+def _unmirrored(schema: dict[str, Any]) -> dict[str, Any]:
+    return {word: value for word, value in schema.items() if word != MIRRORED}
+
+
+LIMITS = surface.Limits(provider="MCP", names=re.compile(r"[a-zA-Z0-9_.-]{1,128}"), say=_object)
 
 
 def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]:
@@ -41,7 +51,7 @@ def _tool(tool: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     if tool.get("title"):
         said["title"] = tool["title"]
     if tool.get("output_schema") is not None:
-        said["outputSchema"] = tool["output_schema"]
+        said["outputSchema"] = _object(tool["output_schema"])
     if tool["annotations"]:
         said["annotations"] = tool["annotations"]
     if tool["toolkits"]:

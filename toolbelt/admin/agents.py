@@ -125,6 +125,7 @@ class AgentAdmin(entry_admin.EntryAdmin):
         ("Loadout", {"fields": ["kind", "loadout"]}),
         ("Budget", {"fields": list(_BUDGET)}),
         ("What its own token may ask for", {"fields": ["session_loadouts", "subagent_kinds"]}),
+        ("MCP clients", {"fields": ["mcp_loading"]}),
     ]
     readonly_fields = ["position"]
     inlines = [SwitchInline, OverrideInline, AlwaysOnInline, AllowedInline]

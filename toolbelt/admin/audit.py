@@ -65,7 +65,7 @@ class AuditEntryAdmin(_Admin):
         """Take them back, the newest first: all of them, or none and say why."""
         entries = list(queryset.order_by("-id"))
         for entry in entries:
-            if not request.user.has_perms(rights.to_undo(entry)):
+            if not rights.may_undo(request.user, entry):
                 raise exceptions.PermissionDenied
         try:
             with writing.begin():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import actors, entries, ordering, reach, switches, writing
+from toolbelt.control import actors, endings, entries, ordering, reach, switches, writing
 from toolbelt.core import belts, budgets, catalog, errors, schema
 from toolbelt.store import entries as rows
 from toolbelt.store import revisions, tokens
@@ -38,12 +38,14 @@ class Difference:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
     """What an import did or would do: the entries that it creates and changes, in order, and how many are as the belt
-    says already. ``ordered`` names the kinds whose entries stand in another order since.
+    says already. ``ordered`` names the kinds whose entries stand in another order since; ``entry`` is the id of the
+    last audit entry, None where nothing was written.
     """
 
     differences: tuple[Difference, ...]
     same: int
     ordered: tuple[belts.KindName, ...] = ()
+    entry: int | None = dataclasses.field(default=None, compare=False)
 
     @property
     def created(self) -> int:
@@ -59,6 +61,11 @@ class Imported:
 def export() -> dict[str, Any]:
     """Give the whole configuration as a belt. It holds no secret, no session and no token."""
     return rows.export()
+
+
+def part(sections: Collection[str]) -> dict[str, Any]:
+    """Give these sections of the configuration, in the order of a belt."""
+    return {name: entries_ for name, entries_ in export().items() if name in sections}
 
 
 def exported() -> tuple[int, dict[str, Any]]:
@@ -81,8 +88,17 @@ def check(document: Mapping[str, Any]) -> list[errors.Problem]:
 
 def preview(actor: actors.Actor, document: Mapping[str, Any]) -> Imported:
     """Say what importing this belt would do now, if they did it, and do nothing. Raises as :func:`import_` does."""
+    return judge(actor, document)[0]
+
+
+def judge(
+    actor: actors.Actor, document: Mapping[str, Any], count_tokens: Callable[[str], int] | None = None
+) -> tuple[Imported, belts.Belt]:
+    """Say what importing this belt would do now, as :func:`preview` does, and what all would be then; with the tokens
+    of its tools, where something counts them.
+    """
     stored = rows.export()
-    belt = belts.load(_with_stored(document, stored))
+    belt = belts.load(_with_stored(document, stored), count_tokens=count_tokens)
     there = {
         (kind, _name(kind, entry)): _entry(kind, entry)
         for section, kind in SECTIONS.items()
@@ -105,11 +121,8 @@ def preview(actor: actors.Actor, document: Mapping[str, Any]) -> Imported:
             owned += entries.owned_by_code(kind, before, entries.differences(before, after)[1])
     if owned := [*owned, *_passed_budgets(found, stored, belt)]:
         raise errors.Invalid(owned)
-    return Imported(
-        differences=tuple(found),
-        same=same,
-        ordered=tuple(kind for section, kind in SECTIONS.items() if _is_reordered(section, document, stored)),
-    )
+    ordered = tuple(kind for section, kind in SECTIONS.items() if _is_reordered(section, document, stored))
+    return Imported(differences=tuple(found), same=same, ordered=ordered), belt
 
 
 def import_(
@@ -131,12 +144,18 @@ def import_(
             raise errors.Stale("The configuration", f"revision {was}", f"revision {now}")
         if now != judged:
             wanted = preview(actor, document)
+        endings.write_due()
+        entry: int | None = None
         for one in wanted.differences:
             stored = rows.write(one.kind, dict(one.after))
-            entries.recorded(actor, one.kind, one.name, one.before, stored, reason=reason, batch=batch)
+            entry = entries.recorded(
+                actor, one.kind, one.name, one.before, stored, reason=reason, batch=batch
+            )
         for kind in wanted.ordered:
-            ordering.put(actor, kind, _names(document, kind), reason=reason, batch=batch)
-    return wanted
+            entry = (
+                ordering.put(actor, kind, _names(document, kind), reason=reason, batch=batch).entry or entry
+            )
+    return dataclasses.replace(wanted, entry=entry)
 
 
 def _passed_budgets(

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolbelt.control import actors, reach, switches, writing
+from toolbelt.control import actors, endings, reach, switches, writing
 from toolbelt.core import belts, budgets, conflicts, errors
 from toolbelt.store import audit, entries, snapshots
 
@@ -63,6 +63,7 @@ def put(
     with writing.begin():
         name = entry.get(naming(kind))
         now = entries.read(kind, name) if isinstance(name, str) else None
+        before = endings.find(str(name)) if kind == "agent" and now is not None else None
         for key, seen in (was or {}).items():
             if (now or {}).get(key) != seen:
                 raise errors.Stale(f"{key} of {kind} {name}", seen, (now or {}).get(key), entry.get(key))
@@ -70,7 +71,6 @@ def put(
         problems = belts.check_entry(_kind(kind), written, beside or known())
         if problems:
             raise errors.Invalid(problems)
-        before = snapshots.find(str(name), None) if kind == "agent" and now is not None else None
         stored = entries.write(kind, dict(entry))
         had, has = differences(now, stored)
         if now is not None and not had and not has:
@@ -127,7 +127,10 @@ def change(
         message = "It keeps the name that everything else knows it by: make a new one, and remove this one."
         raise errors.Invalid([errors.Problem(path=path, message=message)])
     with writing.begin():
-        merged = {**read(kind, name), **changes}
+        now = read(kind, name)
+        merged = {**now, **changes}
+        if kind == "agent" and "tools_config" in changes and "ends" not in changes:
+            merged["ends"] = _still_ending(now, merged)
         entry = {key: value for key, value in merged.items() if value is not None}
         return put(
             actor,
@@ -141,6 +144,13 @@ def change(
             undoes=undoes,
             beside=beside,
         )
+
+
+def _still_ending(now: Entry, merged: Entry) -> dict[str, Any] | None:
+    """Give the ends of what stays as it is: what is set otherwise stands for good."""
+    had, has = now.get("tools_config") or {}, merged.get("tools_config") or {}
+    ends = now.get("ends") or {}
+    return {key: end for key, end in ends.items() if key in has and has[key] is had.get(key)} or None
 
 
 def remove(
@@ -166,9 +176,7 @@ def remove(
         now = read(kind, name)
         if was is not None and now != was:
             raise errors.Stale(f"{belts.KINDS[_kind(kind)].word} {name}", was, now)
-        users = entries.users(kind, name)
-        if users:
-            raise errors.Refused(f"{name} is used by {', '.join(users)}: change that first.")
+        refuse_while_used(kind, name)
         # Where it stood belongs to what is kept of it: undoing puts it back there.
         kept = {**now, PLACE: entries.names(kind).index(name)} if entries.is_ordered(kind) else now
         entries.delete(kind, name)
@@ -185,6 +193,12 @@ def remove(
             undoes=undoes,
         )
     return writing.Change(entry=number, before=kept, after=None)
+
+
+def refuse_while_used(kind: str, name: str) -> None:
+    """Raise Refused while something refers to this, and name it."""
+    if users := entries.users(kind, name):
+        raise errors.Refused(f"{name} is used by {', '.join(users)}: change that first.")
 
 
 def _kind(kind: str) -> belts.KindName:
@@ -225,11 +239,14 @@ def recorded(
     found and undone on its own, whichever way it was written.
     """
     before, after = differences(now, stored)
-    flips: list[tuple[str, bool | None, bool | None]] = []
-    if kind == "agent" and now is not None and "tools_config" in after:
-        had, has = before.pop("tools_config") or {}, after.pop("tools_config") or {}
+    flips: list[tuple[str, Any, Any]] = []
+    if kind == "agent" and now is not None and not {"tools_config", "ends"}.isdisjoint(after):
+        had, has = _flat(now), _flat(stored)
         flips = [(key, had.get(key), has.get(key)) for key in sorted({**had, **has})]
-        flips = [flip for flip in flips if flip[1] is not flip[2]]
+        flips = [flip for flip in flips if flip[1] != flip[2]]
+        for side in (before, after):
+            side.pop("tools_config", None)
+            side.pop("ends", None)
     if flips and batch is None and (len(flips) > 1 or after):
         batch = writing.new_batch()
     toolkits = set(entries.names("toolkit")) if flips else set()
@@ -262,6 +279,15 @@ def recorded(
             after=after,
         )
     return number
+
+
+def _flat(entry: Entry) -> dict[str, Any]:
+    """Say how each switch and override of an agent's entry stands, as :func:`toolbelt.core.grants.said` does."""
+    ends = entry.get("ends") or {}
+    return {
+        key: {"on": on, "ends": ends[key]["at"], "then": ends[key].get("then")} if key in ends else on
+        for key, on in (entry.get("tools_config") or {}).items()
+    }
 
 
 def owned_by_code(kind: str, now: Entry | None, changed: Iterable[str]) -> list[errors.Problem]:

@@ -45,12 +45,16 @@ class Shelf:
 
 def every() -> Holdings:
     """Decide for all agents."""
-    stored = snapshots.catalog()
+    return of(snapshots.catalog())
+
+
+def of(stored: catalog.Catalog, agent: str | None = None) -> Holdings:
+    """Decide for all agents, or for one of them, beside this catalog, which may be one that is only thought of."""
+    agents_there = agent_rows.every() if agent is None else agent_rows.every(key=agent) if agent else []
     return Holdings(
         catalog=stored,
         holders=tuple(
-            Holder(agent=agent, resolved=budgets.resolve(_snapshot(stored, agent)))
-            for agent in agent_rows.every()
+            Holder(agent=one, resolved=budgets.resolve(_snapshot(stored, one))) for one in agents_there
         ),
     )
 

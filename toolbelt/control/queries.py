@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from toolbelt import conf
 from toolbelt.core import agents, belts, budgets, catalog, loadouts, resolution, surface
 from toolbelt.store import agents as agent_rows
-from toolbelt.store import audit, calls, counts, entries, snapshots
+from toolbelt.store import audit, calls, counts, entries, revisions, snapshots
 
 Entry = audit.Entry
 Call = calls.Call
@@ -124,6 +124,35 @@ def count() -> Counts:
     return counts.count()
 
 
+def revision(agent: str = "") -> int:
+    """Give the number of the last write that may concern this agent, or of any. Raises NotFound."""
+    return revisions.number_of(agent) if agent else revisions.number()
+
+
+def is_toolkit(key: str) -> bool:
+    """Say whether a toolkit is called so."""
+    return key in snapshots.catalog().toolkits
+
+
+def section_counts() -> dict[str, int]:
+    """Count the entries of each kind that a belt of all would hold."""
+    stored = snapshots.catalog()
+    return {
+        "category": sum(name not in catalog.CATEGORIES for name in stored.categories),
+        "plugin": len(stored.plugins),
+        "tool": len(stored.tools),
+        "toolkit": len(stored.toolkits),
+        "loadout": len(stored.loadouts),
+        "agent": counts.count().agents,
+        "sub_app": len(stored.sub_apps),
+    }
+
+
+def toolkit_keys() -> list[str]:
+    """Name the toolkits, in order."""
+    return list(snapshots.catalog().toolkits)
+
+
 def agent_keys() -> list[str]:
     """Name the agents, in order."""
     return entries.names("agent")
@@ -164,6 +193,31 @@ def changes(
         older_than=older_than,
         newer_than=newer_than,
         size=size,
+    )
+
+
+def all_changes(
+    *,
+    actor: str = "",
+    agent: str = "",
+    action: str = "",
+    key: str = "",
+    via: str = "",
+    batch: uuid.UUID | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Iterator[Sequence[Entry]]:
+    """Give all of the log that :func:`changes` would give page by page, some hundred entries at a time."""
+    return audit.walk(
+        subject_kind="agent" if agent else "",
+        subject_key=agent,
+        actor=actor,
+        action=action,
+        key=key,
+        via=via,
+        batch=batch,
+        since=since,
+        until=until,
     )
 
 

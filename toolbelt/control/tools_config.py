@@ -1,7 +1,8 @@
 """How are many switches and overrides of an agent set at once? In their flat form, ``{key: true | false | null}``.
 
 All of it comes about in one transaction, or nothing does. A key that names nothing, and a value that is no answer, are
-refused with their path, wherever they stand.
+refused with their path, wherever they stand. The flat form says nothing of ends: what it leaves as it is keeps its
+end, and what it changes stands for good.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.control import actors, switches, writing
+from toolbelt.control import actors, endings, switches, writing
 from toolbelt.core import belts, errors
 from toolbelt.store import snapshots
 
@@ -36,7 +37,7 @@ def put(
     problem, and what :func:`switches.flip` raises.
     """
     with writing.begin():
-        found = snapshots.find(agent, None)
+        found = endings.find(agent)
         now = found.agent.tools_config()
         seen = {} if was is None else {**dict.fromkeys(now), **was}
         return _set(actor, found, {**dict.fromkeys(now), **wanted}, seen, reason, confirm)
@@ -56,7 +57,7 @@ def change(
     ``was`` is what the writer saw of the keys that it names. Raises as :func:`put` does.
     """
     with writing.begin():
-        found = snapshots.find(agent, None)
+        found = endings.find(agent)
         return _set(actor, found, wanted, was or {}, reason, confirm)
 
 

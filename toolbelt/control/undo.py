@@ -9,9 +9,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 
-from toolbelt.control import actors, entries, ordering, sessions, switches, writing
-from toolbelt.core import errors
-from toolbelt.store import audit, snapshots
+from toolbelt.control import actors, endings, entries, ordering, roles, sessions, switches, writing
+from toolbelt.core import errors, grants
+from toolbelt.store import audit, clock, snapshots
 from toolbelt.store import entries as rows
 
 
@@ -62,12 +62,20 @@ def undo_act(actor: actors.Actor, entry: int, *, reason: str = "") -> writing.Ch
 
 def _switched(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
     write = switches.flip if done.action.startswith("switch.") else switches.override
+    now = grants.said(endings.find(done.subject_key).agent, done.key)
+    if now != done.after:
+        what = f"The {done.action.partition('.')[0]} of {done.key} for {done.subject_key}"
+        raise errors.Stale(what, done.after, now, done.before)
+    end, back = grants.end(done.before), grants.is_on(done.before)
+    if end is not None and end.at <= clock.now():
+        # What would be over by now is what it became then.
+        back, end = end.then, None
     return write(
         actor,
         done.subject_key,
         done.key,
-        done.before,
-        was=done.after,
+        back,
+        ends=end,
         reason=reason,
         confirm=True,
         batch=batch,
@@ -132,6 +140,18 @@ def _equipped(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.U
     )
 
 
+def _named(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
+    return roles.name_operators(
+        actor,
+        done.subject_key,
+        done.before["operators"],
+        was=done.after["operators"],
+        reason=reason,
+        batch=batch,
+        undoes=done.id,
+    )
+
+
 def _over(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
     raise errors.Refused(f"{done.action} cannot be taken back: {_INSTEAD[done.action]}.")
 
@@ -140,17 +160,24 @@ def _over(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID 
 _INSTEAD = {
     "token.issue": "revoke the token",
     "token.revoke": "issue another token",
+    "user.roles": "give the role, or take it: manage.py role",
     "session.evict": "the agent loads again what it needs",
+    "switch.end": "set the switch again, for as long as it is needed",
+    "override.end": "set the override again, for as long as it is needed",
 }
 _Way = Callable[[actors.Actor, audit.Entry, str, uuid.UUID | None], writing.Change]
 # By the action, its family, or its act.
 _WAYS: dict[str, _Way] = {
+    "switch.end": _over,
+    "override.end": _over,
     "switch": _switched,
     "override": _switched,
     "create": _created,
     "remove": _removed,
     "order": _ordered,
     "token": _over,
+    "user.roles": _over,
+    "agent.operators": _named,
     "session.equip": _equipped,
     "session.evict": _over,
 }

@@ -12,11 +12,13 @@ from toolbelt.store import call_figures, calls
 
 OfTool = call_figures.OfTool
 OfDay = call_figures.OfDay
+TookOnDay = call_figures.TookOnDay
 Page = calls.Page
 Call = calls.Call
 
 by_tool = call_figures.by_tool
 by_day = call_figures.by_day
+took_by_day = call_figures.took_by_day
 page = calls.page
 said = call_figures.said
 

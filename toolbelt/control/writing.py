@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from toolbelt.core import effects
-from toolbelt.store import revisions
+from toolbelt.store import commits, revisions
 
 
 class _Any:
@@ -52,6 +52,7 @@ def begin() -> Iterator[None]:
     """
     with transaction.atomic():
         revisions.lock()
+        transaction.on_commit(commits.committed)
         yield
 
 

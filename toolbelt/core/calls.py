@@ -84,13 +84,13 @@ def admit(
     """Admit or refuse a call of a tool, not of a meta-tool. ``hide_denied``: say ``unknown-tool`` of denied ones."""
     standing = resolved.standing
     if tool not in standing.catalog.tools:
-        return _unknown(tool)
+        return unknown(tool)
     decision = resolved.decision(tool)
     match decision.state:
         case "dormant":
-            return _unknown(tool)
+            return unknown(tool)
         case "denied" if hide_denied:
-            return _unknown(tool)
+            return unknown(tool)
         case "denied":
             return Refusal(
                 code="tool-denied", message=f"You are not granted {tool}. An operator can change that."
@@ -103,7 +103,7 @@ def admit(
             return Refusal(code="tool-not-active", message=_how_to_get(decision))
     violations = schema.violations(standing.catalog.tools[tool].input_schema, arguments)
     if violations:
-        return _invalid(tool, violations)
+        return invalid(tool, violations)
     return Admission(tool=tool, options=resolution.options(standing, tool)[0])
 
 
@@ -112,10 +112,10 @@ def meta(
 ) -> MetaAnswer | Refusal:
     """Answer a call of one of Toolbelt's own tools, or refuse it."""
     if tool not in meta_tools.DEFINITIONS or not surface.may_load(resolved):
-        return _unknown(tool)
+        return unknown(tool)
     violations = schema.violations(meta_tools.SCHEMAS[tool], arguments)
     if violations:
-        return _invalid(tool, violations)
+        return invalid(tool, violations)
     return _META[tool](resolved, snapshot, arguments, at)
 
 
@@ -133,11 +133,12 @@ def _list(_: budgets.Resolution, snapshot: resolution.Snapshot, arguments: Any, 
     return MetaAnswer(content=loading.listing(snapshot))
 
 
-def _search(resolved: budgets.Resolution, _: resolution.Snapshot, arguments: Any, at: str) -> MetaAnswer:
+def hits(resolved: budgets.Resolution, arguments: Any) -> list[dict[str, Any]]:
+    """Search what is discoverable, as ``search_tools`` asks for it: each hit with its schema, and what to load."""
     stored = resolved.standing.catalog
     found = {decision.tool: decision for decision in resolved.discoverable()}
     limit = arguments.get("limit", meta_tools.SEARCH_LIMIT)
-    results = [
+    return [
         {
             "tool": hit.tool,
             "description": stored.tools[hit.tool].description,
@@ -147,6 +148,10 @@ def _search(resolved: budgets.Resolution, _: resolution.Snapshot, arguments: Any
         }
         for hit in search.search(stored, found, arguments["query"], limit)
     ]
+
+
+def _search(resolved: budgets.Resolution, _: resolution.Snapshot, arguments: Any, at: str) -> MetaAnswer:
+    results = hits(resolved, arguments)
     message = (
         "Give a result's 'load' to load_tools."
         if results
@@ -170,11 +175,13 @@ def _how_to_get(decision: resolution.Decision) -> str:
     return f"{decision.tool} is not loaded. {way}: it is there from the next request on."
 
 
-def _unknown(tool: str) -> Refusal:
+def unknown(tool: str) -> Refusal:
+    """Refuse a call of what there is not, or not for this agent."""
     return Refusal(code="unknown-tool", message=f"There is no tool named {tool!r}.")
 
 
-def _invalid(tool: str, violations: tuple[schema.Violation, ...]) -> Refusal:
+def invalid(tool: str, violations: tuple[schema.Violation, ...]) -> Refusal:
+    """Refuse a call with arguments that do not fit."""
     places = _listed((v.path, v.message) for v in violations)
     return Refusal(
         code="invalid-arguments", message=f"The arguments do not fit {tool}: {places}", errors=violations

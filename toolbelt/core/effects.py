@@ -11,6 +11,10 @@ from toolbelt.core import surface
 class Effect:
     """The difference between two surfaces: counts before and after, tools that came and went (keys, in order),
     and toolkits whose policy section changed, as (toolkit, state before, state after); a state is on, off or none.
+
+    ``breaks`` names what providers keep in a prompt cache and is another one now: "tools" or "system text", for a
+    cache holds what stands before the first difference. ``sessions`` says for how many live sessions it is so; None:
+    nobody looked.
     """
 
     tools_before: int
@@ -20,6 +24,8 @@ class Effect:
     added: tuple[str, ...]
     removed: tuple[str, ...]
     policy: tuple[tuple[str, str, str], ...]
+    breaks: tuple[str, ...] = ()
+    sessions: int | None = None
 
     @property
     def tools(self) -> int:
@@ -55,4 +61,14 @@ def compare(before: surface.Surface, after: surface.Surface) -> Effect:
         added=tuple(key for key in has if key not in had),
         removed=tuple(key for key in had if key not in has),
         policy=tuple(changed),
+        breaks=breaks(before, after),
     )
+
+
+def breaks(before: surface.Surface, after: surface.Surface) -> tuple[str, ...]:
+    """Name what of the beginning of a prompt differs: a provider's cache of it is of no use any more."""
+    parts = (
+        ("tools", before.tools != after.tools),
+        ("system text", before.policy.text != after.policy.text),
+    )
+    return tuple(part for part, differs in parts if differs)

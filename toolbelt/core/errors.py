@@ -105,6 +105,8 @@ def was_in_words(value: Any) -> str:
         return "unset"
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, dict) and "ends" in value:
+        return f"{was_in_words(value.get('on'))} until {value['ends']}"
     return str(value)
 
 

@@ -1,6 +1,7 @@
 """Which tools does Toolbelt itself give an agent, to load and find others? (seed: Dynamic Toolkits)
 
-Their descriptions speak to a model: they say when to call, and that a load counts from the next request.
+Their descriptions speak to a model: they say when to call, and that a load counts from the next request. Where a list
+stays as it is (wire.md: MCP, dispatch), nothing is loaded: there, :data:`DISPATCHING` are given instead.
 """
 
 from __future__ import annotations
@@ -11,12 +12,19 @@ from typing import Any
 from toolbelt.core import definitions, schema
 
 LIST, LOAD, UNLOAD, SEARCH = "list_toolkits", "load_tools", "unload_tools", "search_tools"
+CALL = "call_tool"
 SEARCH_LIMIT = 10
 MOST_HITS = 50
 
 
 def _define(
-    name: str, description: str, properties: Mapping[str, Any], required: list[str], read_only: bool
+    name: str,
+    description: str,
+    properties: Mapping[str, Any],
+    required: list[str],
+    read_only: bool,
+    *,
+    does_anything: bool = False,
 ) -> definitions.Definition:
     input_schema: dict[str, Any] = {
         "type": "object",
@@ -28,10 +36,27 @@ def _define(
         name=name,
         description=description,
         input_schema=input_schema,
-        annotations={"readOnlyHint": read_only, "destructiveHint": False, "openWorldHint": False},
+        annotations={
+            "readOnlyHint": read_only,
+            "destructiveHint": does_anything,
+            "openWorldHint": does_anything,
+        },
     )
 
 
+_SOUGHT: Mapping[str, Any] = {
+    "query": {
+        "type": "string",
+        "minLength": 1,
+        "description": "What the tool should do, in a few words.",
+    },
+    "limit": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MOST_HITS,
+        "description": f"How many results at the most; {SEARCH_LIMIT} if not given.",
+    },
+}
 DEFINITIONS: Mapping[str, definitions.Definition] = {
     definition.name: definition
     for definition in (
@@ -68,22 +93,42 @@ DEFINITIONS: Mapping[str, definitions.Definition] = {
             SEARCH,
             "Search the tools that you could load, by what they do. Search once for each step of a plan rather than "
             "once for the whole task. Each result says which name to give to load_tools.",
-            {
-                "query": {
-                    "type": "string",
-                    "minLength": 1,
-                    "description": "What the tool should do, in a few words.",
-                },
-                "limit": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": MOST_HITS,
-                    "description": f"How many results at the most; {SEARCH_LIMIT} if not given.",
-                },
-            },
+            _SOUGHT,
             ["query"],
             True,
         ),
     )
 }
-SCHEMAS: Mapping[str, str] = {name: schema.canonical(d.input_schema) for name, d in DEFINITIONS.items()}
+DISPATCHING: Mapping[str, definitions.Definition] = {
+    definition.name: definition
+    for definition in (
+        _define(
+            CALL,
+            "Call a tool that search_tools found: give its name, and arguments that fit the input_schema it was found "
+            "with. The tools that are listed here are called directly.",
+            {
+                "tool": {"type": "string", "description": "The tool's name, as search_tools gave it."},
+                "arguments": {
+                    "type": "object",
+                    "description": "The tool's own arguments; none if not given.",
+                },
+            },
+            ["tool"],
+            False,
+            # As far as a client can tell beforehand.
+            does_anything=True,
+        ),
+        _define(
+            SEARCH,
+            "Search the tools that you may call beside those that are listed here, by what they do. Search once for "
+            "each step of a plan rather than once for the whole task. Each result has a name and an input_schema: "
+            "call it with call_tool.",
+            _SOUGHT,
+            ["query"],
+            True,
+        ),
+    )
+}
+SCHEMAS: Mapping[str, str] = {
+    name: schema.canonical(d.input_schema) for name, d in (*DEFINITIONS.items(), *DISPATCHING.items())
+}

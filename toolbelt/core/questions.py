@@ -114,12 +114,15 @@ def _blocked(standing: Standing, tool: catalog.Tool) -> Answer | None:
 
 def _switched_off(standing: Standing, tool: catalog.Tool) -> Answer | None:
     toolkit = grants.switch_off_over(standing.catalog, standing.agent, tool.key)
-    return Answer("denied", "switch-off", Origin("switch", toolkit)) if toolkit else None
+    if not toolkit:
+        return None
+    return Answer("denied", "switch-off", Origin("switch", toolkit, grants.until(standing.agent, toolkit)))
 
 
 def _overridden_off(standing: Standing, tool: catalog.Tool) -> Answer | None:
     if standing.agent.overrides.get(tool.key) is False:
-        return Answer("denied", "override-off", Origin("override", tool.key))
+        until = grants.until(standing.agent, tool.key)
+        return Answer("denied", "override-off", Origin("override", tool.key, until))
     return None
 
 

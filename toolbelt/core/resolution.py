@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from toolbelt.core import agents, catalog, conflicts, loadouts, questions, sessions
+from toolbelt.core import agents, catalog, conflicts, grants, loadouts, questions, sessions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,14 +101,16 @@ def _alone(stored: catalog.Catalog, agent: agents.Agent) -> dict[str, questions.
     found.update((always.tool, always_on) for always in agent.tools)
     for tool, on in agent.overrides.items():
         if on:
-            found[tool] = questions.Answer("active", "override-on", questions.Origin("override", tool))
+            origin = questions.Origin("override", tool, grants.until(agent, tool))
+            found[tool] = questions.Answer("active", "override-on", origin)
     return found
 
 
 def _switched_on(stored: catalog.Catalog, agent: agents.Agent) -> dict[str, questions.Answer]:
     found: dict[str, questions.Answer] = {}
     for toolkit in stored.in_order(key for key, on in agent.switches.items() if on):
-        answer = questions.Answer("active", "switch-on", questions.Origin("switch", toolkit.key))
+        origin = questions.Origin("switch", toolkit.key, grants.until(agent, toolkit.key))
+        answer = questions.Answer("active", "switch-on", origin)
         for member in toolkit.members:
             found.setdefault(member.tool, answer)
     return found

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolbelt import conf
 from toolbelt.api import limits, problems
-from toolbelt.front import envelopes, ids, life, messages, notes, requests
+from toolbelt.front import endpoint, envelopes, ids, life, live, messages, notes, requests
 from toolbelt.runtime import ready
 
 
@@ -26,6 +26,8 @@ class Application:
         self.notes = notes.Notes()
         self._life = life.Life(answers, self.notes)
         self._per_minute = conf.API_PER_MINUTE
+        self.mcp = endpoint.server(answers, self.notes)
+        self._streams = live.Streams(django)
 
     async def __call__(self, scope: dict[str, Any], receive: messages.Receive, send: messages.Send) -> None:
         """Answer, or let Django answer."""
@@ -33,6 +35,12 @@ class Application:
             await self._life.live(receive, send)
             return
         self._life.begin()
+        if endpoint.is_here(scope):
+            await self.mcp(scope, receive, send)
+            return
+        if live.is_here(scope):
+            await self._streams.answer(scope, receive, send)
+            return
         request = requests.of(scope) if scope["type"] == "http" else None
         if request is None or self._answers is None or notes.is_wanted_whole():
             if _is_too_much(scope):

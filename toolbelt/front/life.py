@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 import structlog
 
-from toolbelt.front import messages, notes
-from toolbelt.runtime import access, plugins, ready
+from toolbelt.control import endings
+from toolbelt.front import messages, notes, signals
+from toolbelt.runtime import access, feed, plugins, ready
 
 # The longest that plugins hold up the end of a server; each of them has a limit of its own within.
 GRACE = 30.0
@@ -36,9 +37,13 @@ class Life:
             self._has_begun = True
             plugins.start()
             access.start()
+            endings.start()
 
     async def end(self) -> None:
-        """Write what was noted, let plugins come to their end within the grace period, and let go of the database."""
+        """End the feed, write what was noted, let plugins come to their end within the grace period, and let go of
+        the database.
+        """
+        await feed.close()
         self._notes.write()
         if not await _within(plugins.stop, self._grace):
             _log.error("plugins not stopped", seconds=self._grace)
@@ -46,16 +51,20 @@ class Life:
             await self._answers.close()
 
     async def live(self, receive: messages.Receive, send: messages.Send) -> None:
-        """Begin and end when the server says so."""
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                self.begin()
-                await send({"type": "lifespan.startup.complete"})
-            else:
-                await self.end()
-                await send({"type": "lifespan.shutdown.complete"})
-                return
+        """Begin and end when the server says so; the feed ends as soon as the server is told to, for as long as
+        streams are open, it does not say so.
+        """
+        with contextlib.ExitStack() as until_the_end:
+            while True:
+                message = await receive()
+                if message["type"] == "lifespan.startup":
+                    self.begin()
+                    until_the_end.enter_context(signals.heard(feed.end))
+                    await send({"type": "lifespan.startup.complete"})
+                else:
+                    await self.end()
+                    await send({"type": "lifespan.shutdown.complete"})
+                    return
 
 
 async def _within(act: Callable[[], None], seconds: float) -> bool:

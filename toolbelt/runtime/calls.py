@@ -8,6 +8,7 @@ that is under way. Every call and every refusal is recorded, once.
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ import structlog
 from asgiref.sync import sync_to_async
 
 from toolbelt import conf
-from toolbelt.core import budgets, calls, catalog, errors, meta_tools
+from toolbelt.core import budgets, calls, catalog, dispatch, errors, meta_tools
 from toolbelt.plugins import contract, registry
 from toolbelt.runtime import meta_tools as own_tools
 from toolbelt.runtime import places, plugins, recording, secrets, snapshots, upstreams
@@ -32,9 +33,13 @@ OVER = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a call came to. A tool that answers something else than a mapping has it under ``result``."""
+    """What a call came to. A tool that answers something else than a mapping has it under ``result``.
+
+    ``is_structured``: the tool's definition says what its answers look like.
+    """
 
     content: Mapping[str, Any]
+    is_structured: bool = False
 
     def document(self) -> dict[str, Any]:
         """Give the answer as a JSON document; a refusal's has ``is_error`` and a code."""
@@ -86,16 +91,19 @@ def run(
     request_id: str | None = None,
     subagent: str | None = None,
     progress: upstreams.Progress | None = None,
+    *,
+    by_dispatch: bool = False,
 ) -> Answer:
     """Run a call of a tool or of a meta-tool, in a thread that may block.
 
-    ``progress`` hears how far a tool of an upstream server has come, on the event loop of those servers.
+    ``progress`` hears how far a tool of an upstream server has come, on the event loop of those servers. With
+    ``by_dispatch`` the agent has ``call_tool`` instead of the meta-tools that load (see toolbelt.core.dispatch).
     Raises errors.NotFound for an unknown agent and errors.Invalid for ids that cannot be; all else is an answer.
     """
     made = recording.Recording(
         agent=agent, tool=tool, arguments=arguments, session=session, request_id=request_id
     )
-    prepared = _prepare(made, subagent)
+    prepared = _prepare(made, subagent, by_dispatch)
     if not isinstance(prepared, _Admitted):
         return prepared
     ticket = _places.enter(prepared.plugin, conf.CALLS_PER_PLUGIN)
@@ -109,7 +117,7 @@ def run(
         raise
     finally:
         _places.leave(prepared.plugin, ticket)
-    return _answered(made, found)
+    return _answered(made, found, prepared.definition)
 
 
 async def arun(
@@ -120,12 +128,14 @@ async def arun(
     request_id: str | None = None,
     subagent: str | None = None,
     progress: upstreams.Progress | None = None,
+    *,
+    by_dispatch: bool = False,
 ) -> Answer:
     """Do as :func:`run` does, in an event loop. Cancelling it cancels the tool, too."""
     made = recording.Recording(
         agent=agent, tool=tool, arguments=arguments, session=session, request_id=request_id
     )
-    prepared = await sync_to_async(_prepare)(made, subagent)
+    prepared = await sync_to_async(_prepare)(made, subagent, by_dispatch)
     if not isinstance(prepared, _Admitted):
         return prepared
     ticket = _places.enter(prepared.plugin, conf.CALLS_PER_PLUGIN)
@@ -139,7 +149,7 @@ async def arun(
         raise
     finally:
         _places.leave(prepared.plugin, ticket)
-    return await sync_to_async(_answered)(made, found)
+    return await sync_to_async(_answered)(made, found, prepared.definition)
 
 
 def _executed(admitted: _Admitted, progress: upstreams.Progress | None) -> Any:
@@ -170,17 +180,28 @@ async def _aexecuted(admitted: _Admitted, progress: upstreams.Progress | None) -
     )
 
 
-def _prepare(made: recording.Recording, subagent: str | None) -> Answer | _Admitted:
+def _prepare(made: recording.Recording, subagent: str | None, by_dispatch: bool) -> Answer | _Admitted:
     """Answer a meta-tool's call and record it; admit any other, or refuse it and record that."""
     until = made.begun + conf.CALL_SECONDS
-    if made.tool in meta_tools.DEFINITIONS:
+    if made.tool in meta_tools.DEFINITIONS and not by_dispatch:
         told = own_tools.call(made.agent, made.tool, made.arguments, made.session, made.request_id, subagent)
         return _refuse(made, told) if isinstance(told, calls.Refusal) else _answered(made, told.content)
     snapshot, _ = snapshots.take(made.agent, made.session, made.request_id, subagent)
     resolved = budgets.resolve(snapshot)
+    admit = calls.admit
+    if by_dispatch and made.tool == meta_tools.SEARCH:
+        found = dispatch.search(resolved, made.arguments)
+        return _refuse(made, found) if isinstance(found, calls.Refusal) else _answered(made, found.content)
+    if by_dispatch and made.tool == meta_tools.CALL:
+        named = dispatch.named(resolved, made.arguments)
+        if isinstance(named, calls.Refusal):
+            return _refuse(made, named)
+        # From here on it is a call of the tool that is meant, and recorded as one.
+        made.tool, made.arguments = named
+        admit = functools.partial(dispatch.admit, snapshot=snapshot)
     known = snapshot.catalog.tools.get(made.tool)
     made.plugin = known.plugin if known is not None else ""
-    admitted = calls.admit(resolved, made.tool, made.arguments, hide_denied=conf.HIDE_DENIED)
+    admitted = admit(resolved, tool=made.tool, arguments=made.arguments, hide_denied=conf.HIDE_DENIED)
     if isinstance(admitted, calls.Refusal):
         return _refuse(made, admitted)
     known = snapshot.catalog.tools[made.tool]
@@ -207,7 +228,7 @@ def _prepare(made: recording.Recording, subagent: str | None) -> Answer | _Admit
     )
 
 
-def _answered(made: recording.Recording, found: Any) -> Answer:
+def _answered(made: recording.Recording, found: Any, definition: catalog.Tool | None = None) -> Answer:
     """Give what the tool answered, if it can be sent."""
     content = found if isinstance(found, Mapping) else {"result": found}
     try:
@@ -224,7 +245,8 @@ def _answered(made: recording.Recording, found: Any) -> Answer:
         )
         return _refuse(made, calls.Refusal(code="tool-failed", message=message))
     made.end("ok", result_bytes=len(text))
-    return Result(content=json.loads(text))
+    is_structured = definition is not None and bool(definition.output_schema)
+    return Result(content=json.loads(text), is_structured=is_structured)
 
 
 def _refused(made: recording.Recording, admitted: _Admitted, error: Exception) -> calls.Refusal:

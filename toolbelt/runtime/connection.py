@@ -60,3 +60,7 @@ class Local:
         """Call a tool; see protocol.Connection. Cancelling it cancels the tool, too."""
         answer = await calls.arun(self._agent, tool, arguments, run.session, run.request_id, run.subagent)
         return answer.document()
+
+    def blocking(self) -> BlockingLocal:
+        """Give its twin for threads that may block."""
+        return self._blocking

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolbelt import conf
 from toolbelt.core import agents, errors, resolution, sessions
-from toolbelt.store import looks, snapshots
+from toolbelt.store import clock, looks, snapshots
 
 
 def take(
@@ -28,6 +28,12 @@ def known(
     """Give the snapshot of a sound question after this look, if all of it is kept in this process; no query."""
     found = snapshots.known(look, session)
     return None if found is None else _snapshot(found, request_id, subagent)
+
+
+def is_over(snapshot: resolution.Snapshot) -> bool:
+    """Say whether a kept snapshot is no longer so, though nothing was written: something in it has ended since."""
+    end = snapshot.agent.next_end()
+    return end is not None and end <= clock.now()
 
 
 def _snapshot(found: snapshots.Found, request_id: str | None, subagent: str | None) -> resolution.Snapshot:

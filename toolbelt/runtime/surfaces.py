@@ -40,7 +40,10 @@ def ask(
 
 def slot(snapshot: resolution.Snapshot, agent_stamp: str) -> Slot:
     """Say what a surface without a message is kept under, within its catalog: all that decides about it."""
-    return agent_stamp, _session_state(snapshot), snapshot.subagent, tuple(snapshot.kind_loadouts.items())
+    # Of what the stamp names, so many switches and overrides are still to end: each end makes it another surface.
+    ending = len(snapshot.agent.ends)
+    kinds = tuple(snapshot.kind_loadouts.items())
+    return agent_stamp, ending, _session_state(snapshot), snapshot.subagent, kinds
 
 
 def known(snapshot: resolution.Snapshot, slot: Slot) -> surface.Surface | None:

@@ -100,6 +100,7 @@ MIDDLEWARE = [
     "toolbelt.web.frame.htmx_leaves",
     # Every view asks for a login unless it says otherwise: forgetting to ask cannot open a page.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "toolbelt.web.live.Counted",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",

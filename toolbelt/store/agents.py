@@ -14,8 +14,10 @@ from django.db import models as orm
 
 from toolbelt import models
 from toolbelt.core import agents
-from toolbelt.store import catalog
+from toolbelt.store import catalog, clock
 
+# What a switch and an override say.
+_GRANT = ("on", "ends", "then", "by")
 # Where an agent names something else, by what that is.
 _NAMED_AT = {
     "toolkit": ("switches__toolkit__key", "allowed_toolkits__toolkit__key"),
@@ -25,8 +27,8 @@ _NAMED_AT = {
 
 
 def load(agent_id: int) -> agents.Agent | None:
-    """Give one agent; None if it is gone."""
-    return next(iter(every(id=agent_id)), None)
+    """Give one agent as its rows are, also what is over by now; None if it is gone."""
+    return next(iter(_read(id=agent_id)), None)
 
 
 def naming(kind: str, name: str) -> list[agents.Agent]:
@@ -36,21 +38,31 @@ def naming(kind: str, name: str) -> list[agents.Agent]:
 
 
 def every(**narrowed: Any) -> list[agents.Agent]:
-    """Give the agents, in order."""
+    """Give the agents as they stand at this moment, in order."""
+    now = clock.now()
+    return [agent.standing(now) for agent in _read(**narrowed)]
+
+
+def _read(**narrowed: Any) -> list[agents.Agent]:
     rows = list(models.Agent.objects.filter(**narrowed).values())
     under = {f"agent__{field}": wanted for field, wanted in narrowed.items()}
     always = _under_agents(models.AgentTool, under, "tool__key", "options")
     allowed = _under_agents(models.AgentToolkit, under, "toolkit__key", "initial")
-    switches = _under_agents(models.ToolkitSwitch, under, "toolkit__key", "on")
-    overrides = _under_agents(models.ToolOverride, under, "tool__key", "on")
+    switches = _under_agents(models.ToolkitSwitch, under, "toolkit__key", *_GRANT)
+    overrides = _under_agents(models.ToolOverride, under, "tool__key", *_GRANT)
     return [
         dataclasses.replace(
             value,
-            tools=tuple(agents.AlwaysOn(tool=key, options=options) for key, options in always[row["id"]]),
-            switches={key: bool(on) for key, on in switches[row["id"]]},
-            overrides={key: bool(on) for key, on in overrides[row["id"]]},
+            tools=tuple(agents.AlwaysOn(tool=key, options=options) for key, (options,) in always[row["id"]]),
+            switches={key: bool(on) for key, (on, *_) in switches[row["id"]]},
+            overrides={key: bool(on) for key, (on, *_) in overrides[row["id"]]},
+            ends={
+                key: agents.End(at=ends, then=then, by=by)
+                for key, (_, ends, then, by) in (*switches[row["id"]], *overrides[row["id"]])
+                if ends is not None
+            },
             allowed_toolkits=tuple(key for key, _ in allowed[row["id"]]),
-            initial_toolkits=tuple(key for key, initial in allowed[row["id"]] if initial),
+            initial_toolkits=tuple(key for key, (initial,) in allowed[row["id"]] if initial),
         )
         for row in rows
         if (value := catalog.read("agent", {**row, "budget": _budget(row)})) is not None
@@ -68,14 +80,14 @@ def _budget(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _under_agents(
-    model: type[orm.Model], under: dict[str, Any], key: str, said: str
-) -> dict[int, list[tuple[str, Any]]]:
+    model: type[orm.Model], under: dict[str, Any], key: str, *said: str
+) -> dict[int, list[tuple[str, tuple[Any, ...]]]]:
     """Give, by agent, what its rows of one kind name and say of it, in order."""
     order = ("position", "id") if hasattr(model, "position") else (key,)
-    found: dict[int, list[tuple[str, Any]]] = defaultdict(list)
-    rows: Iterable[tuple[int, str, Any]] = (
-        model._default_manager.filter(**under).order_by(*order).values_list("agent_id", key, said)
+    found: dict[int, list[tuple[str, tuple[Any, ...]]]] = defaultdict(list)
+    rows: Iterable[tuple[Any, ...]] = (
+        model._default_manager.filter(**under).order_by(*order).values_list("agent_id", key, *said)
     )
-    for agent, name, value in rows:
-        found[agent].append((sys.intern(name), value))
+    for agent, name, *values in rows:
+        found[agent].append((sys.intern(name), tuple(values)))
     return found

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import datetime as dt
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import models as orm
+from django.utils import timezone
 
 from toolbelt import models
 
 _AT_ONCE = 200
+_moment: contextvars.ContextVar[dt.datetime | None] = contextvars.ContextVar("moment", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +77,7 @@ def record(
 ) -> int:
     """Add an entry to the log, in the caller's transaction; give its id."""
     return models.AuditEntry.objects.create(
+        at=_moment.get() or timezone.now(),
         actor=actor,
         via=via,
         action=action,
@@ -101,6 +106,7 @@ def record_all(
     models.AuditEntry.objects.bulk_create(
         [
             models.AuditEntry(
+                at=_moment.get() or timezone.now(),
                 actor=actor,
                 via=via,
                 action=action,
@@ -115,6 +121,16 @@ def record_all(
         ],
         batch_size=_AT_ONCE,
     )
+
+
+@contextlib.contextmanager
+def dated(moment: dt.datetime) -> Iterator[None]:
+    """Let what is recorded within bear this time: for the made-up past of a demo, and for nothing else."""
+    before = _moment.set(moment)
+    try:
+        yield
+    finally:
+        _moment.reset(before)
 
 
 def find(entry: int) -> Entry | None:
@@ -142,18 +158,17 @@ def page(
     ``since`` lies within the time that is asked for, ``until`` behind its end. It is the first page, or the one next
     to the entry with the id ``older_than`` or ``newer_than``.
     """
-    asked = {
-        "actor": actor,
-        "subject_kind": subject_kind,
-        "subject_key": subject_key,
-        "key": key,
-        "action": action,
-        "via": via,
-        "batch": batch,
-        "at__gte": since,
-        "at__lt": until,
-    }
-    matching = models.AuditEntry.objects.filter(**{field: value for field, value in asked.items() if value})
+    matching = _matching(
+        actor=actor,
+        subject_kind=subject_kind,
+        subject_key=subject_key,
+        key=key,
+        action=action,
+        via=via,
+        batch=batch,
+        at__gte=since,
+        at__lt=until,
+    )
     if newer_than is not None:
         # The ones next to it are found by counting upwards.
         entries = _entries(matching.filter(pk__gt=newer_than).order_by("id")[:size])[::-1]
@@ -169,9 +184,55 @@ def page(
     )
 
 
+def walk(
+    *,
+    actor: str = "",
+    subject_kind: str = "",
+    subject_key: str = "",
+    key: str = "",
+    action: str = "",
+    via: str = "",
+    batch: uuid.UUID | None = None,
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+) -> Iterator[tuple[Entry, ...]]:
+    """Give all entries that :func:`page` would give on its pages, newest first, some hundred at a time."""
+    matching = _matching(
+        actor=actor,
+        subject_kind=subject_kind,
+        subject_key=subject_key,
+        key=key,
+        action=action,
+        via=via,
+        batch=batch,
+        at__gte=since,
+        at__lt=until,
+    ).order_by("-id")
+    some = _entries(matching[:_AT_ONCE])
+    while some:
+        yield some
+        some = _entries(matching.filter(pk__lt=some[-1].id)[:_AT_ONCE]) if len(some) == _AT_ONCE else ()
+
+
 def of_batch(batch: uuid.UUID) -> tuple[Entry, ...]:
     """Give all entries of one bulk change, newest first."""
     return _entries(models.AuditEntry.objects.filter(batch=batch).order_by("-id"))
+
+
+def before(moment: dt.datetime, subject_kind: str, subject_key: str) -> Entry | None:
+    """Give the newest entry of a subject that was there at this moment."""
+    rows = models.AuditEntry.objects.filter(
+        subject_kind=subject_kind, subject_key=subject_key, at__lte=moment
+    )
+    return next(iter(_entries(rows.order_by("-id")[:1])), None)
+
+
+def since(entry: int, subject_kind: str, subject_key: str) -> list[tuple[str, str, Any, Any]]:
+    """Give what was done to a subject after the entry with this id (0: at all), newest first: action, key, before and
+    after of each.
+    """
+    rows = models.AuditEntry.objects.filter(subject_kind=subject_kind, subject_key=subject_key, pk__gt=entry)
+    return [*rows.order_by("-id").values_list("action", "key", "before", "after")]
 
 
 def newest(subject_kind: str) -> dict[str, Entry]:
@@ -194,6 +255,10 @@ def said(field: str, subject_kind: str = "", subject_key: str = "") -> list[str]
     if subject_kind:
         rows = rows.filter(subject_kind=subject_kind, subject_key=subject_key)
     return [*rows.order_by(field).values_list(field, flat=True).distinct()]
+
+
+def _matching(**asked: Any) -> orm.QuerySet[models.AuditEntry]:
+    return models.AuditEntry.objects.filter(**{field: value for field, value in asked.items() if value})
 
 
 def _newest_by(field: str, rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry, ...]:

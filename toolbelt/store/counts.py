@@ -12,17 +12,23 @@ from toolbelt import models
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many agents there are, and how many tools of plugins wait for a look: new ones, and those held."""
+    """How many agents there are, how many tools of plugins wait for a look (new ones, and those held), and the number
+    of the last write of configuration.
+    """
 
     agents: int
     waiting: int
+    revision: int = 0
 
 
 def count() -> Counts:
     """Count."""
     held = Q(seen=False) | Q(approved_version__isnull=False)
     waiting = models.Tool.objects.filter(held, retired=False, plugin__isnull=False)
-    rows = _counted("agents", models.Agent.objects.all()).union(_counted("waiting", waiting), all=True)
+    revision = models.Revision.objects.order_by().annotate(what=Value("revision")).values_list("what", "number")
+    rows = _counted("agents", models.Agent.objects.all()).union(
+        _counted("waiting", waiting), revision, all=True
+    )
     return Counts(**dict(rows))
 
 

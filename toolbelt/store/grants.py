@@ -7,7 +7,7 @@ from typing import Any, Literal
 from django.db import models as orm
 
 from toolbelt import models
-from toolbelt.core import errors
+from toolbelt.core import agents, errors
 
 _ROWS: dict[str, tuple[type[orm.Model], type[orm.Model], str]] = {
     "switch": (models.ToolkitSwitch, models.Toolkit, "toolkit"),
@@ -15,8 +15,16 @@ _ROWS: dict[str, tuple[type[orm.Model], type[orm.Model], str]] = {
 }
 
 
-def write(family: Literal["switch", "override"], agent_id: int, key: str, on: bool | None) -> None:
-    """Set the agent's switch of a toolkit, or its override of a tool; None clears it: then there is no row."""
+def write(
+    family: Literal["switch", "override"],
+    agent_id: int,
+    key: str,
+    on: bool | None,
+    end: agents.End | None = None,
+) -> None:
+    """Set the agent's switch of a toolkit, or its override of a tool, until its end if it has one; None clears it:
+    then there is no row.
+    """
     grant, named, word = _ROWS[family]
     target = named._default_manager.filter(key=key).values_list("pk", flat=True).first()
     if target is None:
@@ -25,4 +33,11 @@ def write(family: Literal["switch", "override"], agent_id: int, key: str, on: bo
     if on is None:
         grant._default_manager.filter(**row).delete()
     else:
-        grant._default_manager.update_or_create(**row, defaults={"on": on})
+        grant._default_manager.update_or_create(**row, defaults={"on": on, **columns(end)})
+
+
+def columns(end: agents.End | None) -> dict[str, Any]:
+    """Give the columns of an end; those of what stands for good."""
+    if end is None:
+        return {"ends": None, "then": None, "by": ""}
+    return {"ends": end.at, "then": end.then, "by": end.by}

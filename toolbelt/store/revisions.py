@@ -12,6 +12,7 @@ from django.db import connection, connections, transaction
 from django.db.models import signals
 
 from toolbelt import models
+from toolbelt.core import errors
 from toolbelt.store import triggers
 
 
@@ -36,6 +37,16 @@ def number() -> int:
         models.Revision.objects.filter(pk=models.Revision.THE_ONE).values_list("number", flat=True).first()
         or 0
     )
+
+
+def number_of(agent: str) -> int:
+    """Give the number of the last write that may concern this agent: its own, or the catalog's. Raises NotFound."""
+    found = models.Agent.objects.filter(key=agent).values_list("pk", flat=True).first()
+    if found is None:
+        raise errors.NotFound("agent", agent, models.Agent.objects.values_list("key", flat=True))
+    own = models.AgentRevision.objects.filter(pk=found).values_list("number", flat=True).first()
+    of_catalog = models.Revision.objects.values_list("catalog_number", flat=True).first()
+    return max(own or 0, of_catalog or 0)
 
 
 def connect() -> None:

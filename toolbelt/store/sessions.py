@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -59,6 +59,36 @@ def page(agent_id: int | None, offset: int, limit: int) -> tuple[list[Kept], int
         rows = rows.filter(agent_id=agent_id)
     found = rows.select_related("agent")[offset : offset + limit]
     return [_kept(row) for row in found], rows.count()
+
+
+def live(agent: str, since: dt.datetime, most: int) -> tuple[list[sessions.Session], int]:
+    """Give the sessions of the agent that loaded something or called a tool since then, the last ones first and at
+    most so many; and how many there are. One that only called has loaded nothing.
+    """
+    changed = models.AgentSession.objects.filter(agent__key=agent, changed__gte=since)
+    called = models.CallRecord.objects.filter(agent=agent, at__gte=since).exclude(session="")
+    keys = dict.fromkeys(changed.order_by("-changed").values_list("key", flat=True))
+    keys.update(dict.fromkeys(called.order_by().values_list("session", flat=True).distinct()))
+    shown = list(keys)[:most]
+    kept = {
+        row.key: value(row.key, row.loadout, row.state)
+        for row in models.AgentSession.objects.filter(agent__key=agent, key__in=shown)
+    }
+    return [kept.get(key) or sessions.Session(key=key) for key in shown], len(keys)
+
+
+def live_of(agents: Collection[str], since: dt.datetime) -> dict[str, int]:
+    """Say how many sessions of each of these agents loaded something or called a tool since then."""
+    changed = models.AgentSession.objects.filter(agent__key__in=agents, changed__gte=since)
+    called = models.CallRecord.objects.filter(agent__in=agents, at__gte=since).exclude(session="")
+    found: dict[str, set[str]] = {}
+    pairs = [
+        *changed.order_by().values_list("agent__key", "key"),
+        *called.order_by().values_list("agent", "session").distinct(),
+    ]
+    for agent, key in pairs:
+        found.setdefault(agent, set()).add(key)
+    return {agent: len(keys) for agent, keys in found.items()}
 
 
 def find(agent_id: int, key: str) -> Kept | None:

@@ -8,7 +8,7 @@ anew is kept only if the stamps were the same before and after reading it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from django.db import DEFAULT_DB_ALIAS, connection, transaction
@@ -18,7 +18,7 @@ from toolbelt.core import agents as consumers
 from toolbelt.core import catalog as values
 from toolbelt.core import code, errors
 from toolbelt.core import sessions as conversations
-from toolbelt.store import agents, caches, looks, revisions, sessions
+from toolbelt.store import agents, caches, clock, looks, revisions, sessions
 from toolbelt.store import catalog as rows
 
 # How often to read again what changed while it was being read, before asking the writers to wait.
@@ -36,7 +36,11 @@ _watcher: Callable[[values.Catalog], object] | None = None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a question is answered from. ``session`` is None where none was asked for."""
+    """What a question is answered from, at this moment. ``session`` is None where none was asked for.
+
+    ``agent`` is as it stands now, ``written`` as its rows are: what is over by now (``over``) may still stand there,
+    until somebody writes. The stamps name what is written, and not what has ended since.
+    """
 
     catalog: values.Catalog
     agent: consumers.Agent
@@ -45,6 +49,8 @@ class Found:
     catalog_stamp: str
     agent_stamp: str
     agent_id: int
+    written: consumers.Agent
+    over: Mapping[str, consumers.End]
 
 
 def find(agent_key: str, session_key: str | None) -> Found:
@@ -161,12 +167,16 @@ def _found(
         session = conversations.Session(key=session_key)
     elif session_key is not None:
         session = sessions.value(session_key, look.loadout or "", look.state or "{}")
+    now = clock.now() if agent.ends else None
+    over = agent.over(now) if now is not None else {}
     return Found(
         catalog=stored,
-        agent=agent,
+        agent=agent.standing(now) if now is not None else agent,
         session=session,
         number=look.number,
         catalog_stamp=look.catalog_stamp,
         agent_stamp=look.agent_stamp,
         agent_id=look.agent_id,
+        written=agent,
+        over=over,
     )

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import models as orm
 
 from toolbelt import models
-from toolbelt.core import belts, schema
+from toolbelt.core import agents, belts, grants, schema
+from toolbelt.store import grants as grant_rows
 
 Entry = Mapping[str, Any]
 _Row = TypeVar("_Row", bound=orm.Model)
@@ -88,7 +90,14 @@ def _under_toolkit(row: models.Toolkit, entry: Entry) -> None:
 
 def _under_agent(row: models.Agent, entry: Entry) -> None:
     allowed, initial = entry.get("allowed_toolkits", ()), set(entry.get("initial_toolkits", ()))
-    config = entry.get("tools_config", {})
+    config, ending = entry.get("tools_config", {}), entry.get("ends", {})
+
+    def ends(key: str) -> dict[str, Any]:
+        end = ending.get(key)
+        at = grants.moment(end["at"]) if end else None
+        given = agents.End(at=at, then=end.get("then"), by=end.get("by", "")) if at else None
+        return grant_rows.columns(given)
+
     toolkits = _ids(models.Toolkit, "key", [*allowed, *config])
     tools = _ids(models.Tool, "key", config.keys() - toolkits.keys())
     _follow(row.tools.all(), "tool_id", _uses(entry.get("tools", ())), models.AgentTool(agent=row))
@@ -101,13 +110,13 @@ def _under_agent(row: models.Agent, entry: Entry) -> None:
     _follow(
         row.switches.all(),
         "toolkit_id",
-        {toolkits[key]: {"on": on} for key, on in config.items() if key in toolkits},
+        {toolkits[key]: {"on": on, **ends(key)} for key, on in config.items() if key in toolkits},
         models.ToolkitSwitch(agent=row),
     )
     _follow(
         row.overrides.all(),
         "tool_id",
-        {tools[key]: {"on": on} for key, on in config.items() if key in tools},
+        {tools[key]: {"on": on, **ends(key)} for key, on in config.items() if key in tools},
         models.ToolOverride(agent=row),
     )
 
@@ -184,15 +193,15 @@ def _follow(
 
 def set_columns(row: orm.Model, columns: Mapping[str, Any]) -> tuple[str, ...]:
     """Set the columns of the row; name those that were different."""
-    # By their texts, as 1 and 1.0 and true are three things in a document.
-    differing = {
-        name: value
-        for name, value in columns.items()
-        if schema.canonical(getattr(row, name)) != schema.canonical(value)
-    }
+    differing = {name: value for name, value in columns.items() if _text(getattr(row, name)) != _text(value)}
     for name, value in differing.items():
         setattr(row, name, value)
     return tuple(differing)
+
+
+def _text(value: Any) -> str:
+    """Write a column's value as a text: 1 and 1.0 and true are three things in a document."""
+    return value.isoformat() if isinstance(value, datetime) else schema.canonical(value)
 
 
 def is_ordered(model: type[orm.Model]) -> bool:

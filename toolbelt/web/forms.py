@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.utils.http import urlencode
 
 from toolbelt.core import agents, sessions
-from toolbelt.web import words
+from toolbelt.web import spans, words
 
 _WORDS = [(word, word) for word in ("true", "false", "unset")]
+
+
+class Followed(forms.Form):
+    """What an open page wants to hear of: one agent with the catalog, or everything."""
+
+    agent = forms.CharField(required=False, max_length=64)
 
 
 class Change(forms.Form):
@@ -24,15 +32,37 @@ class Change(forms.Form):
 
 
 class Flip(Change):
-    """One flip: what is wanted, and what the page showed."""
+    """One flip: what is wanted, and what the page showed.
 
-    on = forms.ChoiceField(choices=_WORDS)
+    A button that gives something for a while says all of it in one word, ``true-2h``, beside which ``on`` is what the
+    page showed; with ``true-at`` it ends at the moment ``at``, in the time zone of the server.
+    """
+
+    on = forms.ChoiceField(choices=_WORDS, required=False)
     was = forms.ChoiceField(choices=_WORDS)
+    given = forms.ChoiceField(
+        required=False,
+        choices=[(f"{on}-{span}",) * 2 for on in ("true", "false") for span in (*spans.SPANS, "at")],
+    )
+    at = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"])
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for what is wanted, and for the moment if it shall end at one."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        given = cleaned.get("given")
+        if not given and not cleaned.get("on") and "on" not in self.errors:
+            self.add_error("on", "This field is required.")
+        if given and given.endswith("-at") and cleaned.get("at") is None and "at" not in self.errors:
+            self.add_error("at", "Say until when.")
+        return cleaned
 
     def wanted(self) -> dict[str, Any]:
         """Give the keyword arguments of control.switches.flip and override."""
+        on, _, span = (self.cleaned_data["given"] or self.cleaned_data["on"]).partition("-")
+        ends = self.cleaned_data["at"] if span == "at" else spans.end(span) if span else None
         return {
-            "on": words.read(self.cleaned_data["on"]),
+            "on": words.read(on),
+            "ends": ends,
             "was": words.read(self.cleaned_data["was"]),
             "confirm": self.cleaned_data["confirm"],
             "reason": self.cleaned_data["reason"],
@@ -48,11 +78,74 @@ class Overrides(forms.MultipleChoiceField):
         return bool(tool) and stored in ("true", "false")
 
 
+class Names(forms.MultipleChoiceField):
+    """Names, whichever there are."""
+
+    def valid_value(self, value: str) -> bool:
+        """Take any name; whether something is called so is not asked here."""
+        return bool(value)
+
+
+class SetAll(Change):
+    """What all that is shown shall be (``set``: ``tools-true``, ``toolkits-unset``), for whom, and which toolkit."""
+
+    set = forms.ChoiceField(
+        choices=[(f"{what}-{word}",) * 2 for what in ("tools", "toolkits") for word, _ in _WORDS]
+    )
+    key = forms.CharField(required=False, max_length=200)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # No name for an attribute.
+        self.fields["for"] = Names(required=False)
+
+    def wanted(self) -> tuple[str, bool | None]:
+        """Give what shall be set, and to what."""
+        what, _, word = self.cleaned_data["set"].partition("-")
+        return what, words.read(word)
+
+
+class Bulk(Change):
+    """What shall be set as a page showed it (``seen``: by agent, by key, what was set)."""
+
+    on = forms.ChoiceField(choices=_WORDS)
+    seen = forms.JSONField()
+
+    def clean_seen(self) -> dict[str, dict[str, bool | None]]:
+        """Take nothing but states, by the keys of agents and of what is switched."""
+        seen = self.cleaned_data["seen"]
+        sound = isinstance(seen, dict) and all(
+            isinstance(keys, dict) and all(was is None or isinstance(was, bool) for was in keys.values())
+            for keys in seen.values()
+        )
+        if not sound or not seen:
+            raise forms.ValidationError("This is not what a page shows.")
+        return dict(seen)
+
+    def wanted(self) -> dict[str, Any]:
+        """Give the keyword arguments of control.bulk.apply."""
+        return {
+            "seen": self.cleaned_data["seen"],
+            "on": words.read(self.cleaned_data["on"]),
+            "confirm": self.cleaned_data["confirm"],
+            "reason": self.cleaned_data["reason"],
+        }
+
+
 class Stop(Change):
-    """The emergency stop of something: whether it is wanted, and what the page showed."""
+    """The emergency stop of something: whether it is wanted, and what the page showed.
+
+    From the Access page of an agent (``stop`` names it) it comes with a switch's form, whose fields say nothing here:
+    there it is only offered for what is not stopped.
+    """
 
     on = forms.ChoiceField(choices=[("true", "true"), ("false", "false")])
     was = forms.ChoiceField(choices=[("true", "true"), ("false", "false")])
+    stop = forms.CharField(required=False, max_length=200)
+
+    def __init__(self, data: Mapping[str, Any], *args: Any, **options: Any) -> None:
+        given = {"on": "true", "was": "false", "stop": data["stop"]} if data.get("stop") else data
+        super().__init__(given, *args, **options)
 
     def wanted(self) -> dict[str, Any]:
         """Give the keyword arguments of control.stops.stop."""
@@ -100,6 +193,7 @@ class Question(forms.Form):
     view = forms.ChoiceField(required=False, choices=[(view, view) for view in VIEWS])
     format = forms.CharField(required=False, max_length=40)
     tool = forms.CharField(required=False, max_length=64)
+    at = forms.CharField(required=False, max_length=40)
 
 
 class Eviction(Change):
@@ -111,7 +205,7 @@ class Eviction(Change):
 class Settings(Change):
     """One agent's settings as somebody typed them, and what the page showed (``was``, as an entry of a belt)."""
 
-    KEYS = ("title", "role", "description", "model", "kind", "loadout", "budget", "protected")
+    KEYS = ("title", "role", "description", "model", "kind", "loadout", "budget", "mcp_loading", "protected")
 
     title = forms.CharField(required=False)
     role = forms.CharField(required=False)
@@ -122,6 +216,7 @@ class Settings(Change):
     max_tools = forms.IntegerField(required=False)
     max_tokens = forms.IntegerField(required=False)
     on_exceed = forms.ChoiceField(required=False, choices=[(word, word) for word in agents.ON_EXCEED])
+    mcp_loading = forms.ChoiceField(required=False, choices=[(word, word) for word in agents.MCP_LOADINGS])
     protected = forms.BooleanField(required=False)
     was = forms.JSONField(required=False)
 
@@ -137,6 +232,9 @@ class Settings(Change):
         if given["on_exceed"] not in ("", "warn"):
             limits["on_exceed"] = given["on_exceed"]
         typed = {**given, "budget": limits, "description": given["description"].replace("\r\n", "\n")}
+        if typed["mcp_loading"] == agents.MCP_LOADINGS[0]:
+            # As an entry says it: what is usual is left out.
+            typed["mcp_loading"] = ""
         entry = {key: typed[key] or None for key in self.KEYS}
         was = given["was"]
         return {
@@ -191,6 +289,7 @@ class CallsFilter(forms.Form):
     until = forms.DateField(required=False)
     older = forms.IntegerField(required=False, min_value=1)
     every = forms.BooleanField(required=False)
+    unused = forms.ChoiceField(required=False, choices=[("all", "all")])
 
 
 class MatrixFilter(forms.Form):
@@ -213,6 +312,11 @@ class ChangesFilter(forms.Form):
     person = forms.CharField(required=False, max_length=150)
     agent = forms.CharField(required=False, max_length=64)
     action = forms.CharField(required=False, max_length=64)
+    key = forms.CharField(required=False, max_length=64)
+    via = forms.CharField(required=False, max_length=7)
+    batch = forms.UUIDField(required=False)
+    since = forms.DateField(required=False)
+    until = forms.DateField(required=False)
     older = forms.IntegerField(required=False, min_value=1)
     newer = forms.IntegerField(required=False, min_value=1)
 
@@ -220,7 +324,61 @@ class ChangesFilter(forms.Form):
 class HistoryFilter(ChangesFilter):
     """What narrows the log of one agent."""
 
-    key = forms.CharField(required=False, max_length=64)
+
+class Comparison(forms.Form):
+    """Which two sides are compared; the moment of a side, where it is wanted as it was."""
+
+    a = forms.CharField(required=False, max_length=200)
+    b = forms.CharField(required=False, max_length=200)
+    a_at = forms.DateTimeField(required=False)
+    b_at = forms.DateTimeField(required=False)
+    show = forms.CharField(required=False, max_length=20)
+
+
+class Rows(forms.MultipleChoiceField):
+    """The rows of a comparison that are ticked, by their ids; which there are is not asked here."""
+
+    def valid_value(self, value: str) -> bool:
+        """Take any name."""
+        return len(value) <= 200
+
+
+class Copying(Change):
+    """What is to be copied from one side to the other: the ticked rows, or all; and what of it was shown."""
+
+    a = forms.CharField(max_length=200)
+    b = forms.CharField(max_length=200)
+    row = Rows(required=False)
+    what = forms.CharField(required=False, max_length=10)
+    seen = forms.CharField(required=False, max_length=64)
+
+
+class Download(ChangesFilter):
+    """What of the audit log is wanted as a file, and in which form."""
+
+    form = forms.ChoiceField(choices=[("csv", "csv"), ("json", "json")])
+
+
+class Sections(forms.MultipleChoiceField):
+    """Names of sections of a belt; which there are is not asked here."""
+
+    def valid_value(self, value: str) -> bool:
+        """Take any name."""
+        return len(value) <= 40
+
+
+class Export(forms.Form):
+    """Which sections are to go out, and in which form."""
+
+    section = Sections(required=False)
+    form = forms.ChoiceField(required=False, choices=[("yaml", "yaml"), ("json", "json")])
+
+
+class Import(Change):
+    """What was shown of the belt that is to come in: the digest of it, and the revision that it was checked beside."""
+
+    revision = forms.IntegerField(min_value=0, max_value=2**63 - 1)
+    shown = forms.CharField(max_length=64)
 
 
 class Place(forms.Form):
@@ -249,6 +407,11 @@ class Token(forms.Form):
         coerce=int,
         empty_value=None,
     )
+
+
+def kept(said: Mapping[str, Any]) -> str:
+    """Write what :func:`said` gives as the query of an address."""
+    return urlencode({name: value for name, value in said.items() if value})
 
 
 def wrong(form: forms.Form) -> dict[str, str]:

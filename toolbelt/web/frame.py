@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
+import structlog
 from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, HttpResponseServerError
 from django.http.response import HttpResponseBase
 from django.shortcuts import render, resolve_url
@@ -20,7 +23,35 @@ from toolbelt.web.presenters import answers, chrome
 from toolbelt.web.views import answering
 
 # The main pages, by how their addresses begin.
-_PARTS = frozenset({"agents", "matrix", "toolkits", "tools", "plugins", "calls", "changes", "tokens"})
+_PARTS = frozenset(
+    {
+        "home",
+        "help",
+        "status",
+        "account",
+        "agents",
+        "matrix",
+        "compare",
+        "toolkits",
+        "tools",
+        "loadouts",
+        "sub-apps",
+        "plugins",
+        "calls",
+        "changes",
+        "belt",
+        "tokens",
+    }
+)
+# Whoever asks for this is told by toolbelt.api.problems.
+_FOR_PROGRAMS = "/api/"
+# Where not even a template can be had.
+_BARE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolbelt</title>'
+    "<h1>{status}</h1><p>Toolbelt could not make the page for this.</p>"
+    '<p><a href="/">To the start</a></p><p>Request <code>{request_id}</code></p></html>'
+)
+_log = structlog.get_logger(__name__)
 
 
 def shown(request: HttpRequest) -> dict[str, Any]:
@@ -28,13 +59,17 @@ def shown(request: HttpRequest) -> dict[str, Any]:
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {"chrome": chrome.Chrome(request_id=request_ids.current())}
-    part = request.path.strip("/").partition("/")[0]
-    counts = queries.count()
+    part = request.path.strip("/").partition("/")[0] or "home"
+    if part == "new":
+        # What is made belongs to the list that it will stand in: /new/toolkit/ to /toolkits/.
+        part = request.path.split("/")[2] + "s"
+    counts = getattr(request, "counts", None) or queries.count()
     return {
         "chrome": chrome.Chrome(
             user=user.get_username(),
             here=part if part in _PARTS else "",
             agents=counts.agents,
+            revision=counts.revision,
             to_look_at=counts.waiting,
             may_administer=user.is_staff,
             may_see_calls=rights.may_read(user, "call_record"),
@@ -72,7 +107,7 @@ def htmx_leaves(
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a form whose token is not good: a browser gets told; htmx loads the page anew, and that one tells."""
     if request.headers.get("HX-Request") != "true":
-        return render(request, "403_csrf.html", status=403)
+        return _told(request, "403_csrf.html", 403)
     if request.user.is_authenticated:
         text = "Not changed: the page was older than your login. It is up to date now; repeat the change."
         answering.keep(request, answers.Notice(text=text, tone="refused"))
@@ -80,11 +115,45 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Say that the request makes no sense, and which one it was."""
-    return render(request, "400.html", status=400)
+    """Say that the request makes no sense, or is larger than any that is taken, and which one it was."""
+    if isinstance(exception, RequestDataTooBig):
+        return _told(request, "413.html", 413)
+    return _told(request, "400.html", 400)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Say that this login may not."""
+    return _told(request, "403.html", 403)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Say that there is nothing here."""
+    return _told(request, "404.html", 404)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Say that the fault is ours, and which request it was. Asks for nothing that may be what is broken."""
-    page = loader.get_template("500.html").render({"request_id": request_ids.current()})
+    if request.path_info.startswith(_FOR_PROGRAMS):
+        return HttpResponseServerError()
+    try:
+        page = loader.get_template("500.html").render({"request_id": request_ids.current()})
+    except Exception:  # whatever it is that is not even there: the templates, the collected files
+        page = _BARE.format(status=500, request_id=html.escape(request_ids.current()))
     return HttpResponseServerError(page)
+
+
+def _told(request: HttpRequest, template: str, status: int) -> HttpResponse:
+    """Tell in the frame of the other pages; alone, where what the frame asks for does not answer."""
+    if request.path_info.startswith(_FOR_PROGRAMS):
+        # No page is made for those who cannot read one: what stands around the API says it as a problem.
+        return HttpResponse(status=status)
+    try:
+        return render(request, template, status=status)
+    except Exception:
+        _log.exception("error_page_failed", template=template)
+    try:
+        alone = {"chrome": chrome.Chrome(request_id=request_ids.current())}
+        page = loader.get_template(template).render(alone)
+    except Exception:
+        page = _BARE.format(status=status, request_id=html.escape(request_ids.current()))
+    return HttpResponse(page, status=status)

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from toolbelt.core import grants
 from toolbelt.web.presenters import access, pieces
 
 _STORED: dict[bool | None, access.Stored] = {True: "true", False: "false", None: "unset"}
@@ -68,8 +69,34 @@ def read(word: str) -> bool | None:
 
 
 def state(on: Any) -> str:
-    """Say a switch or override: ``on``, ``off``, ``unset``."""
-    return {True: "on", False: "off", None: "unset"}[on]
+    """Say a switch or override: ``on``, ``off``, ``unset``, ``on until 16:05``."""
+    said = {True: "on", False: "off", None: "unset"}[grants.is_on(on)]
+    end = grants.end(on)
+    return said if end is None else f"{said} until {until(end.at)}"
+
+
+def until(at: datetime) -> str:
+    """Say when something ends: ``16:05``, ``tomorrow 09:00``, ``24 Nov 09:00``."""
+    local, today = timezone.localtime(at), timezone.localdate()
+    hour = local.strftime("%H:%M:%S" if local.second else "%H:%M")
+    if local.date() == today:
+        return hour
+    if local.date() == today + timedelta(days=1):
+        return f"tomorrow {hour}"
+    return local.strftime("%-d %b " if local.year == today.year else "%-d %b %Y ") + hour
+
+
+def left(at: datetime) -> str:
+    """Say how long it still is: ``1 h 52 min left``, ``3 d 4 h left``."""
+    minutes = max(0, int((at - timezone.now()).total_seconds() // 60))
+    hours, days = minutes // 60, minutes // (24 * 60)
+    if not minutes:
+        return "less than a minute left"
+    if not hours:
+        return f"{minutes} min left"
+    if not days:
+        return f"{hours} h {minutes % 60} min left" if minutes % 60 else f"{hours} h left"
+    return f"{days} d {hours % 24} h left" if hours % 24 else f"{days} d left"
 
 
 def wanted(family: str, on: bool | None) -> str:
@@ -78,17 +105,21 @@ def wanted(family: str, on: bool | None) -> str:
     return {True: "Turn on", False: "Turn off", None: unset}[on]
 
 
-def asking(family: str, key: str, on: bool | None, agent: str) -> str:
+def asking(family: str, key: str, on: Any, agent: str) -> str:
     """Ask whether a switch or an override shall be set: ``Turn off devops for ada?``"""
     if on is None:
         return f"Let {key} {'follow the defaults' if family == 'switch' else 'inherit'} for {agent}?"
-    return f"Turn {state(on)} {key} for {agent}?"
+    end = grants.end(on)
+    told = f"Turn {state(grants.is_on(on))} {key} for {agent}"
+    return f"{told}?" if end is None else f"{told} until {until(end.at)}?"
 
 
-def done(family: str, key: str, on: bool | None, agent: str) -> str:
-    """Say that a switch or an override is set: ``devops is off for ada``."""
+def done(family: str, key: str, on: Any, agent: str) -> str:
+    """Say that a switch or an override is set: ``devops is off for ada``, ``devops is on for ada until 16:05``."""
     unset = "follows the defaults" if family == "switch" else "inherits"
-    return f"{key} {f'is {state(on)}' if on is not None else unset} for {agent}"
+    said, end = grants.is_on(on), grants.end(on)
+    told = f"{key} {f'is {state(said)}' if said is not None else unset} for {agent}"
+    return told if end is None else f"{told} until {until(end.at)}"
 
 
 def moment(at: datetime) -> pieces.Moment:
@@ -135,8 +166,8 @@ def value(written: Any) -> str:
     """Print a stored value in a line: words for booleans and absence, JSON for what has parts; long ones are cut."""
     if written is None:
         text = "unset"
-    elif isinstance(written, bool):
-        text = "on" if written else "off"
+    elif isinstance(written, bool) or grants.end(written) is not None:
+        text = state(written)
     elif isinstance(written, str):
         text = written
     else:

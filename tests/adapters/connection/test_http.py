@@ -245,3 +245,34 @@ def test_arguments_that_are_not_json_are_not_sent(connect: Connect, arguments: A
     with pytest.raises(errors.Invalid, match="arguments: not JSON"):
         connect(server).call("run", arguments)
     assert server.asked == []
+
+
+def test_one_connection_serves_one_event_loop_after_the_other() -> None:
+    """Frameworks that are asked from a thread run a loop for each question."""
+    server = Server(surface())
+    connection = http.Http("http://tb.example/", "ada", "tb_secret", transport=httpx.MockTransport(server))
+    for number in range(2):
+        run = protocol.Run(request_id=f"r{number}")
+        assert asyncio.run(connection.surface(run)) == SURFACE
+    assert len(server.asked) == 2
+
+
+def test_the_twin_for_threads_is_the_one_that_was_given_and_else_one_like_it() -> None:
+    given = Blocking(Server(surface())).connection
+    assert http.Http("http://tb.example/", "ada", "tb_secret", blocking=given).blocking() is given
+    connection = http.Http("http://tb.example/", "ada", "tb_secret")
+    assert connection.blocking() is connection.blocking()
+    connection.blocking().close()
+
+
+def test_closing_lets_go_of_the_twin_too() -> None:
+    given = Blocking(Server(surface())).connection
+
+    async def ask_and_close() -> None:
+        transport = httpx.MockTransport(Server(surface()))
+        async with http.Http("http://tb.example/", "ada", "t", transport=transport, blocking=given) as asking:
+            await asking.surface(RUN)
+
+    asyncio.run(ask_and_close())
+    with pytest.raises(RuntimeError, match="closed"):
+        given.surface(RUN)

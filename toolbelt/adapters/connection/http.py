@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import ssl
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -18,7 +21,10 @@ TIMEOUT = httpx.Timeout(10.0, read=300.0)
 
 
 class Http:
-    """A connection over HTTP. Close it, or use it as an asynchronous context."""
+    """A connection over HTTP, from whichever event loop. Close it, or use it as an asynchronous context.
+
+    ``blocking``: its twin for threads that may block, where that takes a transport of its own, too.
+    """
 
     def __init__(
         self,
@@ -28,9 +34,19 @@ class Http:
         *,
         transport: httpx.AsyncBaseTransport | None = None,
         pauses: Sequence[float] = PAUSES,
+        blocking: BlockingHttp | None = None,
     ) -> None:
         self._wire = wire.Wire(address, agent, pauses)
-        self._client = httpx.AsyncClient(transport=transport, headers=_headers(token), timeout=TIMEOUT)
+        self._client_of = functools.partial(
+            httpx.AsyncClient, transport=transport, headers=_headers(token), timeout=TIMEOUT
+        )
+        self._trusted: ssl.SSLContext | None = None
+        # Frameworks that are asked from a thread run a loop for each question, and what is open belongs to its loop.
+        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._twin = blocking
+        self._twin_of = functools.partial(BlockingHttp, address, agent, token, pauses=pauses)
 
     async def surface(
         self,
@@ -47,9 +63,18 @@ class Http:
         """Call a tool, once; see Connection."""
         return await self._have(self._wire.calling(run, tool, arguments))
 
+    def blocking(self) -> BlockingHttp:
+        """Give its twin for threads that may block; see Connection."""
+        if self._twin is None:
+            self._twin = self._twin_of()
+        return self._twin
+
     async def aclose(self) -> None:
-        """Let go of what is open."""
-        await self._client.aclose()
+        """Let go of what is open in this loop, and in the twin."""
+        if client := self._clients.pop(asyncio.get_running_loop(), None):
+            await client.aclose()
+        if self._twin is not None:
+            self._twin.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -68,11 +93,19 @@ class Http:
             told = None
             if isinstance(asked, dict):
                 try:
-                    told = await self._client.request(**asked)
+                    told = await self._client().request(**asked)
                 except httpx.RequestError as error:
                     told = error
             else:
                 await asyncio.sleep(asked)
+
+    def _client(self) -> httpx.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if loop not in self._clients:
+            # To read whom to trust takes longer than to ask.
+            self._trusted = self._trusted or httpx.create_ssl_context()
+            self._clients[loop] = self._client_of(verify=self._trusted)
+        return self._clients[loop]
 
 
 class BlockingHttp:

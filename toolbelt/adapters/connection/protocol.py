@@ -68,9 +68,11 @@ class Run:
     subagent: str | None = None
 
     @classmethod
-    def begin(cls, session: str | None = None, subagent: str | None = None) -> Self:
-        """Begin a run, with a request of its own."""
-        return cls(session=session, request_id=uuid.uuid4().hex, subagent=subagent)
+    def begin(
+        cls, session: str | None = None, subagent: str | None = None, request_id: str | None = None
+    ) -> Self:
+        """Begin a run, with a request of its own; ``request_id`` is what a framework calls the run, if it does."""
+        return cls(session=session, request_id=request_id or uuid.uuid4().hex, subagent=subagent)
 
     def document(self) -> dict[str, str]:
         """Give the run as both requests say it."""
@@ -93,6 +95,9 @@ class Connection(Protocol):
 
     async def call(self, run: Run, tool: str, arguments: Any) -> Document:
         """Call a tool. Gives ``is_error`` and ``content``, or ``code`` and ``message`` of a refusal."""
+
+    def blocking(self) -> BlockingConnection:
+        """Give its twin for threads that may block, the same one each time."""
 
 
 class BlockingConnection(Protocol):

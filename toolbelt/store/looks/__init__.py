@@ -128,10 +128,10 @@ def eyes() -> Eyes | None:
 @functools.lru_cache(MOST_TOKENS)
 def _token(*row: Any) -> access.Kept:
     prefix, name, agent, user, scope, *moments, digest, user_id, is_active = row
-    return access.kept((prefix, name, agent, user, scope, *map(_moment, moments), digest, user_id, is_active))
+    return access.kept((prefix, name, agent, user, scope, *map(moment, moments), digest, user_id, is_active))
 
 
-def _moment(value: str | dt.datetime | None) -> dt.datetime | None:
+def moment(value: str | dt.datetime | None) -> dt.datetime | None:
     """Read a time as Django does: SQLite keeps a text, in UTC."""
     if value is None or isinstance(value, dt.datetime):
         return value

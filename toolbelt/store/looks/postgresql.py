@@ -31,10 +31,15 @@ def eyes(connection: Any) -> Eyes | None:
     options = connection.settings_dict["OPTIONS"]
     if options.get("assume_role"):
         return None
-    parameters = connection.get_connection_params()
-    for django_s_own in ("cursor_factory", "context"):
-        parameters.pop(django_s_own, None)
-    return Eyes({**parameters, "prepare_threshold": options.get("prepare_threshold", 0)})
+    return Eyes({**parameters(connection), "prepare_threshold": options.get("prepare_threshold", 0)})
+
+
+def parameters(connection: Any) -> dict[str, Any]:
+    """Give what makes a connection to where Django's goes."""
+    found: dict[str, Any] = connection.get_connection_params()
+    for django_s_own in ("cursor_factory", "context", "prepare_threshold"):
+        found.pop(django_s_own, None)
+    return found
 
 
 class Eyes:

@@ -2,18 +2,19 @@
 
 In WAL mode a reader never waits for a writer, and a look takes some microseconds: less than a thread hop. In even less
 SQLite says whether anything was committed since the last look (``data_version``); what was seen holds until then.
-The connection is opened for reading alone, so it can neither write nor tidy up behind a file that was replaced.
+The connection is opened for reading alone, so it can neither write nor tidy up behind a file that was replaced
+(`looks.files`).
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 from pathlib import Path
 from typing import Any
 
 from toolbelt.store import looks
+from toolbelt.store.looks import files
 
 # How much of what was seen to keep; where nothing is ever committed, that is, for a commit forgets all of it.
 MOST_KEPT = 4096
@@ -31,10 +32,8 @@ class Eyes(threading.local):
     """Looks at one file. An implementation of :class:`looks.Eyes`; each thread opens the file for itself."""
 
     def __init__(self, path: Path) -> None:
-        self._path = os.fspath(path)
-        self._address = f"{path.as_uri()}?mode=ro"
-        self._open: sqlite3.Cursor | None = None
-        self._file = (0, 0)
+        self._file = files.File(path)
+        self._opened = 0
         self._version = 0
         self._kept: dict[_Asked, looks.Seen | None] = {}
         self._statement = looks.with_token("", "?1", "?2", "?3")
@@ -45,7 +44,7 @@ class Eyes(threading.local):
         try:
             cursor = self._cursor()
             if asked in self._kept:
-                version = _version(cursor)
+                version = files.version(cursor)
                 if version == self._version:
                     return self._kept[asked]
                 self._version = version
@@ -66,25 +65,12 @@ class Eyes(threading.local):
         self._let_go()
 
     def _cursor(self) -> sqlite3.Cursor:
-        now = os.stat(self._path)
-        file = (now.st_dev, now.st_ino)
-        if self._open is None or file != self._file:
-            # Another file has its place: a restored backup, for instance.
-            self._let_go()
-            # A writer that is tidying up is not waited for: that would hold up everyone else.
-            opened = sqlite3.connect(self._address, uri=True, timeout=0, isolation_level=None)
-            self._open, self._file = opened.cursor(), file
-            self._version = _version(self._open)
-        return self._open
+        cursor = self._file.cursor()
+        if self._file.opened != self._opened:
+            self._kept.clear()
+            self._opened, self._version = self._file.opened, files.version(cursor)
+        return cursor
 
     def _let_go(self) -> None:
         self._kept.clear()
-        if self._open is not None:
-            self._open.connection.close()
-            self._open = None
-
-
-def _version(cursor: sqlite3.Cursor) -> int:
-    """Give a number that is another one after each commit of another connection's; for this connection alone."""
-    version: int = cursor.execute("PRAGMA data_version").fetchall()[0][0]
-    return version
+        self._file.let_go()

@@ -32,6 +32,8 @@ class Language(Protocol):
     def move_everything(self, tables: families.Tables) -> list[str]: ...
 
 
+CHANNEL = postgresql.CHANNEL
+
 _LANGUAGES: Mapping[str, Language] = {"sqlite": sqlite, "postgresql": postgresql}
 
 

@@ -21,6 +21,9 @@ _EVENTS = {
     "truncate": "",
 }
 _CATALOG, _AGENT, _AUDIT = "toolbelt_catalog_moved", "toolbelt_agent_moved", "toolbelt_audit_stays"
+_TOLD = "toolbelt_revision_told"
+# Where whoever listens is told that the revision moved, when the transaction that moved it is committed.
+CHANNEL = "toolbelt_revision"
 
 
 def wanted(tables: families.Tables) -> dict[str, str]:
@@ -38,6 +41,11 @@ def wanted(tables: families.Tables) -> dict[str, str]:
     name = f"{tables.audit}_stays_as_it_is"
     made[name] = (
         f"CREATE TRIGGER {name} BEFORE UPDATE ON {tables.audit} FOR EACH ROW EXECUTE FUNCTION {_AUDIT}()"
+    )
+    name = f"{tables.revision}_tells_that_it_moved"
+    made[name] = (
+        f"CREATE TRIGGER {name} AFTER INSERT OR UPDATE OR DELETE ON {tables.revision}"
+        f" FOR EACH STATEMENT EXECUTE FUNCTION {_TOLD}()"
     )
     return made
 
@@ -62,12 +70,18 @@ def prepare(tables: families.Tables) -> list[str]:
             for column in sorted(set(tables.of_agents.values()))
         ),
         _function(_AUDIT, "BEGIN RAISE EXCEPTION 'The audit log is only ever added to.'; END"),
+        _function(_TOLD, f"BEGIN PERFORM pg_notify('{CHANNEL}', ''); RETURN NULL; END"),
     ]
 
 
 def drop(tables: families.Tables, names: set[str]) -> list[str]:
     """Give the statements that take the functions away, and all triggers with them."""
-    functions = [_CATALOG, _AUDIT, *(f"{_AGENT}_by_{column}" for column in set(tables.of_agents.values()))]
+    functions = [
+        _CATALOG,
+        _AUDIT,
+        _TOLD,
+        *(f"{_AGENT}_by_{column}" for column in set(tables.of_agents.values())),
+    ]
     return [f"DROP FUNCTION IF EXISTS {function}() CASCADE" for function in functions]
 
 

@@ -44,7 +44,7 @@ class Tables:
     @property
     def watched(self) -> frozenset[str]:
         """Name the tables that have triggers."""
-        return frozenset((*self.catalog, *self.of_agents, self.audit))
+        return frozenset((*self.catalog, *self.of_agents, self.audit, self.revision))
 
 
 def named() -> Tables:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from django.utils import timezone
 from django.utils.http import urlencode
 
 from toolbelt.control import queries
 from toolbelt.core import effects, risks
-from toolbelt.web import words
+from toolbelt.web import spans, words
 from toolbelt.web.pages import agents, model, sections
 from toolbelt.web.presenters import access, answers, pieces
 
@@ -27,6 +28,7 @@ def page(
     notice: answers.Notice | None,
     change: effects.Effect | None,
     may_change: bool,
+    may_stop: bool = False,
 ) -> access.AccessPage:
     """Fill the page: ``said`` is the filter, ``opened`` the ids of sections that somebody opened."""
     narrowed = bool(said["q"] or said["show"])
@@ -51,6 +53,7 @@ def page(
         (toolkits if group.toolkit else loose).append(filled)
     return access.AccessPage(
         agent=agents.header(found.summary, may_undo=may_change),
+        acts=acts(may_stop=may_stop),
         filter=access.Filter(
             query=said["q"],
             shows=_shows(found, said["show"]),
@@ -64,6 +67,32 @@ def page(
         may_change=may_change,
         here=here,
     )
+
+
+def acts(*, may_stop: bool) -> access.Acts:
+    """Say what the menu beside each control offers."""
+    return access.Acts(
+        words=(("true", "On"), ("false", "Off")),
+        spans=tuple(spans.SPANS.items()),
+        bulk=(
+            ("tools", "Tools", (("true", "On"), ("false", "Off"), ("unset", "Inherit"))),
+            ("toolkits", "Toolkits", (("true", "On"), ("false", "Off"), ("unset", "Follow defaults"))),
+        ),
+        zone=timezone.localtime().strftime("%Z"),
+        may_stop=may_stop,
+    )
+
+
+def matching(found: queries.Access, said: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Name the tools that the filter shows, once each, and the toolkits that have some of them."""
+    tools: dict[str, None] = {}
+    toolkits: list[str] = []
+    for group in sections.groups(found):
+        fitting = [key for key in group.tools if _fits(found, group, key, said)]
+        tools.update(dict.fromkeys(fitting))
+        if fitting and group.toolkit is not None:
+            toolkits.append(group.key)
+    return list(tools), toolkits
 
 
 def answer(
@@ -91,6 +120,7 @@ def answer(
         announcement=f"{notice.text} {notice.detail}".strip(),
         may_change=True,
         here=here,
+        revision=found.revision,
     )
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from django.urls import reverse
 from django.utils.http import urlencode
 
 from toolbelt.control import queries
 from toolbelt.core import agents as values
 from toolbelt.core import surface
 from toolbelt.web import words
-from toolbelt.web.pages import entries
-from toolbelt.web.presenters import agents, pieces
+from toolbelt.web.pages import entries, model
+from toolbelt.web.presenters import agents, answers, bulk, pieces
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _SORTS: Mapping[str, Callable[[queries.Summary], Any]] = {
@@ -39,10 +40,18 @@ _CHOICES = (
 )
 
 
-def page(said: Mapping[str, Any], path: str) -> agents.AgentsPage:
-    """Fill the list, narrowed and sorted as the form says; ``path`` is the page's own."""
+def page(
+    said: Mapping[str, Any],
+    path: str,
+    *,
+    may_flip: Callable[[str], bool] = lambda agent: False,
+    notice: answers.Notice | None = None,
+) -> agents.AgentsPage:
+    """Fill the list, narrowed and sorted as the form says; ``path`` is the page's own, ``may_flip`` says for which
+    agents the reader may switch a toolkit.
+    """
     every = list(queries.summaries())
-    found = [one for one in every if _fits(one, said)]
+    found = matching(every, said)
     sort = said["sort"] if str(said["sort"]).lstrip("-") in _SORTS else ""
     if sort:
         found.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
@@ -61,7 +70,33 @@ def page(said: Mapping[str, Any], path: str) -> agents.AgentsPage:
         narrowed=len(found) != len(every),
         configured=bool(every),
         matches=f"{len(found)} agent{'' if len(found) == 1 else 's'}, {words.tools(total)} in the catalog",
+        here=f"{path}?{urlencode({key: value for key, value in said.items() if value})}",
+        bulk=_bulk([one for one in found if may_flip(one.agent.key)], said),
+        notice=notice,
     )
+
+
+def _bulk(found: Sequence[queries.Summary], said: Mapping[str, Any]) -> bulk.Bar | None:
+    toolkits = list(found[0].surface.resolution.standing.catalog.toolkits) if found else []
+    if not toolkits:
+        return None
+    return bulk.Bar(
+        action=reverse("web:bulk_agents"),
+        fields=tuple(
+            pieces.Field(name=name, value=str(value))
+            for name, value in said.items()
+            if value and name != "sort"
+        ),
+        count=f"For all {len(found)} agents shown" if len(found) > 1 else "For the agent shown",
+        what="toolkits",
+        words=(("true", "On"), ("false", "Off"), ("unset", "Follow defaults")),
+        toolkits=_choices("A toolkit", toolkits, ""),
+    )
+
+
+def matching(every: Iterable[queries.Summary], said: Mapping[str, Any]) -> list[queries.Summary]:
+    """Give the agents that the filter shows."""
+    return [one for one in every if _fits(one, said)]
 
 
 def line(one: queries.Summary) -> agents.AgentLine:
@@ -78,6 +113,7 @@ def line(one: queries.Summary) -> agents.AgentLine:
         tokens=words.about(spent.tokens),
         last_change=entries.last_change(one.last, may_undo=False),
         trouble=trouble(one.surface),
+        budget=model.meter(spent),
     )
 
 
@@ -93,6 +129,7 @@ def header(one: queries.Summary, *, may_undo: bool = False) -> agents.AgentHeade
         total=words.number(one.total),
         tokens=words.about(spent.tokens),
         last_change=entries.last_change(one.last, may_undo=may_undo),
+        budget=model.meter(spent),
     )
 
 

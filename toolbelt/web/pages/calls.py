@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
@@ -20,6 +20,8 @@ USUAL_DAYS = 30
 MOST_DAYS = 92
 MOST_TOOLS = 12
 MOST_UNUSED = 8
+# More of them than this nobody turns off one by one.
+MOST_UNUSED_AT_ALL = 60
 LONGEST_ERROR = 240
 AT_ONCE = 30
 # The chart, in its own units.
@@ -66,10 +68,16 @@ def page(said: Mapping[str, Any], *, path: str, here: str, may_change: bool) -> 
         narrowed=bool(kept),
         matches=_matches(by_tool),
         chart=_chart(usage.by_day(**asked, **period), first, min(last or today, today)),
+        lines=_lines(usage.took_by_day(**asked, **period), first, min(last or today, today)),
         figures=tuple(_figures(by_tool, there, path, kept))[: None if is_whole else MOST_TOOLS],
         every_url="" if is_whole else f"{path}?{urlencode({**kept, 'every': 'yes'})}",
         every_words=f"Show all {words.number(len(by_tool))}",
-        unused=_unused(found, said["agent"], usage.unused(found, agent=said["agent"], **period))
+        unused=_unused(
+            found,
+            said["agent"],
+            usage.unused(found, agent=said["agent"], **period),
+            "" if said["unused"] else f"{path}?{urlencode({**kept, 'unused': 'all'})}",
+        )
         if not (said["tool"] or said["outcome"])
         else None,
         calls=tuple(_call(one, there, {holder.agent.key for holder in found.holders}) for one in log.calls),
@@ -115,8 +123,8 @@ def _chart(found: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> calls
     if not found or last < first:
         return None
     by_day = {one.day: one for one in found}
-    count = min((last - first).days + 1, MOST_DAYS)
-    days = [last - dt.timedelta(days=back) for back in range(count - 1, -1, -1)]
+    days = _days(first, last)
+    count = len(days)
     most = max((by_day[day].calls for day in days if day in by_day), default=0)
     if not most:
         return None
@@ -128,6 +136,46 @@ def _chart(found: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> calls
         words=f"{words.number(total)} calls in {count} days, "
         f"most on {busiest.day:%-d %B}: {words.number(busiest.calls)}",
         most=words.number(most),
+        first=f"{days[0]:%-d %b}",
+        last=f"{days[-1]:%-d %b}",
+    )
+
+
+def _days(first: dt.date, last: dt.date) -> list[dt.date]:
+    """List the days of a chart: where there are too many, the last of them."""
+    count = min((last - first).days + 1, MOST_DAYS)
+    return [last - dt.timedelta(days=back) for back in range(count - 1, -1, -1)]
+
+
+def _lines(found: Sequence[usage.TookOnDay], first: dt.date, last: dt.date) -> calls.Lines | None:
+    """Draw how long calls took as two lines, from day to day on which any ran."""
+    days = _days(first, last) if last >= first else []
+    by_day = {one.day: one for one in found}
+    ran = [(place, by_day[day]) for place, day in enumerate(days) if day in by_day]
+    if len(ran) < 2:
+        return None
+    most = max(max(one.slow for _, one in ran), 1)
+    slowest = max((one for _, one in ran), key=lambda one: one.slow)
+
+    def points(took: Callable[[usage.TookOnDay], int]) -> str:
+        return " ".join(f"{place * STEP},{HEIGHT - round(HEIGHT * took(one) / most)}" for place, one in ran)
+
+    return calls.Lines(
+        median=points(lambda one: one.median),
+        slow=points(lambda one: one.slow),
+        dots=tuple(
+            calls.Dot(
+                x=place * STEP,
+                left=place * STEP - STEP // 2,
+                words=f"{one.day:%A, %-d %B}: half took at most {words.duration(one.median)}, "
+                f"95 of 100 at most {words.duration(one.slow)}",
+            )
+            for place, one in ran
+        ),
+        width=STEP * (len(days) - 1),
+        words=f"How long calls took, by day: slowest on {slowest.day:%-d %B}, where 95 of 100 took at most "
+        f"{words.duration(slowest.slow)}; half of them {words.duration(slowest.median)}",
+        most=words.duration(most),
         first=f"{days[0]:%-d %b}",
         last=f"{days[-1]:%-d %b}",
     )
@@ -154,12 +202,16 @@ def _bar(place: int, day: dt.date, one: usage.OfDay | None, most: int) -> calls.
     )
 
 
-def _unused(found: holdings.Holdings, agent: str, idle: Sequence[usage.Unused]) -> calls.Unused | None:
+def _unused(
+    found: holdings.Holdings, agent: str, idle: Sequence[usage.Unused], every_url: str
+) -> calls.Unused | None:
+    """Advise: the dearest first, with whom each could be turned off for; many of them where no url leads to more."""
     if not idle:
         return None
-    overrides = next((dict(one.agent.overrides) for one in found.holders if one.agent.key == agent), {})
-    tokens, more = sum(one.tokens for one in idle), len(idle) - MOST_UNUSED
-    count = len(idle)
+    overrides = {one.agent.key: one.agent.overrides for one in found.holders}
+    count, tokens = len(idle), sum(one.tokens for one in idle)
+    shown = idle[: MOST_UNUSED if every_url else MOST_UNUSED_AT_ALL]
+    more = count - len(shown)
     cost = (
         f"{words.about(tokens)} tokens a request"
         if agent
@@ -172,13 +224,17 @@ def _unused(found: holdings.Holdings, agent: str, idle: Sequence[usage.Unused]) 
                 prefix=model.split(one.tool.key)[0],
                 name=model.split(one.tool.key)[1],
                 agents=words.listing(one.agents),
-                tokens=words.number(one.tokens),
-                was=words.stored(overrides.get(one.tool.key)) if agent else "",
+                tokens=words.number(one.tool.tokens),
+                holders=tuple(
+                    calls.Holder(agent=holder, was=words.stored(overrides[holder].get(one.tool.key)))
+                    for holder in one.agents
+                ),
             )
-            for one in idle[:MOST_UNUSED]
+            for one in shown
         ),
         words=f"{words.tools(count)}, {cost}",
-        more=f"and {words.tools(more)} more" if more > 0 else "",
+        more=f"{words.tools(more)} more" if more else "",
+        more_url=every_url if more else "",
         agent=agent,
     )
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 
-from toolbelt.control import queries
+from toolbelt.control import queries, undo
 from toolbelt.web import words
 from toolbelt.web.pages import entries
 from toolbelt.web.presenters import answers, changes, pieces
 
+# What narrows the log, by the names in the address.
+FILTERS = ("person", "agent", "action", "key", "via", "batch", "since", "until")
 _FAMILIES = {
     "switch.set": "Switch set",
     "switch.clear": "Switch cleared",
+    "switch.end": "Switch ended",
+    "override.end": "Override ended",
     "override.set": "Override set",
     "override.clear": "Override cleared",
     "agent.equip": "Agent equipped",
@@ -30,17 +37,18 @@ def page(
     here: str,
     notice: answers.Notice | None,
     may_undo: Callable[[queries.Entry], bool],
+    may_see: Callable[[str], bool],
 ) -> changes.ChangesPage:
-    """Fill a page of the log, narrowed as the form says."""
-    found = queries.changes(
-        actor=said["person"],
-        agent=said["agent"],
-        action=said["action"],
-        older_than=said["older"] or None,
-        newer_than=said["newer"] or None,
-    )
-    told = [(words.day(entry.at), entries.present(entry, may_undo(entry))) for entry in found.entries]
-    narrowed = {name: said[name] for name in ("person", "agent", "action") if said[name]}
+    """Fill a page of the log, narrowed as the form says; ``may_see`` says of what kinds the reader may look inside."""
+    found = queries.changes(**asked(said), older_than=said["older"] or None, newer_than=said["newer"] or None)
+    told = [
+        (
+            words.day(entry.at),
+            entries.present(entry, may_undo(entry), is_open=may_see(entry.subject_kind)),
+        )
+        for entry in found.entries
+    ]
+    narrowed = {name: str(said[name]) for name in FILTERS if said[name]}
     count = found.total
     return changes.ChangesPage(
         days=days(told),
@@ -49,11 +57,64 @@ def page(
         actions=choices(
             "Any change", {name: action(name) for name in queries.said("action")}, said["action"]
         ),
+        shells=choices(
+            "From anywhere", {name: entries.shell(name) for name in queries.said("via")}, said["via"]
+        ),
+        key=said["key"],
+        keys=tuple(key for key in queries.said("key") if key),
+        since=str(said["since"]),
+        until=str(said["until"]),
+        act=_act(found, may_undo, path) if said["batch"] else None,
+        downloads=tuple(
+            changes.Download(
+                label=label,
+                url=f"{reverse('web:download_changes')}?{urlencode({**narrowed, 'form': form})}",
+            )
+            for form, label in (("csv", "CSV"), ("json", "JSON"))
+        ),
         narrowed=bool(narrowed),
         matches=f"{words.number(count)} change{'' if count == 1 else 's'}, newest first",
         pages=pages(found, narrowed, path),
         notice=notice,
         here=here,
+    )
+
+
+def asked(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what the filters ask the log for; the day of ``until`` is the last one that counts."""
+    return {
+        "actor": said["person"],
+        "agent": said["agent"],
+        "action": said["action"],
+        "key": said["key"],
+        "via": said["via"],
+        "batch": said["batch"] or None,
+        "since": _midnight(said["since"]),
+        "until": _midnight(said["until"], days=1),
+    }
+
+
+def _midnight(day: dt.date | str, days: int = 0) -> dt.datetime | None:
+    """Give the first moment of a day, or of one so many days later; none for a day beyond the calendar."""
+    if not isinstance(day, dt.date):
+        return None
+    try:
+        return timezone.make_aware(dt.datetime.combine(day + dt.timedelta(days=days), dt.time()))
+    except (OverflowError, ValueError):
+        return None
+
+
+def _act(found: Any, may_undo: Callable[[queries.Entry], bool], path: str) -> changes.Act | None:
+    if not found.entries:
+        return None
+    # All of it, also where it is longer than a page.
+    act = undo.act_of(found.entries[0].id)
+    left = bool(act) and all(entries.is_undoable(one) and may_undo(one) for one in act)
+    count = found.total
+    return changes.Act(
+        words=f"One act of {words.number(count)} {'change' if count == 1 else 'changes'} by {found.entries[0].actor}.",
+        entry=act[0].id if left else None,
+        all_url=path,
     )
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from toolbelt.control import queries
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from toolbelt.control import queries, rights
+from toolbelt.core import grants
 from toolbelt.web import words
+from toolbelt.web.pages import differences
 from toolbelt.web.presenters import changes, pieces
 
 _KINDS = {"sub_app": "sub-app"}
@@ -18,7 +23,17 @@ ACTS = {
     "evict": "evicted",
 }
 # What cannot be taken back: by removing it again, or at all.
-_STAYS = frozenset({"plugin.create", "tool.create", "token.issue", "token.revoke", "session.evict"})
+_STAYS = frozenset(
+    {
+        "plugin.create",
+        "tool.create",
+        "token.issue",
+        "token.revoke",
+        "session.evict",
+        "switch.end",
+        "override.end",
+    }
+)
 _VIA = {"api": "API", "mcp": "MCP", "import": "import"}
 
 
@@ -59,32 +74,48 @@ def is_undoable(entry: queries.Entry) -> bool:
     return entry.undone is None and entry.action not in _STAYS
 
 
-def present(entry: queries.Entry, may_undo: bool) -> changes.Entry:
-    """Present one entry of the log."""
+def present(entry: queries.Entry, may_undo: bool, *, is_open: bool = False) -> changes.Entry:
+    """Present one entry of the log. What was in a thing that not everybody may look at is told if ``is_open``."""
     undone = entry.undone
+    is_version = entry.subject_kind == "agent" and entry.action not in ("agent.order", "agent.remove")
+    key = entry.subject_key
     return changes.Entry(
         id=entry.id,
         who=entry.actor,
-        via=_VIA.get(entry.via, entry.via),
+        via=shell(entry.via),
         when=words.clock(entry.at),
         did=did(entry),
         subject=subject(entry),
         agent=entry.subject_key if entry.subject_kind == "agent" and entry.key else "",
-        differences=_differences(entry),
+        differences=_differences(entry) if is_open or rights.is_open(entry.subject_kind) else (),
         reason=entry.reason,
         undoable=may_undo and is_undoable(entry),
         undone=f"undone by {undone.actor}, {words.moment(undone.at).words}" if undone else "",
+        act_url=f"{reverse('web:changes')}?{urlencode({'batch': str(entry.batch)})}" if entry.batch else "",
+        then_url=f"{reverse('web:preview', args=[key])}?{urlencode({'at': entry.id})}" if is_version else "",
+        compare_url=f"{reverse('web:compare')}?{urlencode({'a': f'{key}@{entry.id}', 'b': key})}"
+        if is_version
+        else "",
     )
+
+
+def shell(via: str) -> str:
+    """Name the shell that a change came through."""
+    return _VIA.get(via, via)
 
 
 def _act(entry: queries.Entry) -> str:
     family, _, act = entry.action.partition(".")
+    if act == "end":
+        return f"ended the {family} of"
     if family == "switch":
-        return {True: "turned on", False: "turned off"}.get(entry.after, "cleared the switch of")
+        return {True: "turned on", False: "turned off", None: "cleared the switch of"}[
+            grants.is_on(entry.after)
+        ]
     if family == "override":
-        return {True: "turned on the tool", False: "turned off the tool"}.get(
-            entry.after, "cleared the override of"
-        )
+        return {True: "turned on the tool", False: "turned off the tool", None: "cleared the override of"}[
+            grants.is_on(entry.after)
+        ]
     if entry.action == "agent.equip":
         return "equipped"
     if entry.action == "agent.allow-toolkits":
@@ -117,7 +148,4 @@ def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
     if entry.before is None or entry.after is None:
         # Made or removed whole: the name says it, and the rest would fill pages.
         return ()
-    return tuple(
-        pieces.Difference(what=key, before=words.value(before.get(key)), after=words.value(after.get(key)))
-        for key in {**before, **after}
-    )
+    return differences.lines(before, after)

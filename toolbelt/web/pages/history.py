@@ -25,15 +25,12 @@ def page(
     """Fill a page of the history, narrowed as the form says. Raises errors.NotFound for an unknown agent."""
     one = queries.summary(agent)
     found = queries.changes(
-        agent=agent,
-        actor=said["person"],
-        action=said["action"],
-        key=said["key"],
+        **{**changes.asked(said), "agent": agent},
         older_than=said["older"] or None,
         newer_than=said["newer"] or None,
     )
     told = [(entry, entries.present(entry, may_undo(entry))) for entry in found.entries]
-    narrowed = {name: said[name] for name in ("person", "action", "key") if said[name]}
+    narrowed = {name: str(said[name]) for name in changes.FILTERS if said[name] and name != "agent"}
     count = found.total
     return history.HistoryPage(
         agent=agents.header(one),
@@ -47,6 +44,8 @@ def page(
             said["action"],
         ),
         keys=_keys(agent, said["key"]),
+        since=str(said["since"]),
+        until=str(said["until"]),
         narrowed=bool(narrowed),
         matches=f"{words.number(count)} change{'' if count == 1 else 's'}, newest first",
         pages=changes.pages(found, narrowed, path),

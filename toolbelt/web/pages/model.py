@@ -79,13 +79,26 @@ def effect(change: effects.Effect) -> pieces.Effect:
         tokens_before=words.number(change.tokens_before),
         tokens_after=words.number(change.tokens_after),
         tokens_delta=words.signed(change.tokens),
-        notes=notes(change.policy),
+        notes=(*notes(change.policy), *consequences(change.breaks, change.sessions)),
     )
 
 
 def notes(policy: Iterable[Sequence[str]]) -> tuple[str, ...]:
     """Say what becomes of the policy: (toolkit, state before, state after) in a clause each."""
     return tuple(_policy_note(*changed) for changed in policy)
+
+
+def consequences(breaks: Sequence[str], sessions: int | None) -> tuple[str, ...]:
+    """Say what no number of tools tells: how many live sessions see it, and which prompt caches begin anew."""
+    if not breaks or sessions is None:
+        return ()
+    what = " and ".join(f"the {part}" for part in breaks)
+    verb = "change" if len(breaks) > 1 or breaks[0] == "tools" else "changes"
+    if not sessions:
+        return (f"no live session; {what} {verb} for the next ones",)
+    many = "1 live session" if sessions == 1 else f"{words.number(sessions)} live sessions"
+    whose = "its prompt cache starts" if sessions == 1 else "their prompt caches start"
+    return (f"{many}; {what} {verb}: {whose} anew",)
 
 
 def in_short(change: effects.Effect | None) -> str:
@@ -105,6 +118,24 @@ def _policy_note(toolkit: str, before: str, after: str) -> str:
     if after == "none":
         return f"policy of {toolkit} goes"
     return f"policy of {toolkit} {'comes' if before == 'none' else 'follows its active tools'}"
+
+
+_THEN = {"warn": "warns", "refuse": "refuses more", "defer": "defers the rest"}
+
+
+def meter(spent: budgets.Spent) -> pieces.Meter | None:
+    """Measure what is spent against the budget, if there is one that limits anything."""
+    budget = spent.budget
+    if budget is None or (budget.max_tools is None and budget.max_tokens is None):
+        return None
+    parts = []
+    if budget.max_tools is not None:
+        parts.append(f"{words.number(spent.tools)} of {words.tools(budget.max_tools)}")
+    if budget.max_tokens is not None:
+        parts.append(f"{words.about(spent.tokens)} of {words.limit(budget.max_tokens)} tokens")
+    return pieces.Meter(
+        words=", ".join(parts), percent=_filled(spent), over=spent.is_passed, then=_THEN[budget.on_exceed]
+    )
 
 
 def _filled(spent: budgets.Spent) -> int:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from django.utils.http import urlencode
 
-from toolbelt.control import queries, sessions
+from toolbelt.control import comparing, past, queries, sessions
 from toolbelt.core import agents as values
 from toolbelt.core import definitions, errors, reasons, resolution, surface
 from toolbelt.runtime import explain, rendering, surfaces
 from toolbelt.web import words
-from toolbelt.web.pages import agents, model
+from toolbelt.web.pages import agents, compare, entries, model
 from toolbelt.web.presenters import pieces, preview
 
 # How many of the live sessions are offered to choose from; any other can be typed.
 MOST_SESSIONS = 20
+# How many of the newest changes are offered to look at the agent after them; any other one is found in its history.
+MOST_MOMENTS = 20
 _VIEWS = {"tools": "Tools", "policy": "Policy", "json": "Provider JSON", "why": "Why?"}
 _FORMATS = {
     "openai_chat": "OpenAI Chat",
@@ -33,9 +35,11 @@ def page(agent: str, said: Mapping[str, Any], *, path: str, may_change: bool) ->
     """Fill the page for the question that ``said`` puts together. Raises errors.NotFound for an unknown agent."""
     view = cast(preview.View, said["view"] or "tools")
     form = said["format"] if said["format"] in rendering.FORMATS else next(iter(_FORMATS))
+    # A past version is outside any session, and what stands beside it, too.
+    in_session = not said["at"]
     asked = {
-        "session": said["session"] or None,
-        "request_id": said["request"] or None,
+        "session": (in_session and said["session"]) or None,
+        "request_id": (in_session and said["request"]) or None,
         "subagent": said["subagent"] or None,
     }
     trouble = ""
@@ -44,18 +48,57 @@ def page(agent: str, said: Mapping[str, Any], *, path: str, may_change: bool) ->
     except errors.Invalid as invalid:
         trouble, asked = f"Not asked so: {invalid}", {}
         answer = surfaces.ask(agent, message=said["message"])
-    about = {name: said[name] for name in ("message", "session", "request", "subagent") if said[name]}
+    about = {name: said[name] for name in ("message", "session", "request", "subagent", "at") if said[name]}
+    why_url = f"{path}?{urlencode({**about, 'view': 'why'})}"
+    version, then = None, None
+    if said["at"]:
+        try:
+            version = past.version(agent, comparing.moment(said["at"], "at"))
+            then = past.surface_of(
+                answer.resolution.standing.catalog, version.agent, said["message"], said["subagent"] or None
+            )
+        except (errors.NotFound, errors.Invalid) as error:
+            trouble = f"{trouble} Not looked at as it was: {error}".strip()
+    header = agents.header(queries.summary(agent))
     return preview.PreviewPage(
-        agent=agents.header(queries.summary(agent)),
+        agent=header,
         question=_question(agent, said, view, form),
         trouble=trouble,
         view=view,
         model=model.view(answer, said["message"]),
         facts=_facts(answer),
-        tools=_tools(answer, f"{path}?{urlencode({**about, 'view': 'why'})}") if view == "tools" else (),
+        tools=_tools(answer, why_url, then, "came since") if view == "tools" else (),
         sent=_sent(answer, form) if view == "json" else None,
         why=_why(agent, said["tool"], asked, answer) if view == "why" else None,
+        past=_past(header, version, answer, then, said, view, form, why_url)
+        if version is not None and then is not None
+        else None,
         may_change=may_change,
+    )
+
+
+def _past(
+    header: Any,
+    version: past.Version,
+    answer: surface.Surface,
+    then: surface.Surface,
+    said: Mapping[str, Any],
+    view: preview.View,
+    form: str,
+    why_url: str,
+) -> preview.Past:
+    key = version.agent.key
+    return preview.Past(
+        words=compare.version(version),
+        moment=words.moment(version.last.at) if version.last else None,
+        notes=tuple(compare.doubts(version)),
+        compare_url=compare.url(comparing.spell(key, version.moment), key),
+        agent=header,
+        view=view,
+        model=model.view(then, said["message"]),
+        tools=_tools(then, why_url, answer, "gone since") if view == "tools" else (),
+        sent=_sent(then, form, "provider-json-then") if view == "json" else None,
+        why=_why_then(said["tool"], then) if view == "why" else None,
     )
 
 
@@ -74,7 +117,19 @@ def _question(agent: str, said: Mapping[str, Any], view: str, form: str) -> prev
             pieces.Choice(value=kept.session.key, label=f"changed {words.moment(kept.changed).words}")
             for kept in live
         ),
+        moments=tuple(_moments(agent, said["at"])),
     )
+
+
+def _moments(agent: str, chosen: str) -> Iterator[pieces.Choice]:
+    yield pieces.Choice(value="", label="Now", chosen=not chosen)
+    found = queries.changes(agent=agent, size=MOST_MOMENTS).entries
+    if chosen and chosen not in {str(entry.id) for entry in found}:
+        number = chosen.isdigit()
+        yield pieces.Choice(value=chosen, label=f"after change {chosen}" if number else chosen, chosen=True)
+    for entry in found:
+        label = f"after {entries.told(entry)}, {words.moment(entry.at).words}"
+        yield pieces.Choice(value=str(entry.id), label=label, chosen=str(entry.id) == chosen)
 
 
 def _in_order() -> list[str]:
@@ -93,15 +148,20 @@ def _facts(answer: surface.Surface) -> tuple[str, ...]:
     )
 
 
-def _tools(answer: surface.Surface, why: str) -> tuple[preview.ToolLine, ...]:
-    """List what is sent, in the order in which it is sent."""
+def _tools(
+    answer: surface.Surface, why: str, other: surface.Surface | None = None, mark: str = ""
+) -> tuple[preview.ToolLine, ...]:
+    """List what is sent, in the order in which it is sent; marked, what ``other`` does not have."""
+    there = other.resolution.active if other is not None else answer.resolution.active
     sent = sorted((*answer.tools, *answer.meta_tools), key=lambda definition: definition.name)
     most = max((definition.tokens for definition in answer.tools), default=0)
-    return tuple(_tool(answer, definition, most, why) for definition in sent)
+    return tuple(
+        _tool(answer, definition, most, why, "" if definition.name in there else mark) for definition in sent
+    )
 
 
 def _tool(
-    answer: surface.Surface, definition: definitions.Definition, most: int, why: str
+    answer: surface.Surface, definition: definitions.Definition, most: int, why: str, mark: str
 ) -> preview.ToolLine:
     key = definition.name
     prefix, name = model.split(key)
@@ -115,18 +175,19 @@ def _tool(
         percent=round(100 * definition.tokens / most) if most else 0,
         own=decision is None,
         why_url=f"{why}&{urlencode({'tool': key})}" if decision else "",
+        mark=mark if decision else "",
     )
 
 
-def _sent(answer: surface.Surface, form: str) -> preview.Sent:
+def _sent(answer: surface.Surface, form: str, place: str = "provider-json") -> preview.Sent:
     label = _FORMATS.get(form, form)
     try:
         provider = rendering.render(answer, form)
     except errors.Invalid as invalid:
         troubles = tuple(problem.message for problem in invalid.problems)
-        return preview.Sent(label=label, text="", size="", troubles=troubles)
+        return preview.Sent(id=place, label=label, text="", size="", troubles=troubles)
     text = json.dumps(provider, indent=2, ensure_ascii=False)
-    return preview.Sent(label=label, text=text, size=words.size(len(text.encode())), troubles=())
+    return preview.Sent(id=place, label=label, text=text, size=words.size(len(text.encode())), troubles=())
 
 
 def _why(agent: str, tool: str, asked: Mapping[str, Any], answer: surface.Surface) -> preview.Why:
@@ -137,9 +198,21 @@ def _why(agent: str, tool: str, asked: Mapping[str, Any], answer: surface.Surfac
         told = explain.why(agent, tool, **asked)
     except errors.NotFound as unknown:
         return preview.Why(tool=tool, trouble=str(unknown), known=known)
-    decision = told.decision
+    return _decided(tool, told.decision, told.trace, known)
+
+
+def _why_then(tool: str, then: surface.Surface) -> preview.Why:
+    standing = then.resolution.standing
+    if tool not in standing.catalog.tools:
+        return preview.Why()
+    return _decided(tool, then.resolution.decision(tool), resolution.trace(standing, tool), ())
+
+
+def _decided(
+    tool: str, decision: resolution.Decision, trace: Iterable[resolution.Step], known: tuple[str, ...]
+) -> preview.Why:
     deferred = decision.code == "budget"
-    steps = [_step(step, decides=not deferred and step.question == decision.question) for step in told.trace]
+    steps = [_step(step, decides=not deferred and step.question == decision.question) for step in trace]
     if deferred:
         steps.append(
             preview.Step(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from toolbelt.control import queries
-from toolbelt.core import errors
+from toolbelt.core import errors, grants
 from toolbelt.web import words
 from toolbelt.web.pages import model
 from toolbelt.web.presenters import answers, pieces
@@ -25,7 +25,7 @@ def confirmation(
     differences: dict[str, Any] = asked.differences
     before_tools, after_tools = differences["tools"]
     before_tokens, after_tokens = differences["tokens"]
-    tools = tuple(_changes(differences["added"], differences["removed"]))
+    tools = tuple(tool_changes(differences["added"], differences["removed"]))
     return answers.Confirmation(
         title=title,
         reasons=tuple(_short(reason) for reason in asked.reasons),
@@ -36,7 +36,10 @@ def confirmation(
             tokens_before=words.number(before_tokens),
             tokens_after=words.number(after_tokens),
             tokens_delta=words.signed(after_tokens - before_tokens),
-            notes=model.notes(differences["policy"])
+            notes=(
+                *model.notes(differences["policy"]),
+                *model.consequences(differences.get("breaks", ()), differences.get("sessions")),
+            )
             or (() if tools else ("Nothing changes for the model now.",)),
         ),
         differences=tools,
@@ -53,7 +56,11 @@ def changed_since(
     done: queries.Entry, stale: errors.Stale, *, title: str, verb: str, action: str, back: str
 ) -> answers.Confirmation:
     """Ask instead of undoing what was changed since: three ways, and a change based on what is so now."""
-    fields = (("on", words.stored(done.before)), ("was", words.stored(stale.now)), ("next", back))
+    fields = [
+        ("on", words.stored(grants.is_on(done.before))),
+        ("was", words.stored(grants.is_on(stale.now))),
+        ("next", back),
+    ]
     return answers.Confirmation(
         title=title,
         reasons=("It was changed again after that, so undoing would take back more than that one change.",),
@@ -75,7 +82,8 @@ def changed_since(
     )
 
 
-def _changes(added: Iterable[str], removed: Iterable[str]) -> Iterable[pieces.Difference]:
+def tool_changes(added: Iterable[str], removed: Iterable[str]) -> Iterable[pieces.Difference]:
+    """Say of each tool that comes or goes what it was and what it is then."""
     for tools, before, after in ((added, "Not active", "Active"), (removed, "Active", "Not active")):
         for tool in tools:
             prefix, name = model.split(tool)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolbelt.control import queries
-from toolbelt.core import catalog, reasons, risks
+from toolbelt.core import catalog, grants, reasons, risks
 from toolbelt.web import words
 from toolbelt.web.pages import model
 from toolbelt.web.presenters import access
@@ -99,7 +99,7 @@ def row(found: queries.Access, key: str) -> access.ToolRow:
     prefix, name = model.split(key)
     stored = found.agent.overrides.get(key)
     inherited = found.inherited.get(key, decision)
-    reason = reasons.in_words(decision)
+    reason = reasons.briefly(decision)
     if decision.state != "active" and stored is True:
         reason += " (stored: On)"
     return access.ToolRow(
@@ -113,6 +113,8 @@ def row(found: queries.Access, key: str) -> access.ToolRow:
         inherits=_INHERITS.get(inherited.state, "off"),
         state=decision.state,
         reason=reason,
+        until=_until(found, key),
+        by=_by(found, key),
     )
 
 
@@ -136,12 +138,25 @@ def _marks(found: queries.Access, group: Group) -> Iterator[access.Mark]:
 def _switch(found: queries.Access, toolkit: catalog.Toolkit) -> access.Switch:
     on = found.agent.switches.get(toolkit.key)
     newest = found.switched.get(toolkit.key)
-    told = newest is not None and newest.after is on and on is not None
+    told = newest is not None and grants.is_on(newest.after) is on and on is not None
+    said = {True: "On", False: "Off", None: "Follows defaults"}[on]
     return access.Switch(
         stored=words.stored(on),
-        words={True: "On", False: "Off", None: "Follows defaults"}[on],
+        words=said,
         since=f"by {newest.actor}, {words.moment(newest.at).words}" if told and newest else "",
+        until=_until(found, toolkit.key),
+        by=_by(found, toolkit.key),
     )
+
+
+def _by(found: queries.Access, key: str) -> str:
+    newest = found.switched.get(key)
+    return newest.actor if newest is not None else ""
+
+
+def _until(found: queries.Access, key: str) -> str:
+    end = found.agent.ends.get(key)
+    return f"until {words.until(end.at)} · {words.left(end.at)}" if end is not None else ""
 
 
 def _hint(found: queries.Access, group: Group, states: Sequence[str]) -> str:

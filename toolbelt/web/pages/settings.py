@@ -15,13 +15,17 @@ from toolbelt.control import queries
 from toolbelt.core import agents as values
 from toolbelt.core import errors
 from toolbelt.web import forms
-from toolbelt.web.pages import agents
+from toolbelt.web.pages import agents, clients, frameworks
 from toolbelt.web.presenters import answers, pieces, settings
 
 _ON_EXCEED = {
     "warn": "Warn: the surface says so, nothing is held back",
     "refuse": "Refuse: nothing more can be switched on or loaded",
     "defer": "Defer: whole toolkits wait until the agent asks for them",
+}
+_MCP_LOADING = {
+    "dispatch": "By search_tools and call_tool, in a list that stays as it is",
+    "list": "By load_tools, in a list that grows (clients that keep a session)",
 }
 _PYTHON = """import os
 
@@ -70,6 +74,8 @@ def page(
             text=f"python manage.py token issue --agent {shlex.quote(agent.key)} --days 90",
         ),
         snippets=tuple(_snippets(found.summary, address)),
+        clients=tuple(clients.snippets(address.rpartition("/api/v1/")[0], agent.key)),
+        frameworks=tuple(frameworks.snippets(address.rpartition("/api/v1/")[0], agent.key)),
         copy=copy or settings.Copy(),
         admin_url=_admin(agent.key) if may_administer and may_change else "",
         notice=notice,
@@ -105,6 +111,7 @@ def _fields(
         "max_tools": _number(budget.max_tools),
         "max_tokens": _number(budget.max_tokens),
         "on_exceed": budget.on_exceed,
+        "mcp_loading": agent.mcp_loading,
         "protected": agent.protected,
         "was": json.dumps({key: found.entry.get(key) for key in forms.Settings.KEYS}, ensure_ascii=False),
     }
@@ -119,6 +126,7 @@ def _fields(
         max_tools=shown["max_tools"],
         max_tokens=shown["max_tokens"],
         on_exceed=_choices(_ON_EXCEED.items(), shown["on_exceed"] or "warn"),
+        mcp_loading=_choices(_MCP_LOADING.items(), shown["mcp_loading"] or "dispatch"),
         protected=bool(shown["protected"]),
         seen=shown["was"],
         problems=wrong,

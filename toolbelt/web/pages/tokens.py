@@ -94,6 +94,11 @@ def _fits(token: tokens.Token, query: str) -> bool:
     return not query or any(query.casefold() in text.casefold() for text in texts)
 
 
+def line(token: tokens.Token) -> presenters.TokenLine:
+    """Present one token, as it is now."""
+    return _line(token, timezone.now())
+
+
 def _line(token: tokens.Token, now: datetime) -> presenters.TokenLine:
     state, tone = _state(token, now)
     is_valid = token.is_valid(now)

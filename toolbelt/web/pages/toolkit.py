@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.urls import reverse
 
 from toolbelt.control import holdings
-from toolbelt.core import catalog, code, directives, errors, policy, reasons, risks
+from toolbelt.core import belts, catalog, code, directives, errors, policy, reasons, risks
 from toolbelt.web import words
 from toolbelt.web.pages import model, sections
 from toolbelt.web.pages import toolkits as pages
@@ -28,6 +28,7 @@ def page(
     notice: answers.Notice | None,
     may_change: bool,
     may_stop: bool,
+    may_remove: bool = False,
 ) -> toolkits.ToolkitPage:
     """Fill the page; ``said`` is the message to try and whose eyes to look with. Raises errors.NotFound."""
     toolkit = found.catalog.toolkits.get(key)
@@ -36,6 +37,8 @@ def page(
     held = pages.held(found, toolkit)
     line = pages.line(held)
     closed = holdings.closed(found.catalog)
+    order = list(found.catalog.toolkits)
+    place = order.index(key)
     return toolkits.ToolkitPage(
         key=key,
         title=line.title,
@@ -49,10 +52,14 @@ def page(
         members=tuple(_member(found.catalog, toolkit, member, closed) for member in toolkit.members),
         cells=tuple(pages.cell(found, holder, toolkit) for holder in found.holders),
         message=said["message"],
-        whose=tuple(_whose(found, said["whose"])),
+        whose=tuple(whose((holder.agent.key for holder in found.holders), said["whose"])),
         told=told(found, toolkit, said),
         examples=toolkit.examples.strip(),
         stop=stop(toolkit),
+        seen=json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False) if may_remove else "",
+        place=f"{words.number(place + 1)} of {words.number(len(order))}",
+        up=order[place - 1] if may_stop and place else "",
+        down=order[place + 1] if may_stop and place + 1 < len(order) else "",
         admin_url=admin_url,
         notice=notice,
         may_change=may_change,
@@ -144,8 +151,9 @@ def _conditions(trigger: catalog.Trigger) -> Iterator[toolkits.Condition]:
         yield toolkits.Condition(label="but none of", patterns=trigger.none)
 
 
-def _whose(found: holdings.Holdings, chosen: str) -> Iterator[pieces.Choice]:
-    keys = [holder.agent.key for holder in found.holders]
+def whose(agents: Iterable[str], chosen: str) -> Iterator[pieces.Choice]:
+    """Offer to look with the eyes of an agent."""
+    keys = list(agents)
     yield pieces.Choice(value="", label=f"With {_EVERYTHING}", chosen=chosen not in keys)
     for key in keys:
         yield pieces.Choice(value=key, label=f"As {key} has it", chosen=key == chosen)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from django.urls import reverse
 from django.utils.http import urlencode
 
 from toolbelt.control import holdings
 from toolbelt.core import catalog, reasons, resolution, risks
 from toolbelt.web import words
 from toolbelt.web.pages import model, sections, texts
-from toolbelt.web.presenters import access, changes, pieces, tools
+from toolbelt.web.presenters import access, answers, bulk, changes, pieces, tools
 
 AT_ONCE = 50
 _COLUMNS = (("tool", "Tool"), ("plugin", "Plugin"), ("tokens", "Tokens"))
@@ -31,10 +32,20 @@ _RISKS = ("read-only", "writes", "destructive")
 NO_PLUGIN = "-"
 
 
-def page(shelf: holdings.Shelf, said: Mapping[str, Any], path: str) -> tools.ToolsPage:
-    """Fill a page of the list, narrowed and sorted as the form says; ``path`` is the page's own."""
+def page(
+    shelf: holdings.Shelf,
+    said: Mapping[str, Any],
+    path: str,
+    *,
+    agents: Sequence[str] = (),
+    notice: answers.Notice | None = None,
+) -> tools.ToolsPage:
+    """Fill a page of the list, narrowed and sorted as the form says; ``path`` is the page's own.
+
+    ``agents`` are those for which the reader may set all that is shown.
+    """
     stored = shelf.catalog
-    shown = [tool for tool in stored.tools.values() if _fits(shelf, tool, said)]
+    shown = matching(shelf, said)
     sort = said["sort"] if str(said["sort"]).lstrip("-") in _SORTS else "tool"
     shown.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
     offset = min(said["offset"] or 0, max(0, len(shown) - 1))
@@ -49,7 +60,30 @@ def page(shelf: holdings.Shelf, said: Mapping[str, Any], path: str) -> tools.Too
         in_all=len(stored.tools),
         matches=_matches(shown),
         pages=_pages(len(shown), offset, said, path),
+        here=f"{path}?{urlencode({key: value for key, value in said.items() if value})}",
+        bulk=_bulk(len(shown), said, agents) if agents else None,
+        notice=notice,
     )
+
+
+def _bulk(shown: int, said: Mapping[str, Any], agents: Sequence[str]) -> bulk.Bar:
+    return bulk.Bar(
+        action=reverse("web:bulk_tools"),
+        fields=tuple(
+            pieces.Field(name=name, value=str(value))
+            for name, value in said.items()
+            if value and name not in ("sort", "offset")
+        ),
+        count=f"All {words.tools(shown)} shown" if shown > 1 else "The tool shown",
+        what="tools",
+        words=(("true", "On"), ("false", "Off"), ("unset", "Inherit")),
+        agents=tuple(agents),
+    )
+
+
+def matching(shelf: holdings.Shelf, said: Mapping[str, Any]) -> list[catalog.Tool]:
+    """Give the tools that the filter shows."""
+    return [tool for tool in shelf.catalog.tools.values() if _fits(shelf, tool, said)]
 
 
 def line(shelf: holdings.Shelf, tool: catalog.Tool) -> tools.ToolLine:

@@ -25,7 +25,8 @@ class ToolRow:
     """One tool of one section. A tool in two toolkits has two rows with equal content.
 
     `prefix` and `name` are the key in two parts ("github__", "issue_read"): the eye skips the first.
-    `inherits` is what no override would give ("on", "off", "loadable").
+    `inherits` is what no override would give ("on", "off", "loadable"). `until` says when its override ends, if it
+    does ("until 16:05 · 1 h 52 min left").
     """
 
     key: str
@@ -38,15 +39,21 @@ class ToolRow:
     inherits: str
     state: State
     reason: str
+    until: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """The switch of one toolkit: what is stored, in words, and since when ("by olive, 3 min ago")."""
+    """The switch of one toolkit: what is stored, in words, since when ("by olive, 3 min ago"), and until when; `by` is
+    who changed it last.
+    """
 
     stored: Stored
     words: str
     since: str = ""
+    until: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +104,25 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Acts:
+    """What the menu beside each switch and override offers: states to give for a while, with their words; spans, with
+    theirs; what can be set alike of all that is shown, with the words of its states; the time
+    zone in which moments are typed; and whether the reader may stop something for everyone.
+    """
+
+    words: tuple[tuple[str, str], ...]
+    spans: tuple[tuple[str, str], ...]
+    bulk: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...]
+    zone: str
+    may_stop: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccessPage:
     """The page. `here` is its own path with the query: every form brings it as `next`, to come back to."""
 
     agent: agents.AgentHeader
+    acts: Acts
     filter: Filter
     toolkits: tuple[Section, ...]
     loose: tuple[Section, ...]
@@ -114,7 +136,8 @@ class AccessPage:
 class AccessAnswer:
     """What a change gives back to a page that stays: only the parts that the page said it shows.
 
-    `sections` bring their heads, `rows` their states. `announcement` is spoken by the live region.
+    `sections` bring their heads, `rows` their states. `announcement` is spoken by the live region. All of it shows
+    what was written up to `revision`.
     """
 
     agent: agents.AgentHeader
@@ -126,3 +149,4 @@ class AccessAnswer:
     announcement: str
     may_change: bool
     here: str
+    revision: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolbelt.web.presenters import pieces
+from toolbelt.web.presenters import answers, bulk, pieces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,7 @@ class AgentLine:
     tokens: str
     last_change: pieces.LastChange | None
     trouble: str = ""
+    budget: pieces.Meter | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,7 @@ class AgentHeader:
     total: str
     tokens: str
     last_change: pieces.LastChange | None
+    budget: pieces.Meter | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,3 +65,6 @@ class AgentsPage:
     narrowed: bool
     configured: bool
     matches: str
+    here: str
+    bulk: bulk.Bar | None = None
+    notice: answers.Notice | None = None

@@ -71,24 +71,58 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dot:
+    """One day of the lines, in their own units: where its points are, and a column to point at."""
+
+    x: int
+    left: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """How long calls took, by day: `median` and `slow` are lists of points for an SVG, `words` tell them. `most` is
+    what the top stands for.
+    """
+
+    median: str
+    slow: str
+    dots: tuple[Dot, ...]
+    width: int
+    words: str
+    most: str
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """An agent that has a tool and did not call it. `was` is its override of it: what turning it off compares with."""
+
+    agent: str
+    was: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnusedTool:
-    """A tool that agents have and did not call. `was` is its override, where one agent is looked at: to turn it off."""
+    """A tool that agents have and did not call; `tokens` is what it costs in a request of each of them."""
 
     tool: str
     prefix: str
     name: str
     agents: str
     tokens: str
-    was: str
+    holders: tuple[Holder, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unused:
-    """What nobody called: the dearest `tools` of it, what all of it costs, and how many more there are."""
+    """What nobody called: the dearest `tools` of it, what all of it costs, and where to see the rest."""
 
     tools: tuple[UnusedTool, ...]
     words: str
     more: str
+    more_url: str
     agent: str
 
 
@@ -104,6 +138,7 @@ class CallsPage:
     narrowed: bool
     matches: str
     chart: Chart | None
+    lines: Lines | None
     figures: tuple[ToolFigures, ...]
     every_url: str
     every_words: str

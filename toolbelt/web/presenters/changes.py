@@ -12,7 +12,8 @@ class Entry:
     """One audit entry: `who` did `did` ("turned off") to `subject`, through the shell `via`.
 
     `agent` is empty for changes of the catalog. `undoable` is False for what cannot be undone, was undone,
-    or is not the reader's to undo; `undone` then says the former ("undone by olive, 2 min ago").
+    or is not the reader's to undo; `undone` then says the former ("undone by olive, 2 min ago"). `act_url` leads to
+    all that was done in the same act; `then_url` shows the agent as it was after this, `compare_url` beside today.
     """
 
     id: int
@@ -26,6 +27,28 @@ class Entry:
     reason: str
     undoable: bool
     undone: str = ""
+    act_url: str = ""
+    then_url: str = ""
+    compare_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One act of several entries, looked at alone. `entry` is what an undo of all of it would name, None where there
+    is nothing left to undo, or it is not the reader's to undo.
+    """
+
+    words: str
+    entry: int | None
+    all_url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """All that the filters leave, as a file."""
+
+    label: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +76,13 @@ class ChangesPage:
     people: tuple[pieces.Choice, ...]
     agents: tuple[pieces.Choice, ...]
     actions: tuple[pieces.Choice, ...]
+    shells: tuple[pieces.Choice, ...]
+    key: str
+    keys: tuple[str, ...]
+    since: str
+    until: str
+    act: Act | None
+    downloads: tuple[Download, ...]
     narrowed: bool
     matches: str
     pages: Pages

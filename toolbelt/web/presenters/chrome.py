@@ -10,12 +10,14 @@ class Chrome:
     """The frame: who is looking, and at which of the main pages ("agents", "toolkits", … or "" for none of them).
 
     `user` is empty for someone who has not logged in: the frame then has no navigation. `request_id` is
-    printed on error pages, for the operator to quote. `to_look_at` counts the tools that wait for a look.
+    printed on error pages, for the operator to quote. `to_look_at` counts the tools that wait for a look. The page
+    shows all that was written up to `revision`.
     """
 
     user: str = ""
     here: str = ""
     agents: int | None = None
+    revision: int = 0
     to_look_at: int = 0
     may_administer: bool = False
     may_see_calls: bool = False

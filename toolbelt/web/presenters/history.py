@@ -16,6 +16,8 @@ class HistoryPage:
     people: tuple[pieces.Choice, ...]
     actions: tuple[pieces.Choice, ...]
     keys: tuple[pieces.Choice, ...]
+    since: str
+    until: str
     narrowed: bool
     matches: str
     pages: changes.Pages

@@ -63,6 +63,18 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Meter:
+    """How much of a budget is used: in `words` ("12 of 20 tools, 9.4k of 16k tokens"), in `percent` of the limit that
+    is nearer, and whether it is `over`; `then` says what happens on passing it.
+    """
+
+    words: str
+    percent: int
+    over: bool
+    then: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LastChange:
     """The newest change of one agent: "olive turned devops off", and when.
 

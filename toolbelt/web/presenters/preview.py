@@ -12,7 +12,7 @@ View = Literal["tools", "policy", "json", "why"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The form. `sessions` are live ones to choose from, `tools` the keys that "why" can be asked of."""
+    """The form. `sessions` are live ones to choose from, `moments` the changes after which it can be looked at."""
 
     message: str
     session: str
@@ -22,11 +22,14 @@ class Question:
     views: tuple[pieces.Choice, ...]
     formats: tuple[pieces.Choice, ...]
     sessions: tuple[pieces.Choice, ...]
+    moments: tuple[pieces.Choice, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolLine:
-    """One tool as it is sent, its key in two parts. `own`: Toolbelt's own, which no budget counts."""
+    """One tool as it is sent, its key in two parts. `own`: Toolbelt's own, which no budget counts. `mark` says that
+    it came or went since, where two moments stand beside each other.
+    """
 
     key: str
     prefix: str
@@ -36,12 +39,14 @@ class ToolLine:
     percent: int
     own: bool
     why_url: str
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """What a provider is sent, as JSON; or the `troubles` for which it would not take it."""
+    """What a provider is sent, as JSON; or the `troubles` for which it would not take it. `id` is its place."""
 
+    id: str
     label: str
     text: str
     size: str
@@ -72,10 +77,29 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """The same of the agent as it was. `words` say which version, `moment` when that was; `notes` what of it is not
+    certain; `compare_url` leads to where it can be copied back.
+    """
+
+    words: str
+    moment: pieces.Moment | None
+    notes: tuple[str, ...]
+    compare_url: str
+    agent: agents.AgentHeader
+    view: View
+    model: model.ModelView
+    tools: tuple[ToolLine, ...]
+    sent: Sent | None
+    why: Why | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewPage:
     """The page. `trouble` says what of the question could not be asked; what stands there is without it.
 
-    Of `tools`, `sent` and `why` there is what `view` shows; the policy is the model's.
+    Of `tools`, `sent` and `why` there is what `view` shows; the policy is the model's. `past` is there where a version
+    of the past was asked for, to stand beside it.
     """
 
     agent: agents.AgentHeader
@@ -87,4 +111,5 @@ class PreviewPage:
     tools: tuple[ToolLine, ...]
     sent: Sent | None
     why: Why | None
+    past: Past | None
     may_change: bool

@@ -24,6 +24,7 @@ class Fields:
     max_tools: str
     max_tokens: str
     on_exceed: tuple[pieces.Choice, ...]
+    mcp_loading: tuple[pieces.Choice, ...]
     protected: bool
     seen: str
     problems: Mapping[str, str] = field(default_factory=dict)
@@ -57,7 +58,10 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsPage:
-    """The page. `issue` is the command that makes a token; `admin_url` is empty for who may not go there."""
+    """The page. `issue` is the command that makes a token; `admin_url` is empty for who may not go there.
+
+    `snippets` ask over HTTP, `clients` configure MCP clients, `frameworks` are programs whose framework asks.
+    """
 
     agent: agents.AgentHeader
     fields: Fields
@@ -65,6 +69,8 @@ class SettingsPage:
     address: str
     issue: Snippet
     snippets: tuple[Snippet, ...]
+    clients: tuple[Snippet, ...]
+    frameworks: tuple[Snippet, ...]
     copy: Copy
     admin_url: str
     notice: answers.Notice | None

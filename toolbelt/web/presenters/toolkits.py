@@ -126,7 +126,8 @@ class Told:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolkitPage:
     """The page. `owner` is the plugin whose code it is, empty if operators own it; `admin_url` leads to where they
-    change it, for those who may. `whose` chooses whose eyes `told` is for.
+    change it, for those who may. `whose` chooses whose eyes `told` is for. `seen` is its entry, for those who may
+    remove it; `up` and `down` are the neighbours that it would change places with, for those who may order them.
     """
 
     key: str
@@ -145,6 +146,10 @@ class ToolkitPage:
     told: Told
     examples: str
     stop: pieces.Stop
+    seen: str
+    place: str
+    up: str
+    down: str
     admin_url: str
     notice: answers.Notice | None
     may_change: bool

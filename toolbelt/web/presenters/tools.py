@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolbelt.web.presenters import access, answers, changes, pieces, texts
+from toolbelt.web.presenters import access, answers, bulk, changes, pieces, texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +46,9 @@ class ToolsPage:
     in_all: int
     matches: str
     pages: changes.Pages
+    here: str
+    bulk: bulk.Bar | None = None
+    notice: answers.Notice | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from toolbelt.control import queries, rights
 from toolbelt.core import errors
 from toolbelt.runtime import surfaces
 from toolbelt.web import forms
-from toolbelt.web.pages import access, model, sections
+from toolbelt.web.pages import access, effects, model, sections
 from toolbelt.web.views import answering
 
 
@@ -34,7 +34,9 @@ def page(request: HttpRequest, agent: str) -> HttpResponse:
         here=request.get_full_path(),
         notice=notice,
         change=change,
-        may_change=request.user.has_perm(rights.FLIP),
+        may_change=rights.may_flip(request.user, agent),
+        may_stop=request.user.has_perm(rights.to("change", "tool"))
+        and request.user.has_perm(rights.to("change", "toolkit")),
     )
     if target == "sections":
         return render(request, "agents/_sections.html", {"page": filled})
@@ -45,6 +47,17 @@ def page(request: HttpRequest, agent: str) -> HttpResponse:
                 return render(request, "agents/_toolkit.html#tools", {"page": filled, "section": section})
         raise Http404(f"There is no section {wanted!r}.")
     return render(request, "agents/access.html", {"page": filled})
+
+
+@require_safe
+def effect(request: HttpRequest, agent: str, key: str) -> HttpResponse:
+    """Show what turning a toolkit or a tool on, off, or neither would do: in the menu beside it, or on a page."""
+    try:
+        page = effects.page(agent, key)
+    except errors.NotFound as error:
+        raise Http404(str(error)) from error
+    whole = not answering.is_in_place(request)
+    return render(request, "agents/effect.html" if whole else "agents/_effects.html", {"page": page})
 
 
 @require_safe

@@ -1,19 +1,15 @@
-"""The list of agents, and the way to it."""
+"""The list of agents."""
 
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from toolbelt.control import rights
 from toolbelt.web import forms
 from toolbelt.web.pages import agents
-
-
-@require_safe
-def home(request: HttpRequest) -> HttpResponse:
-    """Lead to the agents, which is what operators come for."""
-    return redirect("web:agents")
+from toolbelt.web.views import answering
 
 
 @require_safe
@@ -21,7 +17,12 @@ def listing(request: HttpRequest) -> HttpResponse:
     """Show the agents, or only their table to htmx."""
     in_place = request.headers.get("HX-Request") == "true"
     shown = {
-        "page": agents.page(forms.said(forms.AgentsFilter(request.GET)), request.path),
+        "page": agents.page(
+            forms.said(forms.AgentsFilter(request.GET)),
+            request.path,
+            may_flip=rights.flippable(request.user),
+            notice=None if in_place else answering.kept(request)[0],
+        ),
         "in_place": in_place,
     }
     return render(request, "agents/_table.html" if in_place else "agents/list.html", shown)

@@ -6,19 +6,24 @@ A notice that has to survive the way back is kept in the session until the next 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from toolbelt.control import actors, holdings, queries
+from toolbelt.control import actors, holdings, queries, rights
 from toolbelt.core import effects, errors
+from toolbelt.web import live
 from toolbelt.web.pages import access, toolkits
 from toolbelt.web.presenters import answers
 
 _KEPT = "toolbelt.notice"
+_View = TypeVar("_View", bound=Callable[..., HttpResponse])
 
 
 def actor(request: HttpRequest) -> actors.Actor:
@@ -29,6 +34,18 @@ def actor(request: HttpRequest) -> actors.Actor:
 def is_in_place(request: HttpRequest) -> bool:
     """Say whether htmx asks."""
     return request.headers.get("HX-Request") == "true"
+
+
+def flipping(view: _View) -> _View:
+    """Let in who may flip the switches of the agent that the address names; others get a 403, before all else."""
+
+    @functools.wraps(view)
+    def guarded(request: HttpRequest, agent: str, *args: Any, **said: Any) -> HttpResponse:
+        if not rights.may_flip(request.user, agent):
+            raise PermissionDenied
+        return view(request, agent, *args, **said)
+
+    return cast("_View", guarded)
 
 
 def back(request: HttpRequest, otherwise: str) -> str:
@@ -126,12 +143,14 @@ def keep(request: HttpRequest, notice: answers.Notice, change: effects.Effect | 
 
 def kept(request: HttpRequest) -> tuple[answers.Notice | None, effects.Effect | None]:
     """Take the notice that a change left for this page, and what the change did."""
+    if live.is_again(request):
+        return None, None
     found: dict[str, Any] | None = request.session.pop(_KEPT, None)
     if found is None:
         return None, None
     effect = found["effect"]
     if effect is None:
         return answers.Notice(**found["notice"]), None
-    lists = {name: tuple(effect[name]) for name in ("added", "removed")}
+    lists = {name: tuple(effect[name]) for name in ("added", "removed", "breaks")}
     policy = tuple((toolkit, before, after) for toolkit, before, after in effect["policy"])
     return answers.Notice(**found["notice"]), effects.Effect(**{**effect, **lists, "policy": policy})

@@ -6,14 +6,15 @@ import functools
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control import queries, rights
 from toolbelt.control import undo as undoing
-from toolbelt.core import effects, errors
-from toolbelt.web import forms, words
+from toolbelt.core import effects, errors, grants
+from toolbelt.web import downloads, forms, words
 from toolbelt.web.pages import changes, entries, model, questions
 from toolbelt.web.presenters import answers
 from toolbelt.web.views import answering
@@ -30,9 +31,19 @@ def listing(request: HttpRequest) -> HttpResponse:
         here=request.get_full_path(),
         notice=notice,
         may_undo=functools.partial(may_undo, request),
+        may_see=functools.partial(rights.may_read, request.user),
     )
     shown = {"page": page, "in_place": in_place}
     return render(request, "changes/_log.html" if in_place else "changes/list.html", shown)
+
+
+@require_safe
+def download(request: HttpRequest) -> HttpResponseBase:
+    """Give all of the log that the filters leave as a file, made while it is sent."""
+    asked = forms.said(forms.Download(request.GET))
+    found = queries.all_changes(**changes.asked(asked))
+    form = asked["form"] or "csv"
+    return downloads.answer(request, found, form, may_see=functools.partial(rights.may_read, request.user))
 
 
 @require_POST
@@ -71,7 +82,7 @@ def undo(request: HttpRequest, entry: int) -> HttpResponse:
 
 def may_undo(request: HttpRequest, entry: queries.Entry) -> bool:
     """Say whether who looks may make the change that takes this one back."""
-    return request.user.has_perms(rights.to_undo(entry))
+    return rights.may_undo(request.user, entry)
 
 
 def _changed_since(request: HttpRequest, done: queries.Entry, stale: errors.Stale) -> HttpResponse:
@@ -81,8 +92,8 @@ def _changed_since(request: HttpRequest, done: queries.Entry, stale: errors.Stal
     question = questions.changed_since(
         done,
         stale,
-        title=words.asking(family, done.key, done.before, done.subject_key),
-        verb=words.wanted(family, done.before),
+        title=words.asking(family, done.key, grants.is_on(done.before), done.subject_key),
+        verb=words.wanted(family, grants.is_on(done.before)),
         action=action,
         back=back,
     )

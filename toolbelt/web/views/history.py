@@ -26,7 +26,7 @@ def page(request: HttpRequest, agent: str) -> HttpResponse:
             path=request.path,
             here=request.get_full_path(),
             notice=None if in_place else answering.kept(request)[0],
-            may_change=request.user.has_perm(rights.FLIP),
+            may_change=rights.may_flip(request.user, agent),
             may_undo=functools.partial(changes.may_undo, request),
         )
     except errors.NotFound as error:

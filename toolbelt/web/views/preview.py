@@ -21,7 +21,7 @@ def page(request: HttpRequest, agent: str) -> HttpResponse:
             agent,
             forms.said(forms.Question(request.GET)),
             path=request.path,
-            may_change=request.user.has_perm(rights.FLIP),
+            may_change=rights.may_flip(request.user, agent),
         )
     except errors.NotFound as error:
         raise Http404(str(error)) from error

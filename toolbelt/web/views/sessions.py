@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import permission_required
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -16,8 +16,6 @@ from toolbelt.web.presenters import answers, pieces
 from toolbelt.web.presenters import sessions as presenters
 from toolbelt.web.views import answering
 
-_EVICT = rights.to("delete", "agent_session")
-
 
 @require_safe
 def page(request: HttpRequest, agent: str) -> HttpResponse:
@@ -27,9 +25,10 @@ def page(request: HttpRequest, agent: str) -> HttpResponse:
 
 
 @require_POST
-@permission_required(_EVICT, raise_exception=True)
 def evict(request: HttpRequest, agent: str) -> HttpResponse:
     """Forget what a session has loaded, once somebody has said that this is meant."""
+    if not rights.may_change_sessions(request.user, "delete", agent):
+        raise PermissionDenied
     form = forms.Eviction(request.POST)
     if not form.is_valid():
         notice = answers.Notice(text=f"Not evicted: {form.problems()}", tone="refused")
@@ -75,8 +74,8 @@ def _filled(request: HttpRequest, agent: str, notice: answers.Notice | None) -> 
             path=home,
             here=here,
             notice=notice,
-            may_change=request.user.has_perm(rights.FLIP),
-            may_evict=request.user.has_perm(_EVICT),
+            may_change=rights.may_flip(request.user, agent),
+            may_evict=rights.may_change_sessions(request.user, "delete", agent),
         )
     except errors.NotFound as error:
         raise Http404(str(error)) from error

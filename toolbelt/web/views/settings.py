@@ -83,7 +83,7 @@ def duplicate(request: HttpRequest, agent: str) -> HttpResponse:
     except errors.Refused as refused:
         return _not_copied(request, agent, str(refused))
     made = queries.change(done.entry) if done.entry is not None else None
-    may_undo = made is not None and request.user.has_perms(rights.to_undo(made))
+    may_undo = made is not None and rights.may_undo(request.user, made)
     notice = answers.Notice(text=f"{key} is configured as {agent} is.", undo=done.entry if may_undo else None)
     answering.keep(request, notice)
     response = redirect("web:settings", key)

@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 from toolbelt.control import stops
 from toolbelt.core import errors
-from toolbelt.web import forms
+from toolbelt.web import forms, words
 from toolbelt.web.presenters import answers
 from toolbelt.web.views import answering
 
@@ -22,7 +22,12 @@ def stop(
 ) -> HttpResponse:
     """Stop it, or lift the stop: ``in_place`` answers htmx, ``home`` is where anybody else is led back to."""
 
+    from_access = request.POST.get("stop", "")
+
     def told(notice: answers.Notice, status: int = 200) -> HttpResponse:
+        if answering.is_in_place(request) and from_access:
+            # The page of an agent, from whose menu it was stopped, shows what becomes of its rows.
+            return answering.in_place(request, from_access, notice, None, status=status)
         if answering.is_in_place(request):
             return in_place(notice, status)
         return answering.led_back(request, home, notice, None)
@@ -45,4 +50,14 @@ def stop(
     done = f"{name} is {'stopped for everyone' if wanted['on'] else 'no longer stopped'}"
     if change.is_nothing:
         return told(answers.Notice(text=f"Nothing to change: {done} already."))
-    return told(answers.Notice(text=f"{done}.", undo=change.entry))
+    return told(answers.Notice(text=f"{done}.", detail=_whom(change, wanted["on"]), undo=change.entry))
+
+
+def _whom(change: stops.Stopped, on: bool) -> str:
+    """Say whom it reaches: ``3 agents lose 5 tools``."""
+    agents, tools = len(change.agents), sum(change.agents.values())
+    if not agents:
+        return "no agent had it" if on else "no agent has it now"
+    many = "1 agent" if agents == 1 else f"{agents} agents"
+    verb = ("loses" if agents == 1 else "lose") if on else ("has" if agents == 1 else "have")
+    return f"{many} {verb} {words.tools(tools)}{'' if on else ' again'}"

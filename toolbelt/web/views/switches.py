@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from toolbelt.control import rights, switches, tools_config, writing
-from toolbelt.core import errors
+from toolbelt.control import switches, tools_config, writing
+from toolbelt.core import agents, errors, grants
 from toolbelt.web import forms, words
 from toolbelt.web.pages import model, questions
 from toolbelt.web.presenters import answers
 from toolbelt.web.views import answering
 
 _WRITES = {"switch": switches.flip, "override": switches.override}
+# What of a first try goes with the question that is asked before the second.
+_KEPT = ("on", "was", "given", "at", "next")
 
 
 @require_POST
-@permission_required(rights.FLIP, raise_exception=True)
+@answering.flipping
 def switch(request: HttpRequest, agent: str, toolkit: str) -> HttpResponse:
     """Set a toolkit's switch, or clear it."""
     return _flipped(request, "switch", agent, toolkit)
 
 
 @require_POST
-@permission_required(rights.FLIP, raise_exception=True)
+@answering.flipping
 def override(request: HttpRequest, agent: str, tool: str) -> HttpResponse:
     """Set a tool's override, or clear it."""
     return _flipped(request, "override", agent, tool)
 
 
 @require_POST
-@permission_required(rights.FLIP, raise_exception=True)
+@answering.flipping
 def reset(request: HttpRequest, agent: str) -> HttpResponse:
     """Clear several overrides, as the page showed them: those of a section."""
     form = forms.Reset(request.POST)
@@ -65,10 +67,16 @@ def _flipped(request: HttpRequest, family: str, agent: str, key: str) -> HttpRes
         request,
         agent,
         act,
-        done=words.done(family, key, wanted["on"], agent),
-        title=words.asking(family, key, wanted["on"], agent),
+        done=words.done(family, key, _said(wanted), agent),
+        title=words.asking(family, key, _said(wanted), agent),
         verb=words.wanted(family, wanted["on"]),
     )
+
+
+def _said(wanted: Mapping[str, Any]) -> grants.Said:
+    """Say what is wanted, with its end."""
+    ends = wanted["ends"]
+    return grants.with_end(wanted["on"], agents.End(at=ends) if ends is not None else None)
 
 
 def _answered(
@@ -92,7 +100,7 @@ def _answered(
             title=title,
             verb=verb,
             action=request.path,
-            fields=[(name, value) for name in ("on", "was", "next") for value in request.POST.getlist(name)],
+            fields=[(name, value) for name in _KEPT for value in request.POST.getlist(name)],
             back=answering.back(request, home),
         )
         return answering.asked(request, question)

@@ -67,6 +67,7 @@ def _filled(request: HttpRequest, toolkit: str, notice: answers.Notice | None) -
             notice=notice,
             may_change=user.has_perm(rights.FLIP),
             may_stop=user.has_perm(STOP),
+            may_remove=user.has_perm(rights.to("delete", "toolkit")),
         )
     except errors.NotFound as error:
         raise Http404(str(error)) from error

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
-from toolbelt.control import holdings, rights
+from toolbelt.control import holdings, queries, rights
 from toolbelt.core import errors
 from toolbelt.web import forms
 from toolbelt.web.pages import tool as one
@@ -24,7 +24,14 @@ STOP = rights.to("change", "tool")
 def listing(request: HttpRequest) -> HttpResponse:
     """Show the list, or only its table to htmx."""
     in_place = answering.is_in_place(request)
-    page = pages.page(holdings.shelf(), forms.said(forms.ToolsFilter(request.GET)), request.path)
+    may_flip = rights.flippable(request.user)
+    page = pages.page(
+        holdings.shelf(),
+        forms.said(forms.ToolsFilter(request.GET)),
+        request.path,
+        agents=[name for name in queries.agent_keys() if may_flip(name)],
+        notice=None if in_place else answering.kept(request)[0],
+    )
     shown = {"page": page, "in_place": in_place}
     return render(request, "tools/_table.html" if in_place else "tools/list.html", shown)
 

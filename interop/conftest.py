@@ -1,0 +1,10 @@
+"""What do the tests of the parts in Python share? One event loop's kind, and failures that show both sides."""
+
+import pytest
+
+pytest.register_assert_rewrite("mcp_checks", "scenario")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"

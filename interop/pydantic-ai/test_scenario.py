@@ -1,0 +1,90 @@
+"""Does an agent of Pydantic AI get, and call, what Toolbelt grants it?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import documented
+import kit
+import pydantic_ai
+import pytest
+import scenario
+from pydantic_ai import messages
+from pydantic_ai.models import function
+from scenario import *  # noqa: F403 - the tests that all parts share
+
+from toolbelt.adapters import pydantic_ai as adapter
+from toolbelt.adapters.connection import http
+
+
+class Player:
+    """Runs an agent, from a thread."""
+
+    def __init__(self) -> None:
+        self.histories: dict[str, list[Any]] = {}
+        self.given = {"capabilities": [adapter.Toolbelt(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN))]}
+
+    def __call__(self, session: str, message: str, script: scenario.Script, **more: Any) -> scenario.Played:
+        steps: list[scenario.Step] = []
+        left = list(script)
+
+        def reply(told: list[messages.ModelMessage], info: function.AgentInfo) -> messages.ModelResponse:
+            tools = {tool.name: tool.parameters_json_schema for tool in info.function_tools}
+            choice = (info.model_settings or {}).get("tool_choice")
+            steps.append(scenario.Step(info.instructions or "", tools, choice))
+            said = scenario.next_of(left)
+            if isinstance(said, str):
+                return messages.ModelResponse([messages.TextPart(said)])
+            return messages.ModelResponse([messages.ToolCallPart(said.name, said.arguments)])
+
+        agent: Any = pydantic_ai.Agent(
+            function.FunctionModel(reply), instructions="Be brief.", **{**self.given, **more}
+        )
+        history = self.histories.get(session)
+        done = agent.run_sync(message, message_history=history, conversation_id=session)
+        self.histories[session] = done.all_messages()
+        parts = [part for one in done.new_messages() for part in one.parts]
+        return scenario.Played(steps, [_result(part) for part in parts if _is_result(part)], done.output)
+
+
+def _is_result(part: Any) -> bool:
+    return isinstance(part, messages.ToolReturnPart | messages.RetryPromptPart)
+
+
+def _result(part: Any) -> scenario.Result:
+    is_error = isinstance(part, messages.RetryPromptPart) or part.outcome != "success"
+    text = part.model_response() if isinstance(part, messages.RetryPromptPart) else part.model_response_str()
+    return scenario.Result(part.tool_name or "", text, is_error)
+
+
+@pytest.fixture
+def play() -> Player:
+    return Player()
+
+
+def test_the_toolset_alone_gives_tools_and_policy(play: Player) -> None:
+    play.given = {"toolsets": [adapter.Toolset(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN))]}
+    played = play(kit.session(), "Please add 2 and 3.", [scenario.ADD, "Five."])
+    assert set(played.steps[0].tools) == {"desk__add", *scenario.LOADERS}
+    assert "Never add in your head" in played.steps[0].system
+
+
+def test_the_programs_own_tools_stay(play: Player) -> None:
+    def shout(text: str) -> str:
+        """Shout."""
+        return text.upper()
+
+    script = [scenario.Call("shout", {"text": "hey"}), "Done."]
+    played = play(kit.session(), "Shout!", script, tools=[shout])
+    assert {"shout", "desk__add"} < set(played.steps[0].tools)
+    assert played.results[0].text == "HEY"
+
+
+def test_the_documented_program_runs() -> None:
+    def reply(told: list[messages.ModelMessage], info: function.AgentInfo) -> messages.ModelResponse:
+        if len(told) > 1:
+            return messages.ModelResponse([messages.TextPart("Five.")])
+        return messages.ModelResponse([messages.ToolCallPart(scenario.ADD.name, scenario.ADD.arguments)])
+
+    answer = documented.program("Pydantic AI", model=function.FunctionModel(reply))["answer"]
+    assert answer("What is it?", kit.session()) == "Five."

@@ -1,0 +1,172 @@
+"""What does every client of a framework have to get right? The tests that all four parts share.
+
+A part imports them, and brings a fixture ``play``: it lets an agent of its framework answer one message in a session,
+with a model that replies as the script says, and tells what the framework really sent to that model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import kit
+
+LOADERS = {"list_toolkits", "load_tools", "search_tools", "unload_tools"}
+
+
+@dataclass
+class Call:
+    """What the model calls in a reply."""
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+Reply = str | Call
+Script = Sequence[Reply | Callable[[], Reply]]
+
+
+@dataclass
+class Step:
+    """What one request to the model held: the system prompt, each tool's schema, and what it had to choose."""
+
+    system: str
+    tools: dict[str, Any]
+    choice: Any = None
+
+
+@dataclass
+class Result:
+    """What the model read of a call; ``is_error`` is None where the framework has no word for it."""
+
+    tool: str
+    text: str
+    is_error: bool | None
+
+
+@dataclass
+class Played:
+    """What a run came to."""
+
+    steps: list[Step]
+    results: list[Result]
+    said: str
+
+
+Play = Callable[[str, str, Script], Played]
+
+
+def next_of(script: list[Any]) -> Reply:
+    """Take the next reply from a script; one that is a function is asked for it now."""
+    reply: Any = script.pop(0)
+    return reply() if callable(reply) else reply
+
+
+def squeezed(text: str) -> str:
+    """Leave out of a text in which ways of writing JSON differ."""
+    return re.sub(r"[\s'\"]", "", text)
+
+
+ADD = Call("desk__add", {"a": 2, "b": 3})
+NOTE = Call("desk__add_note", {"text": "Milk."})
+
+
+def test_a_tool_is_called_and_the_model_reads_its_answer(play: Play) -> None:
+    played = play(kit.session(), "What is it?", [ADD, "Five."])
+    (result,) = played.results
+    assert "sum:5" in squeezed(result.text)
+    assert not result.is_error
+    assert played.said == "Five."
+
+
+def test_what_the_model_loads_counts_from_its_next_run_on(play: Play) -> None:
+    session = kit.session()
+    first = play(session, "Note: milk.", [Call("load_tools", {"toolkit": "notes"}), NOTE, "It is loaded."])
+    loaded, refused = first.results
+    assert "status:loaded" in squeezed(loaded.text)
+    assert not loaded.is_error
+    assert "desk__add_note" in refused.text
+    assert refused.is_error is not False
+    assert all("desk__add_note" not in step.tools for step in first.steps)
+    assert first.said == "It is loaded."
+
+    second = play(session, "Go on.", [NOTE, "Noted."])
+    assert "desk__add_note" in second.steps[0].tools
+    assert second.results[0].text == "Noted: Milk."
+    assert "Notes are public" in second.steps[0].system
+    assert "Notes are public" not in first.steps[0].system
+
+
+def test_an_operator_flips_it_off_in_mid_run_and_the_call_is_refused(play: Play) -> None:
+    def off_then_call() -> Reply:
+        kit.switch("arithmetic", False)
+        return ADD
+
+    with kit.switched("arithmetic", True):
+        played = play(kit.session(), "What is it?", [off_then_call, ADD, "I cannot."])
+    refused, again = played.results
+    assert "not granted" in refused.text
+    assert refused.is_error is not False
+    assert "desk__add" in again.text, "a tool that is gone is answered in words, too"
+    before, after, _ = played.steps
+    assert "desk__add" in before.tools
+    assert "desk__add" not in after.tools
+    assert "Never add in your head" in before.system
+    assert "You have no tool for sums" in after.system
+    assert played.said == "I cannot."
+
+
+def test_one_request_is_pinned_to_a_run_and_another_to_the_next(play: Play) -> None:
+    session = kit.session()
+    play(session, "What is it?", [ADD, ADD, "Five."])
+    play(session, "And now?", [ADD, "Five."])
+    named = f"{getattr(play, 'before_session', '')}{session}"
+    recorded = [call["request_id"] for call in reversed(kit.calls(session=named))]
+    assert len(recorded) == 3
+    assert recorded[0] == recorded[1] != recorded[2]
+
+
+def test_the_policy_stands_behind_the_programs_own_words(play: Play) -> None:
+    played = play(kit.session(), "What is it?", ["Nothing."])
+    system = played.steps[0].system
+    assert system.startswith("Be brief.")
+    assert '<toolkit name="arithmetic">' in system
+    assert "desk__add, desk__fail" in system
+
+
+def test_a_directive_holds_for_the_first_step_alone(play: Play) -> None:
+    played = play(kit.session(), "Please add 2 and 3.", [ADD, "Five."])
+    first, second = played.steps
+    assert set(first.tools) == {"desk__add", *LOADERS}
+    assert first.choice == "required"
+    assert {"desk__add", "desk__order"} < set(second.tools)
+    assert second.choice is None
+
+
+def test_a_schema_goes_to_the_model_as_it_is(play: Play) -> None:
+    played = play(kit.session(), "What is it?", ["Nothing."])
+    surface = kit.operator("GET", f"agents/{kit.AGENT}/surface")
+    granted = {tool["name"]: tool["input_schema"] for tool in surface["tools"]}
+    assert "$defs" in granted["desk__order"]
+    sent = played.steps[0].tools
+    assert {name: sent[name] for name in granted} == granted
+
+
+def test_what_fails_is_read_by_the_model_and_ends_no_run(play: Play) -> None:
+    script: Script = [Call("desk__fail", {"because": "lunch"}), Call("desk__add", {"a": "two"}), "I give up."]
+    played = play(kit.session(), "What is it?", script)
+    failed, invalid = played.results
+    assert "The desk is closed: lunch." in failed.text
+    assert failed.is_error is not False
+    assert "invalid-arguments" in invalid.text
+    assert invalid.is_error is not False
+    assert played.said == "I give up."
+
+
+def test_two_conversations_do_not_load_for_each_other(play: Play) -> None:
+    one, other = kit.session(), kit.session()
+    play(one, "Load.", [Call("load_tools", {"toolkit": "notes"}), "Done."])
+    assert "desk__add_note" in play(one, "Go on.", ["Yes."]).steps[0].tools
+    assert "desk__add_note" not in play(other, "Go on.", ["Yes."]).steps[0].tools

@@ -1,0 +1,235 @@
+"""How soon does whoever follows an agent hear of a flip, and what does it cost that many follow? (`make bench`)
+
+Flips are taken one after the other, in this process and in another; the time is from the commit until the follower's
+turn. Somebody else follows another agent all the while, and is to hear of nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+from scripts import bench
+
+FLIPS = 1000
+MANY = 500
+# For how long nothing happens while CPU is measured.
+IDLE = 5.0
+# ms from the commit to the turn, 95 of 100 flips.
+GOALS = {("here", "sqlite"): 100, ("here", "postgresql"): 100, ("elsewhere", "sqlite"): 300}
+GOALS["elsewhere", "postgresql"] = 100
+WORDS = {"here": "in the process that hears of it", "elsewhere": "in another process"}
+
+# Flips as often as there are lines, and says when each was committed.
+_FLIPPER = """
+import sys, time
+import django
+django.setup()
+from scripts import bench_feed
+flip = bench_feed.flipper()
+for line in sys.stdin:
+    print(flip(line.strip() == "true"), flush=True)
+"""
+
+
+def main() -> int:
+    """Measure, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--one", type=int, help="measure with a catalog of this size and print it as JSON")
+    parser.add_argument("--json", action="store_true", help="print all figures as JSON")
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measure(options.one)))
+        return 0
+    found = bench.in_a_process(bench.SIZES[0], "scripts.bench_feed")
+    print(json.dumps(found, indent=2)) if options.json else report(found)
+    return 0
+
+
+def measure(size: int) -> dict[str, Any]:
+    """Measure on a database with ``size`` tools."""
+    with bench.filled(size) as connection:
+        from toolbelt import models
+
+        models.Agent.objects.create(key="another")
+        vendor, address = connection.vendor, bench.address(connection)
+        connection.close()
+        found: dict[str, Any] = {"vendor": vendor}
+        here = flipper()
+
+        async def in_a_thread(on: bool) -> float:
+            return await asyncio.to_thread(here, on)
+
+        found["here"] = asyncio.run(_followed(in_a_thread))
+        with _another_process(address) as elsewhere:
+
+            async def in_another(on: bool) -> float:
+                return await asyncio.to_thread(elsewhere, on)
+
+            found["elsewhere"] = asyncio.run(_followed(in_another))
+        found["idle"] = {count: asyncio.run(_idle(count)) for count in (0, 1, MANY)}
+        found["everyone"] = asyncio.run(_everyone(in_a_thread))
+        return found
+
+
+def flipper() -> Callable[[bool], float]:
+    """Give what sets a switch of the agent, and says when that was committed."""
+    from django.db import connection
+
+    from toolbelt.control import actors, switches
+    from toolbelt.store import commits, snapshots
+
+    committed: list[float] = []
+    tell = commits.committed
+
+    def noted() -> None:
+        # Before anybody hears of it: whoever does may be quicker than the thread that tells.
+        committed.append(time.monotonic())
+        tell()
+
+    commits.committed = noted
+    actor = actors.Actor(name="bench", via="command")
+    toolkit = sorted(snapshots.find("ada", None).catalog.toolkits)[0]
+    switches.flip(actor, "ada", toolkit, False, confirm=True)
+    connection.close()
+
+    def flip(on: bool) -> float:
+        try:
+            switches.flip(actor, "ada", toolkit, on, confirm=True)
+        finally:
+            connection.close()
+        return committed[-1]
+
+    return flip
+
+
+@contextlib.contextmanager
+def _another_process(address: str) -> Iterator[Callable[[bool], float]]:
+    running = subprocess.Popen(
+        [sys.executable, "-c", _FLIPPER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "DATABASE_URL": address},
+    )
+    to, back = running.stdin, running.stdout
+    if to is None or back is None:
+        raise SystemExit("there is no other process")
+
+    def flip(on: bool) -> float:
+        to.write("true\n" if on else "false\n")
+        to.flush()
+        return float(back.readline())
+
+    yield flip
+    running.communicate()
+
+
+async def _followed(flip: Callable[[bool], Awaitable[float]]) -> dict[str, Any]:
+    """Flip again and again, each time that the last flip was heard of."""
+    from toolbelt.runtime import feed
+
+    took: list[float] = []
+    others = 0
+
+    async def follow_another(following: feed.Following) -> None:
+        nonlocal others
+        async for _ in following:
+            others += 1
+
+    async with feed.changes("ada") as ada, feed.changes("another") as another:
+        beside = asyncio.create_task(follow_another(another))
+        for number in range(FLIPS):
+            turn = asyncio.ensure_future(_heard(ada))
+            committed = await flip(number % 2 == 0)
+            took.append(max(0.0, await turn - committed) * 1e3)
+            # Not in step with whoever looks.
+            await asyncio.sleep(0.025 + number % 10 / 1000)
+    another.close()
+    await beside
+    await feed.close()
+    took.sort()
+    return {
+        "p50": statistics.median(took),
+        "p95": took[int(len(took) * 0.95)],
+        "max": took[-1],
+        "heard": len(took),
+        "others": others,
+    }
+
+
+async def _heard(following: Any) -> float:
+    await anext(following)
+    return time.monotonic()
+
+
+async def _idle(followers: int) -> float:
+    """Give the CPU that a second takes in which nothing happens, in ms."""
+    from toolbelt.runtime import feed
+
+    async def follow(following: feed.Following) -> None:
+        async with following:
+            async for _ in following:
+                pass
+
+    following = [asyncio.create_task(follow(feed.changes("ada"))) for _ in range(followers)]
+    await asyncio.sleep(1)
+    before = time.process_time()
+    await asyncio.sleep(IDLE)
+    spent = time.process_time() - before
+    await feed.close()
+    await asyncio.gather(*following)
+    return spent / IDLE * 1e3
+
+
+async def _everyone(flip: Callable[[bool], Awaitable[float]]) -> float:
+    """Give the ms from a commit until the last of many has heard of it, in the middle of twenty times."""
+    from toolbelt.runtime import feed
+
+    took = []
+    following = [feed.changes("ada") for _ in range(MANY)]
+    await asyncio.gather(*[anext(one) for one in following])
+    for number in range(20):
+        turns = [asyncio.ensure_future(_heard(one)) for one in following]
+        committed = await flip(number % 2 == 0)
+        took.append(max(await asyncio.gather(*turns)) - committed)
+        await asyncio.sleep(0.1)
+    await feed.close()
+    return statistics.median(took) * 1e3
+
+
+def report(found: dict[str, Any]) -> None:
+    """Print the figures, and which goals were missed."""
+    vendor = found["vendor"]
+    print(f"the feed, {vendor}, {FLIPS:,} flips")
+    print(f"{'from the commit to the turn of a follower':<52}{'p50, ms':>10}{'p95, ms':>10}{'max, ms':>10}")
+    for where, word in WORDS.items():
+        one = found[where]
+        print(f"  taken {word:<44}{one['p50']:>10.1f}{one['p95']:>10.1f}{one['max']:>10.1f}")
+    print(f"  until the last of {MANY} followers has heard of it{found['everyone']:>12.1f}")
+    print("CPU while nothing happens, ms a second")
+    for count, spent in found["idle"].items():
+        print(f"  {count} followers{spent:>10.1f}")
+    print("\ngoals")
+    for where, word in WORDS.items():
+        one, goal = found[where], GOALS[where, vendor]
+        _say(one["p95"] <= goal, f"a flip {word} is heard of within {goal} ms (p95)")
+        told = f"{FLIPS:,} flips {word}: none missed, none told to who follows another agent"
+        _say(one["heard"] == FLIPS and one["others"] == 0, told)
+
+
+def _say(is_met: bool, goal: str) -> None:
+    print(f"  {'met   ' if is_met else 'MISSED'} {goal}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

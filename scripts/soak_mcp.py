@@ -1,0 +1,311 @@
+"""Do open streams cost little, and does every flip reach those that it concerns, and nobody else?
+
+``python -m scripts.soak_mcp``: on a server as in production, with one worker process and with two. First many clients
+keep a stream open and nothing happens; then an operator flips a switch a thousand times, while clients of that agent
+and of another one listen. What they hear is counted by a reader of plain HTTP, not by a client library that might hide
+a message or bring one twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import statistics
+import sys
+import tempfile
+import time
+import urllib.parse
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scripts import interop
+
+HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
+CHANGED = "notifications/tools/list_changed"
+AGENT, OTHER = "TOOLBELT", "TOOLBELT_OTHER"
+SWITCH = "arithmetic"
+# Longer than a message takes; whoever waits for it has missed one.
+SECONDS = 10.0
+# How long it is quiet before what came unasked for is counted.
+QUIET = 2.0
+
+
+@dataclass(slots=True, eq=False)
+class Stream:
+    """One open stream: when it heard of each change, on the clock of ``time.perf_counter``."""
+
+    heard: list[float] = field(default_factory=list)
+    ended: bool = False
+    _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
+    _writer: asyncio.StreamWriter | None = None
+    _reading: asyncio.Task[None] | None = None
+
+    async def open(self, address: str, agent: str, token: str, modern: bool) -> None:
+        """Subscribe to the changes of an agent's list; it is subscribed when this comes back."""
+        whole = urllib.parse.urlsplit(address)
+        reader, self._writer = await asyncio.open_connection(whole.hostname, whole.port)
+        head = {
+            "Host": whole.netloc,
+            "Authorization": f"Bearer {token}",
+            "Accept": "text/event-stream" + (", application/json" if modern else ""),
+            "MCP-Protocol-Version": MODERN if modern else HANDSHAKE,
+        }
+        body = b""
+        if modern:
+            meta = {
+                "protocolVersion": MODERN,
+                "clientCapabilities": {},
+                "clientInfo": {"name": "soak", "version": "1"},
+            }
+            params = {
+                "_meta": {f"io.modelcontextprotocol/{name}": value for name, value in meta.items()},
+                "notifications": {"toolsListChanged": True},
+            }
+            asked = {"jsonrpc": "2.0", "id": "listen", "method": "subscriptions/listen", "params": params}
+            body = json.dumps(asked).encode()
+            head |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
+            head["Mcp-Method"] = "subscriptions/listen"
+        lines = [
+            f"{'POST' if modern else 'GET'} /mcp/{agent} HTTP/1.1",
+            *(f"{k}: {v}" for k, v in head.items()),
+        ]
+        self._writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+        status = (await reader.readuntil(b"\r\n\r\n")).decode()
+        if " 200 " not in status.partition("\r\n")[0] or "text/event-stream" not in status:
+            raise SystemExit(f"A stream was not opened:\n{status}{(await reader.read(2000)).decode()}")
+        messages = _messages(reader)
+        if modern:
+            first = await anext(messages)
+            if first["method"] != "notifications/subscriptions/acknowledged":
+                raise SystemExit(f"The first message of a stream is {first}.")
+        self._reading = asyncio.create_task(self._read(messages))
+
+    async def reach(self, count: int) -> None:
+        """Wait until it heard of that many changes."""
+        if len(self.heard) < count:
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.append((count, future))
+            await future
+
+    async def close(self) -> None:
+        """End it, as a client does that goes away."""
+        if self._reading is not None:
+            self._reading.cancel()
+        if self._writer is not None:
+            self._writer.close()
+
+    async def _read(self, messages: AsyncIterator[Any]) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            async for message in messages:
+                if message.get("method") == CHANGED:
+                    self.heard.append(time.perf_counter())
+                    for count, future in self._waiting:
+                        if len(self.heard) >= count and not future.done():
+                            future.set_result(None)
+        self.ended = True
+
+
+async def _messages(reader: asyncio.StreamReader) -> AsyncIterator[Any]:
+    """Give the messages of a stream of events that comes in chunks, until it ends."""
+    text = b""
+    while size := int((await reader.readuntil(b"\r\n")).strip(), 16):
+        text += (await reader.readexactly(size + 2))[:-2]
+        while b"\n\n" in (text := text.replace(b"\r\n", b"\n")):
+            event, _, text = text.partition(b"\n\n")
+            data = b"\n".join(line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:"))
+            if data:
+                yield json.loads(data)
+
+
+class Operator:
+    """Flips a switch of the agent by the HTTP API, each time on a connection of its own: so by whichever worker."""
+
+    def __init__(self, told: interop.Environment) -> None:
+        self._told = told
+        self._on = True
+
+    async def flip(self) -> float:
+        """Flip, and say when the answer was there."""
+        self._on = not self._on
+        where = urllib.parse.urlsplit(self._told["TOOLBELT_ADDRESS"])
+        reader, writer = await asyncio.open_connection(where.hostname, where.port)
+        body = json.dumps({"on": self._on, "confirm": True}).encode()
+        path = f"/api/v1/agents/{self._told[f'{AGENT}_AGENT']}/switches/{SWITCH}"
+        writer.write(
+            f"PUT {path} HTTP/1.1\r\nHost: {where.netloc}\r\nConnection: close\r\n"
+            f"Authorization: Bearer {self._told['TOOLBELT_OPERATOR_TOKEN']}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+        status = await reader.readuntil(b"\r\n")
+        answered = time.perf_counter()
+        rest = await reader.read()
+        writer.close()
+        if b" 200 " not in status:
+            raise SystemExit(f"A flip was refused: {status!r} {rest[-2000:]!r}")
+        return answered
+
+
+async def opened(told: interop.Environment, which: str, count: int) -> list[Stream]:
+    """Open that many streams of an agent, every other one in the newer era."""
+    streams = [Stream() for _ in range(count)]
+    for number, stream in enumerate(streams):
+        await stream.open(
+            told["TOOLBELT_ADDRESS"], told[f"{which}_AGENT"], told[f"{which}_TOKEN"], modern=bool(number % 2)
+        )
+    return streams
+
+
+async def idle(server: interop.Server, count: int, seconds: float) -> dict[str, Any]:
+    """Keep streams open while nothing happens; say what they cost the server."""
+    warm = await opened(server.told, AGENT, 2)
+    await asyncio.sleep(1)
+    before = _memory(server)
+    streams = await opened(server.told, AGENT, count)
+    await asyncio.sleep(1)
+    begun, spent = time.perf_counter(), _cpu(server)
+    await asyncio.sleep(seconds)
+    spent, taken = _cpu(server) - spent, time.perf_counter() - begun
+    after = _memory(server)
+    woken = time.perf_counter()
+    await Operator(server.told).flip()
+    await asyncio.wait_for(asyncio.gather(*(stream.reach(1) for stream in streams)), SECONDS)
+    woken = time.perf_counter() - woken
+    stopping = time.perf_counter()
+    await asyncio.to_thread(server.stop)
+    stopping = time.perf_counter() - stopping
+    spurious = sum(len(stream.heard) - 1 for stream in streams)
+    for stream in (*warm, *streams):
+        await stream.close()
+    return {
+        "streams": count,
+        "memory of a stream, KiB": round((after - before) / count / 1024, 1),
+        "CPU while idle, % of a core": round(100 * spent / taken, 2),
+        "one flip told to all, ms": round(1000 * woken),
+        "shutdown with all of them open, s": round(stopping, 2),
+        "spurious": spurious,
+    }
+
+
+async def flips(server: interop.Server, count: int, clients: int) -> dict[str, Any]:
+    """Flip one by one, and then as fast as it goes; count what clients of the agent and of another one heard."""
+    before = _sockets(server)
+    own, others = await opened(server.told, AGENT, clients), await opened(server.told, OTHER, clients)
+    spread = [now - then for now, then in zip(_sockets(server), before, strict=True)]
+    if not all(spread):
+        raise SystemExit(f"One worker has all streams ({spread}): try again, or with more clients.")
+    operator, took = Operator(server.told), []
+    for number in range(1, count + 1):
+        answered = await operator.flip()
+        try:
+            await asyncio.wait_for(asyncio.gather(*(stream.reach(number) for stream in own)), SECONDS)
+        except TimeoutError:
+            missed = sum(len(stream.heard) < number for stream in own)
+            raise SystemExit(
+                f"Flip {number} of {count} was not heard of by {missed} of {clients} clients."
+            ) from None
+        # Before the answer is out, others may have heard; that is no time at all.
+        took += [max(0.0, stream.heard[-1] - answered) for stream in own]
+    await asyncio.sleep(QUIET)
+    spurious = sum(len(stream.heard) - count for stream in own)
+    said = {
+        "flips, one by one": count,
+        "clients of the agent": clients,
+        "streams of each worker": spread,
+        "missed": 0,
+        "heard more often than flipped": spurious,
+        "heard by another agent's clients": sum(len(stream.heard) for stream in others),
+        "flip to notification, ms, p50": round(1000 * statistics.median(took), 1),
+        "p95": round(1000 * statistics.quantiles(took, n=20)[-1], 1),
+        "most": round(1000 * max(took), 1),
+    }
+    # Several flips may become one message now, but what was told last has to be so. There are two lists, and each
+    # message tells of the other one: so who heard of the last flip has heard an even number more, or an odd one, as
+    # there were flips.
+    for _ in range(count):
+        await operator.flip()
+    await asyncio.sleep(QUIET)
+    late = sum((len(stream.heard) - count) % 2 != count % 2 for stream in own)
+    said |= {
+        "flips, as fast as it goes": count,
+        "messages for them, of each client": round(statistics.mean(len(s.heard) for s in own) - count),
+        "clients that were not told how it ended": late,
+        "heard by another agent's clients, all in all": sum(len(stream.heard) for stream in others),
+    }
+    ended = sum(stream.ended for stream in (*own, *others))
+    for stream in (*own, *others):
+        await stream.close()
+    if ended or spurious or late or any(stream.heard for stream in others):
+        raise SystemExit(f"Not as it should be ({ended} streams ended): {json.dumps(said, indent=2)}")
+    return said
+
+
+def _sockets(server: interop.Server) -> list[int]:
+    """Count the sockets that each of the server's processes has open."""
+    return [
+        sum(os.readlink(one).startswith("socket:") for one in Path(f"/proc/{process}/fd").iterdir())
+        for process in server.processes()
+    ]
+
+
+def _memory(server: interop.Server) -> int:
+    """Give the bytes that the server's processes hold."""
+    return sum(_status(one, "VmRSS:") * 1024 for one in server.processes())
+
+
+def _status(process: int, name: str) -> int:
+    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace").splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith(name)), 0)
+
+
+def _cpu(server: interop.Server) -> float:
+    """Give the seconds of CPU that the server's processes took so far."""
+    ticks = 0
+    for one in server.processes():
+        fields = Path(f"/proc/{one}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Measure, and print what was found; end with 1 where a message was missed, or came to the wrong ones."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.soak_mcp", description=__doc__)
+    parser.add_argument("--streams", type=int, default=500, help="how many are open at once; 500")
+    parser.add_argument("--seconds", type=float, default=20, help="how long they are idle; 20")
+    parser.add_argument("--flips", type=int, default=1000, help="how often the switch is flipped; 1000")
+    parser.add_argument("--clients", type=int, default=8, help="how many listen to each of the two agents; 8")
+    parser.add_argument("--only", choices=("idle", "one", "two"), help="one of the three measurements")
+    parser.add_argument(
+        "--database", default="", help="an empty database, as DATABASE_URL, for --only; SQLite if not given"
+    )
+    options = parser.parse_args(given)
+    if options.database and not options.only:
+        parser.error("each measurement wants an empty database: name one with --only.")
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))
+    settings = {"TOOLBELT_API_PER_MINUTE": "0"}
+    if options.database:
+        settings["DATABASE_URL"] = options.database
+    for name, workers in (("idle", 1), ("one", 1), ("two", 2)):
+        if options.only not in (None, name):
+            continue
+        with (
+            tempfile.TemporaryDirectory(prefix="toolbelt-soak-") as scratch,
+            interop.serving(Path(scratch), workers=workers, more=settings) as server,
+        ):
+            if name == "idle":
+                said = asyncio.run(idle(server, options.streams, options.seconds))
+            else:
+                said = asyncio.run(flips(server, options.flips, options.clients))
+        print(json.dumps({"workers": workers, **said}, indent=2), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+// How does a page hear of what others change? It listens to a stream that says which revision it is by now, asks for
+// itself anew where that is a later one than its own, and says by word and shape whether it hears anything at all.
+(() => {
+  "use strict";
+
+  const place = document.getElementById("live-state");
+  const current = () => document.getElementById("revision");
+  if (!window.htmx || !window.toolbelt || !place || !current()) return;
+
+  const PARTS = ["#main", "#model", "header.frame"];
+  const POLL = 5000;
+  const SILENCE = 40000;
+  const HIDDEN = 10000;
+  const GAP = 800;
+  const [SHORTEST, LONGEST] = [1000, 30000];
+  const WORDS = {
+    live: "Live",
+    often: "Not live: every 5 s",
+    away: "Not live, reconnecting",
+    over: "Not live: log in again",
+    gone: "Not live: load the page anew",
+  };
+
+  let control = null;
+  let timer = 0;
+  let watchdog = 0;
+  let pause = SHORTEST;
+  let latest = 0;
+  let refreshedAt = 0;
+  let refreshing = 0;
+  let requests = 0;
+  let underWay = 0;
+
+  function say(state) {
+    if (place.dataset.state === state) return;
+    const before = place.dataset.state;
+    place.dataset.state = state;
+    place.hidden = false;
+    place.querySelector("[data-words]").textContent = WORDS[state];
+    // At first it is no news that it is live; that it is not, is.
+    if (before || !["live", "often"].includes(state)) document.getElementById("live").textContent = WORDS[state];
+  }
+
+  // The stream.
+  async function listen() {
+    stop();
+    const mine = (control = new AbortController());
+    let once = false;
+    try {
+      const address = `${place.dataset.url}?${new URLSearchParams({ agent: place.dataset.agent })}`;
+      const answer = await fetch(address, { signal: mine.signal, redirect: "manual", cache: "no-store" });
+      if (answer.type === "opaqueredirect") return say("over");
+      if (answer.status === 404) return say("gone");
+      if (!answer.ok) throw new Error(answer.status);
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      let text = "";
+      for (;;) {
+        watch(mine);
+        const { done, value } = await reader.read();
+        if (done) break;
+        const events = (text + value).split("\n\n");
+        text = events.pop();
+        for (const event of events) once = hear(event) || once;
+      }
+    } catch {
+      if (mine.signal.aborted && control !== mine) return;
+    }
+    clearTimeout(watchdog);
+    if (once) {
+      timer = setTimeout(listen, POLL);
+      return;
+    }
+    say("away");
+    timer = setTimeout(listen, pause * (0.75 + Math.random() / 2));
+    pause = Math.min(pause * 2, LONGEST);
+  }
+
+  function hear(event) {
+    const [, kind] = /^event: (\w+)/.exec(event) ?? [];
+    if (!kind) return false;
+    pause = SHORTEST;
+    say(kind === "once" ? "often" : "live");
+    latest = Math.max(latest, JSON.parse(event.slice(event.indexOf("{"))).revision);
+    refresh();
+    return kind === "once";
+  }
+
+  // A stream is never silent for long: one that is, is dead, though nobody said so.
+  function watch(mine) {
+    clearTimeout(watchdog);
+    watchdog = setTimeout(() => mine.abort(), SILENCE);
+  }
+
+  function stop() {
+    clearTimeout(timer);
+    clearTimeout(watchdog);
+    const before = control;
+    control = null;
+    before?.abort();
+  }
+
+  // The page: asked for anew, but not more often than anyone can read it, nor while an answer is on its way that
+  // would be older or newer than it.
+  function refresh() {
+    clearTimeout(refreshing);
+    if (latest <= Number(current().value) || underWay) return;
+    refreshing = setTimeout(fetchPage, Math.max(0, refreshedAt + GAP - Date.now()));
+  }
+
+  async function fetchPage() {
+    refreshedAt = Date.now();
+    const [asked, here] = [requests, location.href];
+    const address = new URL(here);
+    address.hash = "";
+    // Sections whose tools are here stay so, in whichever way they were opened.
+    for (const tools of document.querySelectorAll('#main ul[id$=":tools"]')) {
+      const section = tools.id.slice(0, -":tools".length);
+      if (!address.searchParams.getAll("open").includes(section)) address.searchParams.append("open", section);
+    }
+    const tried = document.getElementById("try-message")?.value;
+    if (tried) address.searchParams.set("message", tried);
+    try {
+      const answer = await fetch(address, { headers: { "X-Toolbelt-Again": "1" }, redirect: "manual", cache: "no-store" });
+      if (answer.type === "opaqueredirect") return stopWith("over");
+      if (answer.status === 404) return stopWith("gone");
+      if (!answer.ok) throw new Error(answer.status);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = page.getElementById("revision");
+      if (!fresh) return stopWith("gone");
+      // Meanwhile somebody did something here: what came is not what is to be seen now.
+      if (asked !== requests || here !== location.href || underWay) return refresh();
+      current().value = fresh.value;
+      const isNews = window.toolbelt.bring(page, PARTS);
+      if (isNews) document.getElementById("live").textContent ||= "The page was brought up to date.";
+    } catch {
+      refreshing = setTimeout(refresh, LONGEST / 6);
+      return;
+    }
+    refresh();
+  }
+
+  function stopWith(state) {
+    stop();
+    say(state);
+  }
+
+  document.addEventListener("htmx:beforeRequest", () => {
+    requests += 1;
+    underWay += 1;
+  });
+  document.addEventListener("htmx:afterRequest", () => {
+    underWay -= 1;
+    refresh();
+  });
+
+  // Nobody looks: then the place at the server is somebody else's, for a browser has few.
+  let hidden = 0;
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(hidden);
+    if (document.visibilityState === "hidden") hidden = setTimeout(stop, HIDDEN);
+    else if (!control || control.signal.aborted) listen();
+  });
+  addEventListener("pagehide", stop);
+  addEventListener("pageshow", ({ persisted }) => {
+    if (persisted) listen();
+  });
+  addEventListener("online", () => {
+    pause = SHORTEST;
+    listen();
+  });
+  addEventListener("offline", () => {
+    stop();
+    say("away");
+  });
+
+  if (document.visibilityState === "visible") listen();
+})();

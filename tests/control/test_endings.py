@@ -1,0 +1,246 @@
+"""Is what was given for a while over at its second, whoever looks, and does the log tell of it?"""
+
+import datetime as dt
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from toolbelt.control import actors, belts, endings, entries, queries, switches, tools_config, undo
+from toolbelt.core import calls, errors
+from toolbelt.runtime import calls as gate
+from toolbelt.runtime import explain, surfaces
+from toolbelt.store import clock, ends, snapshots
+
+pytestmark = pytest.mark.usefixtures("stored", "noon")
+
+NOON = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
+TWO = NOON + dt.timedelta(hours=2)
+SECOND = dt.timedelta(seconds=1)
+
+
+@pytest.fixture
+def noon() -> Iterator[None]:
+    with clock.stopped(NOON):
+        yield
+
+
+def active(agent: str = "ada") -> list[str]:
+    return [definition.name for definition in surfaces.ask(agent).tools]
+
+
+def test_it_is_over_at_its_second_though_nobody_wrote_anything(operator: actors.Actor) -> None:
+    before = surfaces.ask("ada").fingerprint
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    while_it_stands = surfaces.ask("ada").fingerprint
+
+    with clock.stopped(TWO - SECOND):
+        assert active() == ["clock", "git__log", "git__status"]
+        assert surfaces.ask("ada").fingerprint == while_it_stands
+    with clock.stopped(TWO):
+        assert active() == ["clock"]
+        assert surfaces.ask("ada").fingerprint == before
+        assert entries.read("agent", "ada") == {"key": "ada"}
+        assert queries.access("ada").agent.switches == {}
+
+
+def test_a_call_is_refused_from_that_second_on(operator: actors.Actor) -> None:
+    switches.override(operator, "ada", "git__log", True, ends=TWO)
+
+    with clock.stopped(TWO - SECOND):
+        assert isinstance(gate.admit("ada", "git__log", {}), calls.Admission)
+    with clock.stopped(TWO):
+        assert isinstance(gate.admit("ada", "git__log", {}), calls.Refusal)
+
+
+def test_what_was_off_before_is_off_again(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", False)
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+
+    with clock.stopped(TWO):
+        assert explain.why("ada", "git__log").decision.code == "switch-off"
+
+
+def test_one_question_costs_one_query_before_and_after_an_end(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    for moment in (NOON, TWO):
+        with clock.stopped(moment):
+            surfaces.ask("ada")
+            with CaptureQueriesContext(
+                connection,
+            ) as queried:
+                surfaces.ask("ada")
+            assert len(queried) == 1
+
+
+def test_the_reason_says_until_when_and_who_gave_it(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+
+    decision = explain.why("ada", "git__log")
+
+    assert decision.decision.origin.detail == "until 2031-05-04 14:00 UTC (set by olive)"
+    assert decision.line.endswith("toolkit reading is on until 2031-05-04 14:00 UTC (set by olive)")
+
+
+def test_the_entry_says_the_end_and_what_stands_then(operator: actors.Actor) -> None:
+    change = switches.flip(operator, "ada", "reading", True, ends=TWO)
+
+    entry = queries.change(change.entry or 0)
+    assert entry is not None
+    assert entry.after == {"on": True, "ends": "2031-05-04T14:00:00Z", "then": None}
+
+
+def test_whoever_writes_next_writes_first_what_is_over_as_of_its_end(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+
+    with clock.stopped(TWO + dt.timedelta(hours=3)):
+        switches.flip(operator, "ada", "pushing", False)
+
+    last, ended, _ = queries.changes(agent="ada").entries[:3]
+    assert last.key == "pushing"
+    assert (ended.action, ended.actor, ended.via, ended.at) == ("switch.end", "system", "system", TWO)
+    assert ended.before == {"on": True, "ends": "2031-05-04T14:00:00Z", "then": None}
+    assert ended.after is None
+
+
+@pytest.mark.parametrize("write", ["entry", "flat", "belt"])
+def test_every_door_writes_it(operator: actors.Actor, write: str) -> None:
+    switches.override(operator, "ada", "git__log", True, ends=TWO)
+
+    with clock.stopped(TWO):
+        if write == "entry":
+            entries.change(operator, "agent", "ada", {"role": "reader"})
+        elif write == "flat":
+            tools_config.put(operator, "ada", {"reading": False})
+        else:
+            belts.import_(operator, {"agents": [{"key": "ada", "role": "reader"}]})
+
+    assert [entry.action for entry in queries.changes(agent="ada", action="override.end").entries] == [
+        "override.end"
+    ]
+
+
+def test_a_thread_or_a_command_writes_all_that_is_due_once(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    switches.flip(operator, "bob", "reading", False, ends=TWO)
+    switches.override(operator, "bob", "clock", False, ends=TWO + SECOND)
+
+    with clock.stopped(TWO):
+        assert endings.write_due() == 2
+        assert endings.write_due() == 0
+        assert ends.next_ends(TWO) == {"bob": TWO + SECOND}
+        assert ends.next_ends(TWO, ["ada"]) == {}
+        assert snapshots.find("bob", None).written.switches == {"reading": True}
+
+
+def test_flipping_it_for_good_takes_the_end_away(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    change = switches.flip(operator, "ada", "reading", True)
+
+    assert not change.is_nothing
+    with clock.stopped(TWO):
+        assert "git__log" in active()
+
+
+def test_the_flat_form_leaves_the_end_of_what_it_leaves_as_it_is(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    tools_config.put(operator, "ada", {"reading": True, "clock": False})
+
+    with clock.stopped(TWO):
+        assert tools_config.read("ada") == {"clock": False}
+
+
+def test_a_longer_while_goes_back_to_what_stood_before_the_first(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", False)
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    switches.flip(operator, "ada", "reading", True, ends=TWO + SECOND)
+
+    with clock.stopped(TWO):
+        assert "git__log" in active()
+    with clock.stopped(TWO + SECOND):
+        assert tools_config.read("ada") == {"reading": False}
+
+
+@pytest.mark.parametrize(
+    ("on", "moment", "said"),
+    [
+        (True, NOON, "is over already"),
+        (True, NOON - SECOND, "is over already"),
+        (True, NOON.replace(tzinfo=None), "does not say its zone"),
+        (None, TWO, "nothing to end"),
+    ],
+)
+def test_an_end_that_cannot_be_is_refused_by_its_name(
+    operator: actors.Actor, on: bool | None, moment: dt.datetime, said: str
+) -> None:
+    with pytest.raises(errors.Invalid, match=said) as refused:
+        switches.flip(operator, "ada", "reading", on, ends=moment)
+    assert refused.value.problems[0].path == "ends"
+
+
+def test_what_is_on_for_good_cannot_be_on_for_a_while(operator: actors.Actor) -> None:
+    with pytest.raises(errors.Invalid, match="on for good"):
+        switches.flip(operator, "bob", "reading", True, ends=TWO)
+
+
+def test_undoing_brings_the_end_back(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    off = switches.flip(operator, "ada", "reading", False)
+    undo.undo(operator, off.entry or 0)
+
+    end = snapshots.find("ada", None).agent.ends["reading"]
+    assert (end.at, end.then) == (TWO, None)
+
+
+def test_undoing_after_the_end_brings_back_what_stands_then(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    off = switches.flip(operator, "ada", "reading", False)
+
+    with clock.stopped(TWO):
+        undo.undo(operator, off.entry or 0)
+        assert tools_config.read("ada") == {}
+
+
+def test_undoing_sees_that_somebody_gave_it_for_longer(operator: actors.Actor) -> None:
+    given = switches.flip(operator, "ada", "reading", True, ends=TWO)
+    switches.flip(operator, "ada", "reading", True, ends=TWO + SECOND)
+
+    with pytest.raises(errors.Stale):
+        undo.undo(operator, given.entry or 0)
+
+
+def test_an_end_is_not_taken_back(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    with clock.stopped(TWO):
+        endings.write_due()
+        ended = queries.changes(agent="ada").entries[0]
+        with pytest.raises(errors.Refused, match="set the switch again"):
+            undo.undo(operator, ended.id)
+
+
+def test_a_belt_takes_the_end_along(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    document = belts.export()
+
+    assert document["agents"][0]["ends"] == {"reading": {"at": "2031-05-04T14:00:00Z", "by": "olive"}}
+    assert belts.preview(operator, document).differences == ()
+    tools_config.put(operator, "ada", {})
+    belts.import_(operator, document)
+    with clock.stopped(TWO):
+        assert active() == ["clock"]
+    assert "git__log" in active()
+
+
+def test_an_end_of_what_is_not_set_is_refused_where_it_stands(operator: actors.Actor) -> None:
+    with pytest.raises(errors.Invalid) as refused:
+        entries.change(operator, "agent", "ada", {"ends": {"reading": {"at": "2031-05-04T14:00:00Z"}}})
+    assert refused.value.problems[0].path == "agents.ada.ends.reading"
+
+
+def test_a_protected_agent_is_asked_about_a_longer_while(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    entries.change(operator, "agent", "ada", {"protected": True})
+
+    with pytest.raises(errors.ConfirmationRequired):
+        switches.flip(operator, "ada", "reading", True, ends=TWO + SECOND)

@@ -1,0 +1,103 @@
+"""May what was named to call_tool be called, and with which options? And which tools does an MCP client see?"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from tests.core import building
+from tests.core.test_calls import ADA, STORED
+from toolbelt.core import agents, budgets, calls, dispatch, resolution, surface, tool_lists
+
+
+def resolved(ada: agents.Agent = ADA, **fields: Any) -> tuple[budgets.Resolution, resolution.Snapshot]:
+    snapshot = building.snapshot(STORED, ada, **fields)
+    return budgets.resolve(snapshot), snapshot
+
+
+def admit(
+    tool: str, arguments: Any = None, ada: agents.Agent = ADA, **fields: Any
+) -> calls.Admission | calls.Refusal:
+    return dispatch.admit(*resolved(ada, **fields), tool, {} if arguments is None else arguments)
+
+
+@pytest.mark.parametrize(
+    ("tool", "code"),
+    [
+        ("nothing", "unknown-tool"),
+        ("clock", "unknown-tool"),
+        ("secret", "tool-denied"),
+        ("old", "tool-unavailable"),
+    ],
+)
+def test_what_could_not_be_loaded_is_refused_as_everywhere(tool: str, code: str):
+    answer = admit(tool)
+    assert isinstance(answer, calls.Refusal)
+    assert answer.code == code
+
+
+@pytest.mark.parametrize("fields", [{}, {"session": building.session()}])
+def test_what_could_be_loaded_is_admitted_with_the_options_of_loading_it(fields: dict[str, Any]):
+    assert admit("web__get", {"url": "/"}, **fields) == calls.Admission(
+        tool="web__get", options={"proxy": "p"}
+    )
+    assert admit("calc", **fields) == calls.Admission(tool="calc")
+
+
+def test_what_the_budget_deferred_is_admitted_too():
+    ada = dataclasses.replace(
+        building.agent(allowed="net", initial="net"), budget=agents.Budget(max_tools=0, on_exceed="defer")
+    )
+    assert admit("web__get", {"url": "/"}, ada) == calls.Admission(tool="web__get", options={"proxy": "p"})
+
+
+def test_what_is_active_is_admitted_as_without_call_tool():
+    session = building.session("net")
+    assert admit("web__get", {"url": "/"}, session=session).options == {"proxy": "p"}  # type: ignore[union-attr]
+
+
+def test_arguments_are_held_against_the_schema_of_the_tool_that_is_meant():
+    answer = admit("web__get", {"url": 7})
+    assert isinstance(answer, calls.Refusal)
+    assert (answer.code, answer.errors[0].path) == ("invalid-arguments", "url")
+
+
+def test_an_agent_that_could_have_nothing_else_has_no_call_tool():
+    bare, _ = resolved(building.agent())
+    for answer in (dispatch.named(bare, {"tool": "clock"}), dispatch.search(bare, {"query": "x"})):
+        assert isinstance(answer, calls.Refusal)
+        assert answer.code == "unknown-tool"
+
+
+def test_a_search_names_tools_and_nothing_to_load():
+    answer = dispatch.search(resolved()[0], {"query": "fetch a page"})
+    assert isinstance(answer, calls.MetaAnswer)
+    (hit,) = answer.content["results"]
+    assert (hit["tool"], "load" in hit) == ("web__get", False)
+
+
+@pytest.mark.parametrize(
+    ("loading", "has_session", "may_grow", "form"),
+    [
+        ("dispatch", True, True, "dispatch"),
+        ("list", True, True, "list"),
+        ("list", False, True, "dispatch"),
+        ("list", True, False, "dispatch"),
+    ],
+)
+def test_a_list_grows_only_where_everything_allows_it(
+    loading: Any, has_session: bool, may_grow: bool, form: str
+):
+    assert tool_lists.form(loading, has_session=has_session, may_grow=may_grow) == form
+
+
+def test_equal_lists_have_equal_digests_whatever_else_is_so():
+    def digest(form: tool_lists.Form, ada: agents.Agent = ADA, **fields: Any) -> str:
+        return tool_lists.of(surface.build(building.snapshot(STORED, ada, **fields)), form).digest
+
+    assert digest("dispatch") == digest("dispatch", request_id="r7")
+    assert digest("dispatch") == digest("dispatch", building.agent(allowed="net", loadout="sums"))
+    assert digest("dispatch") != digest("list")
+    assert digest("list") != digest("list", session=building.session("net"))

@@ -1,0 +1,14 @@
+"""Are the programs on the page about frameworks those that the dashboard offers, and that `make interop` runs?"""
+
+from __future__ import annotations
+
+from tests.docs import pages
+from toolbelt.web.pages import frameworks
+
+PAGE = pages.ROOT / "docs/how-to/use-with-frameworks.md"
+
+
+def test_the_page_shows_what_the_dashboard_offers() -> None:
+    shown = [block for block in pages.blocks(PAGE, "py") if "toolbelt.adapters" in block]
+    offered = [frameworks.code(name, "https://toolbelt.example", "assistant") for name in frameworks.NAMES]
+    assert shown == offered

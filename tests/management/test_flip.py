@@ -1,0 +1,63 @@
+"""Does a flip from a shell do what one from a screen does, and is what ended written down?"""
+
+import datetime as dt
+import io
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests.control.conftest import operator, stored
+from toolbelt.control import tools_config
+from toolbelt.store import clock, snapshots
+
+__all__ = ["operator", "stored"]
+pytestmark = pytest.mark.usefixtures("stored")
+
+
+def run(*args: str) -> str:
+    out = io.StringIO()
+    call_command(*args, stdout=out)
+    return out.getvalue()
+
+
+def test_a_switch_and_an_override_are_set_and_cleared() -> None:
+    assert run("flip", "ada", "reading", "on").startswith("reading is on for ada. Tools 1 to 3,")
+    run("flip", "ada", "git__log", "off")
+    assert tools_config.read("ada") == {"git__log": False, "reading": True}
+    run("flip", "ada", "reading", "unset")
+    assert tools_config.read("ada") == {"git__log": False}
+    assert run("flip", "ada", "git__log", "off").startswith("Nothing to change")
+
+
+def test_a_span_or_a_moment_gives_it_an_end_and_the_end_is_written() -> None:
+    run("flip", "ada", "reading", "on", "--for", "2h")
+    run("flip", "bob", "clock", "off", "--until", "2099-01-02T03:04:05Z")
+
+    assert snapshots.find("bob", None).agent.ends["clock"].at == dt.datetime(
+        2099, 1, 2, 3, 4, 5, tzinfo=dt.UTC
+    )
+    end = snapshots.find("ada", None).agent.ends["reading"].at
+    assert run("end_grants") == "Nothing has ended since the last time.\n"
+    with clock.stopped(end):
+        assert run("end_grants") == "1 ended.\n"
+
+
+def test_what_has_to_be_confirmed_says_how() -> None:
+    with pytest.raises(CommandError, match=r"git__push.*--confirm"):
+        run("flip", "ada", "pushing", "on")
+    run("flip", "ada", "pushing", "on", "--confirm")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["ada", "raeding", "on"], "reading|raeding"),
+        (["ada", "reading", "on", "--for", "2 hours"], "90m, 2h or 3d"),
+        (["ada", "reading", "on", "--for", "0h"], "90m, 2h or 3d"),
+        (["ada", "reading", "on", "--until", "tomorrow"], "2026-11-22T14:05:00Z"),
+        (["ada", "reading", "on", "--until", "2001-01-01T00:00:00Z"], "over already"),
+    ],
+)
+def test_what_makes_no_sense_is_named_with_the_way_out(arguments: list[str], said: str) -> None:
+    with pytest.raises(CommandError, match=said):
+        run("flip", *arguments)

@@ -1,0 +1,12 @@
+"""Where no front is, is it said in one sentence what it takes?"""
+
+from __future__ import annotations
+
+from django.test import Client
+
+
+def test_django_alone_says_that_it_takes_an_asgi_server() -> None:
+    for address in ("/mcp", "/mcp/ada", "/mcp/ada/s/s1"):
+        for answer in (Client(enforce_csrf_checks=True).post(address), Client().get(address)):
+            assert answer.status_code == 404
+            assert "uvicorn toolbelt.asgi:application" in answer.json()["error"]["message"]

@@ -1,0 +1,415 @@
+"""Does a call pass the one gate, come back as MCP says it, tell how far it is, and end when nobody wants it?"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from tests.api.conftest import SETUP
+from tests.mcp.conftest import NEW, Client, Endpoint, Request
+from tests.runtime import sample_plugins
+from tests.runtime.conftest import Install
+from toolbelt import models
+from toolbelt.control import agents, belts, switches, tokens
+from toolbelt.mcp import protocol, results, server
+from toolbelt.runtime import calls, upstreams
+
+KB = [tool.name for tool in sample_plugins.Kb.tools]
+AGENT = {
+    "key": "ada",
+    "tools": [key for key in KB if key not in ("kb__plain", "kb__odd", "kb__large")],
+    "allowed_toolkits": ["more"],
+}
+MORE = {"key": "more", "members": [{"tool": "kb__plain", "options": {"depth": 2}}]}
+
+
+@pytest.fixture
+def token(transactional_db: None, install: Install) -> str:
+    """Give a token of an agent that has a plugin's tools, and could have another one."""
+    install("Kb", config="api_key: sesame-2000")
+    belts.import_(SETUP, {"toolkits": [MORE], "agents": [AGENT]})
+    return tokens.issue(SETUP, agent="ada").text
+
+
+@pytest.fixture
+def stored(transactional_db: None) -> None:
+    """What the tests of lists start from is not there."""
+
+
+@pytest.fixture(params=["2025-11-25", NEW])
+def client(request: Any, token: str, endpoint: Endpoint) -> Client:
+    return Client(endpoint=endpoint, token=token, version=request.param)
+
+
+@pytest.fixture
+def old(token: str, endpoint: Endpoint) -> Client:
+    return Client(endpoint=endpoint, token=token)
+
+
+def text(result: Any) -> str:
+    (block,) = result["content"]
+    assert block["type"] == "text"
+    return str(block["text"])
+
+
+def test_a_call_comes_back_as_a_text_that_a_model_reads(client: Client):
+    result = client.call("kb__search", {"query": "é"}).result
+    assert text(result) == '{"results":["é"]}'
+    assert result["isError"] is False
+    assert "structuredContent" not in result
+    assert result.get("resultType") == ("complete" if client.version == NEW else None)
+
+
+def test_a_call_is_recorded_with_its_session_and_under_the_id_of_the_request(client: Client):
+    answer = dataclasses.replace(client, path="/mcp/ada/s/s1").call("kb__search", {"query": "x"})
+    record = models.CallRecord.objects.get()
+    assert (record.agent, record.session, record.tool, record.outcome) == ("ada", "s1", "kb__search", "ok")
+    assert record.request_id == answer.headers["x-request-id"]
+
+
+def test_a_tool_that_says_what_it_answers_has_its_answer_as_structure(client: Client):
+    belts.import_(
+        SETUP, {"tools": [{"key": "kb__search", "plugin": "kb", "output_schema": {"type": "object"}}]}
+    )
+    models.Tool.objects.filter(key="kb__search").update(input_schema=sample_plugins.QUERY)
+    result = client.call("kb__search", {"query": "x"}).result
+    assert result["structuredContent"] == {"results": ["x"]}
+    assert text(result) == '{"results":["x"]}'
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code", "said"),
+    [
+        ("kb__fail", {}, "tool-failed", "The index is being rebuilt: try again in an hour."),
+        ("kb__crash", {}, "tool-failed", "kb__crash failed. The error was logged for an operator."),
+        ("kb__search", {"query": 7}, "invalid-arguments", "The arguments do not fit kb__search: query:"),
+    ],
+)
+def test_what_goes_wrong_is_a_result_that_a_model_reads(
+    client: Client, tool: str, arguments: Any, code: str, said: str
+):
+    result = client.call(tool, arguments).result
+    assert result["isError"] is True
+    assert text(result).startswith(said)
+    assert result["_meta"][results.REFUSAL]["code"] == code
+
+
+def test_unknown_hidden_and_denied_are_told_alike(client: Client):
+    switches.override(SETUP, "ada", "kb__who", False, confirm=True)
+    told = {}
+    for name in ("kb__nothing", "kb__odd", "kb__plain", "kb__who", "load_tools", "list_toolkits"):
+        answer = client.call(name, {})
+        assert answer.error["code"] == protocol.INVALID_PARAMS
+        assert answer.status == (400 if client.version == NEW else 200)
+        told[answer.error["message"].replace(name, "X")] = name
+    assert len(told) == 1
+
+
+def test_a_tool_that_was_taken_away_a_moment_ago_is_refused(client: Client):
+    assert client.call("kb__search", {"query": "x"}).result["isError"] is False
+    switches.override(SETUP, "ada", "kb__search", False, confirm=True)
+    assert client.call("kb__search", {"query": "x"}).error["code"] == protocol.INVALID_PARAMS
+
+
+@pytest.mark.parametrize("params", [{}, {"name": 7}, {"name": "kb__search", "arguments": [1]}])
+def test_a_call_names_a_tool_and_gives_an_object(client: Client, params: Any):
+    assert client.ask("tools/call", params).error["code"] == protocol.INVALID_PARAMS
+
+
+# Through call_tool
+
+
+def test_a_search_hands_out_schemas_and_says_how_to_call(client: Client):
+    result = client.call("search_tools", {"query": "plain"}).result
+    assert '"tool":"kb__plain"' in text(result)
+    assert '"input_schema":{' in text(result)
+    assert "call_tool" in text(result)
+    assert "load_tools" not in text(result)
+
+
+def test_naming_a_tool_loads_it_for_that_one_call(client: Client):
+    result = client.call("call_tool", {"tool": "kb__plain"}).result
+    assert result["isError"] is False
+    record = models.CallRecord.objects.latest("id")
+    assert (record.tool, record.plugin, record.outcome) == ("kb__plain", "kb", "ok")
+    assert client.call("kb__plain", {}).error["code"] == protocol.INVALID_PARAMS
+    assert models.AgentSession.objects.count() == 0
+
+
+def test_a_tool_that_is_named_gets_the_options_that_loading_it_would_bring(client: Client):
+    belts.import_(
+        SETUP,
+        {
+            "toolkits": [{"key": "more", "members": [{"tool": "kb__who", "options": {"depth": 2}}]}],
+            "agents": [{**AGENT, "tools": ["kb__search"]}],
+        },
+    )
+    assert '"options":{"depth":2}' in text(client.call("call_tool", {"tool": "kb__who"}).result)
+
+
+def test_what_is_active_may_be_named_too(client: Client):
+    result = client.call("call_tool", {"tool": "kb__search", "arguments": {"query": "x"}}).result
+    assert text(result) == '{"results":["x"]}'
+
+
+def test_call_tool_widens_no_denial(client: Client):
+    switches.override(SETUP, "ada", "kb__plain", False, confirm=True)
+    told = {}
+    for name in ("kb__plain", "kb__odd", "kb__nothing", "search_tools", "call_tool", "load_tools"):
+        answer = client.call("call_tool", {"tool": name, "arguments": {}})
+        assert answer.error["code"] == protocol.INVALID_PARAMS, name
+        told[answer.error["message"].replace(name, "X")] = name
+    assert len(told) == 1
+
+
+def test_arguments_that_do_not_fit_are_told_with_their_place(client: Client):
+    inner = client.call("call_tool", {"tool": "kb__search", "arguments": {"query": 7}}).result
+    outer = client.call("call_tool", {"name": "kb__search"}).result
+    assert (inner["isError"], outer["isError"]) == (True, True)
+    assert "query" in text(inner)
+    assert "call_tool" in text(outer)
+
+
+# A list that grows
+
+
+def test_what_a_session_loads_is_in_its_next_list_and_announced_with_the_result(
+    token: str, endpoint: Endpoint
+):
+    agents.edit(SETUP, "ada", changes={"mcp_loading": "list"})
+    client = Client(endpoint=endpoint, token=token, path="/mcp/ada/s/s1")
+    assert "kb__plain" not in client.names()
+    told = client.call("load_tools", {"toolkit": "more"}).messages()
+    assert [one.get("method") for one in told] == [protocol.LIST_CHANGED, None]
+    assert '"status":"loaded"' in told[1]["result"]["content"][0]["text"]
+    assert "new: kb__plain" in told[1]["result"]["content"][1]["text"]
+    assert "kb__plain" in client.names()
+    assert "kb__plain" not in dataclasses.replace(client, path="/mcp/ada/s/s2").names()
+    assert client.call("kb__plain", {}).result["isError"] is False
+    assert client.call("call_tool", {"tool": "kb__plain"}).error["code"] == protocol.INVALID_PARAMS
+
+
+def test_a_client_that_takes_no_events_is_told_in_the_result_alone(token: str, endpoint: Endpoint):
+    agents.edit(SETUP, "ada", changes={"mcp_loading": "list"})
+    client = Client(endpoint=endpoint, token=token, path="/mcp/ada/s/s1")
+    client.names()
+    result = client.call("load_tools", {"toolkit": "more"}, accept="application/json").result
+    assert "new: kb__plain" in result["content"][1]["text"]
+
+
+# News for who does not listen
+
+
+def test_a_client_that_does_not_listen_is_told_with_its_next_result_once(client: Client):
+    client.names()
+    switches.override(SETUP, "ada", "kb__who", False, confirm=True)
+    switches.override(SETUP, "ada", "kb__plain", True, confirm=True)
+    first, second = (client.call("kb__search", {"query": "x"}).result for _ in range(2))
+    assert first["content"][0]["text"] == '{"results":["x"]}'
+    assert "new: kb__plain; gone: kb__who" in first["content"][1]["text"]
+    assert len(second["content"]) == 1
+
+
+def test_a_client_that_was_refused_is_told_too(client: Client):
+    client.names()
+    switches.override(SETUP, "ada", "kb__who", False, confirm=True)
+    assert "gone: kb__who" in client.call("kb__who", {}).error["message"]
+
+
+def test_a_client_that_listed_again_or_never_is_told_nothing(client: Client):
+    switches.override(SETUP, "ada", "kb__who", False, confirm=True)
+    assert len(client.call("kb__search", {"query": "x"}).result["content"]) == 1
+    client.names()
+    switches.override(SETUP, "ada", "kb__who", None, confirm=True)
+    client.names()
+    assert len(client.call("kb__search", {"query": "x"}).result["content"]) == 1
+
+
+def test_a_session_s_id_says_it_where_another_process_answered_the_list(old: Client):
+    session = old.ask("initialize", {"protocolVersion": old.version}).headers["mcp-session-id"]
+    switches.override(SETUP, "ada", "kb__who", False, confirm=True)
+    elsewhere = dataclasses.replace(old, endpoint=Endpoint(old.endpoint.answers), session=session)
+    result = elsewhere.call("kb__search", {"query": "x"}).result
+    assert result["content"][1]["text"] == "The tools that you may call have changed: list them again."
+
+
+# Progress and cancelling
+
+
+class Progressing:
+    """Stands where `calls.arun` does: tells progress, and ends when it is let go on."""
+
+    def __init__(self) -> None:
+        self.go_on = asyncio.Event()
+        self.begun = asyncio.Event()
+        self.was_cancelled = False
+
+    async def arun(
+        self, *about: Any, progress: upstreams.Progress | None = None, **more: Any
+    ) -> calls.Answer:
+        self.begun.set()
+        if progress is not None:
+            await progress(1, 3, "reading")
+            await progress(2.5, None, None)
+        try:
+            await asyncio.wait_for(self.go_on.wait(), 20)
+        except asyncio.CancelledError:
+            self.was_cancelled = True
+            raise
+        return calls.Result(content={"result": "done"})
+
+
+def progressing(monkeypatch: pytest.MonkeyPatch) -> Progressing:
+    one = Progressing()
+    monkeypatch.setattr(calls, "arun", one.arun)
+    return one
+
+
+def calling(client: Client, id_: Any = 1) -> Request:
+    params = {"name": "kb__search", "arguments": {"query": "x"}, "_meta": {"progressToken": "t1"}}
+    return client.request("tools/call", params, id_=id_)
+
+
+def test_progress_is_told_ahead_of_the_result(client: Client, monkeypatch: pytest.MonkeyPatch):
+    async def main() -> list[Any]:
+        tool = progressing(monkeypatch)
+        async with client.endpoint.serving():
+            exchange = client.endpoint.exchange(calling(client))
+            _, headers = await exchange.begun()
+            told = [await exchange.message(), await exchange.message()]
+            tool.go_on.set()
+            return [headers["content-type"], *told, await exchange.message(), await exchange.rest()]
+
+    kind, first, second, last, rest = async_to_sync(main)()
+    assert kind == "text/event-stream"
+    assert first["method"] == "notifications/progress"
+    assert first["params"] == {"progressToken": "t1", "progress": 1, "total": 3, "message": "reading"}
+    assert second["params"] == {"progressToken": "t1", "progress": 2.5}
+    assert (last["id"], last["result"]["content"][0]["text"], rest) == (1, "done", b"")
+
+
+def test_nobody_is_told_of_progress_who_did_not_ask_or_cannot_hear(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    for request in (
+        client.request("tools/call", {"name": "kb__search"}),
+        dataclasses.replace(
+            calling(client), headers={**calling(client).headers, "accept": "application/json"}
+        ),
+    ):
+
+        async def main(request: Request = request) -> Any:
+            tool = progressing(monkeypatch)
+            tool.go_on.set()
+            return await client.endpoint.asend(request)
+
+        assert text(async_to_sync(main)().result) == "done"
+
+
+def test_a_call_that_takes_long_says_that_it_is_still_at_work(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(server, "PING", 0.01)
+
+    async def main() -> tuple[dict[str, str], Any]:
+        tool = progressing(monkeypatch)
+        exchange = client.endpoint.exchange(client.request("tools/call", {"name": "kb__search"}))
+        sign = await exchange.event()
+        tool.go_on.set()
+        return sign, await exchange.message()
+
+    sign, last = async_to_sync(main)()
+    assert sign == {"": "still at work"}
+    assert last["result"]["content"][0]["text"] == "done"
+
+
+def test_the_second_era_takes_a_call_back_by_going_away(
+    token: str, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+):
+    client = Client(endpoint=endpoint, token=token, version=NEW)
+
+    async def main() -> bool:
+        tool = progressing(monkeypatch)
+        exchange = client.endpoint.exchange(calling(client))
+        await tool.begun.wait()
+        exchange.leave()
+        await exchange.task
+        return tool.was_cancelled
+
+    assert async_to_sync(main)()
+
+
+def test_the_first_era_goes_away_without_taking_anything_back(old: Client, monkeypatch: pytest.MonkeyPatch):
+    async def main() -> bool:
+        tool = progressing(monkeypatch)
+        exchange = old.endpoint.exchange(calling(old))
+        await tool.begun.wait()
+        exchange.leave()
+        await asyncio.sleep(0.05)
+        tool.go_on.set()
+        await exchange.task
+        return tool.was_cancelled
+
+    assert not async_to_sync(main)()
+
+
+@pytest.mark.parametrize(
+    ("id_", "is_meant"), [(1, True), ("1", False), (2, False), (True, False), (None, False)]
+)
+def test_the_first_era_takes_back_the_call_that_it_names(
+    old: Client, monkeypatch: pytest.MonkeyPatch, id_: Any, is_meant: bool
+):
+    async def main() -> tuple[bool, Any]:
+        tool = progressing(monkeypatch)
+        exchange = old.endpoint.exchange(calling(old))
+        await tool.begun.wait()
+        taken = await old.endpoint.asend(
+            old.request("notifications/cancelled", {"requestId": id_, "reason": "enough"}, id_=None)
+        )
+        assert taken.status == 202
+        if not is_meant:
+            tool.go_on.set()
+        while "id" not in (message := await exchange.message()):
+            pass
+        return tool.was_cancelled, message
+
+    was_cancelled, message = async_to_sync(main)()
+    assert was_cancelled is is_meant
+    assert ("error" in message) is is_meant
+    if is_meant:
+        assert message["error"]["code"] == protocol.CANCELLED
+
+
+def test_nobody_takes_back_another_s_call(old: Client, monkeypatch: pytest.MonkeyPatch):
+    other = dataclasses.replace(old, token=tokens.issue(SETUP, agent="ada").text)
+
+    async def main() -> bool:
+        tool = progressing(monkeypatch)
+        exchange = old.endpoint.exchange(calling(old))
+        await tool.begun.wait()
+        await other.endpoint.asend(other.request("notifications/cancelled", {"requestId": 1}, id_=None))
+        tool.go_on.set()
+        await exchange.rest()
+        return tool.was_cancelled
+
+    assert not async_to_sync(main)()
+
+
+def test_a_call_that_is_taken_back_ends_its_tool_and_is_recorded(token: str, endpoint: Endpoint):
+    client = Client(endpoint=endpoint, token=token, version=NEW)
+    sample_plugins.BEGUN.clear()
+    sample_plugins.CANCELLED.clear()
+
+    async def main() -> None:
+        exchange = client.endpoint.exchange(client.request("tools/call", {"name": "kb__hang"}))
+        await asyncio.to_thread(sample_plugins.BEGUN.wait, 20)
+        exchange.leave()
+        await exchange.task
+
+    async_to_sync(main)()
+    assert sample_plugins.CANCELLED.wait(20)
+    assert models.CallRecord.objects.get().outcome == "cancelled"

@@ -1,0 +1,182 @@
+"""Does a client see what its agent is granted, and nothing else: in its form, page by page, as of this moment?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test.utils import CaptureQueriesContext
+
+from tests.api.conftest import SETUP
+from tests.mcp.conftest import NEW, OLD, OLDER, Client, Endpoint
+from toolbelt.control import agents, belts, switches
+from toolbelt.core import schema
+from toolbelt.mcp import protocol, revisions
+from toolbelt.runtime import tool_lists
+
+DISPATCHED = ["call_tool", "clock", "search_tools"]
+
+
+def test_a_client_that_shakes_hands_is_told_the_revision_the_tools_and_the_policy(old: Client):
+    switches.flip(SETUP, "ada", "reading", True)
+    answer = old.ask(
+        "initialize",
+        {"protocolVersion": OLDER, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+        mcp_protocol_version=None,
+    )
+    found = answer.result
+    assert found["protocolVersion"] == OLDER
+    assert found["capabilities"] == {"tools": {"listChanged": True}}
+    assert found["serverInfo"]["name"] == "toolbelt"
+    assert "Look before you answer: kb__find, kb__read." in found["instructions"]
+    assert answer.headers["mcp-session-id"].isascii()
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_a_client_that_discovers_is_told_the_same_in_its_era(new: Client):
+    switches.flip(SETUP, "ada", "reading", True)
+    found = new.ask("server/discover").result
+    assert found["supportedVersions"] == list(revisions.SUPPORTED)
+    assert found["capabilities"] == {"tools": {"listChanged": True}}
+    assert "kb__find, kb__read" in found["instructions"]
+    assert (found["resultType"], found["cacheScope"], found["ttlMs"]) == ("complete", "private", 0)
+    assert found["_meta"][protocol.SERVER]["name"] == "toolbelt"
+    assert "mcp-session-id" not in new.ask("server/discover").headers
+
+
+def test_an_agent_without_a_policy_gives_no_instructions(old: Client):
+    assert "instructions" not in old.ask("initialize", {"protocolVersion": OLD}).result
+
+
+def test_the_list_holds_the_active_tools_and_what_leads_to_others(client: Client):
+    assert client.names() == DISPATCHED
+
+
+def test_a_tool_comes_with_its_hints_and_its_toolkits(client: Client):
+    switches.flip(SETUP, "ada", "reading", True)
+    tools = {tool["name"]: tool for tool in client.ask("tools/list").result["tools"]}
+    assert tools["kb__find"] == {
+        "name": "kb__find",
+        "description": "Find.",
+        "inputSchema": {"type": "object", "properties": {}},
+        "annotations": {"readOnlyHint": True},
+        "_meta": {"toolbelt/toolkits": ["reading"]},
+    }
+
+
+def test_output_schemas_say_that_they_are_of_objects_which_clients_insist_on(client: Client):
+    belts.import_(
+        SETUP,
+        {
+            "tools": [
+                {
+                    "key": "clock",
+                    "default_on": True,
+                    "output_schema": {"type": "object", "required": ["time"]},
+                },
+                {"key": "kb__find", "plugin": "kb", "output_schema": {"required": ["hits"]}},
+            ],
+            "agents": [{"key": "ada", "tools": ["clock", "kb__find"]}],
+        },
+    )
+    tools = {tool["name"]: tool for tool in client.ask("tools/list").result["tools"]}
+    assert tools["clock"]["outputSchema"] == {"type": "object", "required": ["time"]}
+    assert tools["kb__find"]["outputSchema"] == {"type": "object", "required": ["hits"]}
+
+
+def test_the_second_era_s_list_says_how_long_it_holds(new: Client, old: Client):
+    found = new.ask("tools/list").result
+    assert (found["resultType"], found["cacheScope"], found["ttlMs"]) == ("complete", "private", 0)
+    assert old.ask("tools/list").result.keys() == {"tools"}
+
+
+@pytest.mark.parametrize("id_", [0, -1, 7, "", "r1", 'say "é"\n'])
+def test_an_answer_has_the_id_of_its_request(client: Client, id_: Any):
+    request = client.request("tools/list", id_=id_)
+    assert client.endpoint.send(request, request, request).json()["id"] == id_
+
+
+def test_the_same_list_is_the_same_bytes_whoever_puts_it_together(client: Client):
+    request = client.request("tools/list")
+    cold = client.endpoint.send(request)
+    warm = client.endpoint.send(request, request, request)
+    by_threads = Endpoint(None).send(request)
+    assert cold.body == warm.body == by_threads.body
+    assert json.loads(cold.body) == json.loads(schema.canonical(json.loads(cold.body)))
+
+
+def test_a_list_that_is_ready_asks_django_s_connection_nothing(client: Client):
+    from django.db import connection
+
+    request = client.request("tools/list")
+    client.endpoint.send(request, request)
+    with CaptureQueriesContext(connection) as queries:
+        client.endpoint.send(request, request, request)
+    assert len(queries) == 0
+
+
+def test_a_flip_counts_at_the_next_list(client: Client):
+    request = client.request("tools/list")
+    client.endpoint.send(request, request)
+    switches.flip(SETUP, "ada", "reading", True)
+    assert client.names() == ["call_tool", "clock", "kb__find", "kb__read", "search_tools"]
+    switches.flip(SETUP, "ada", "reading", False)
+    assert client.names() == ["call_tool", "clock", "search_tools"]
+
+
+def test_an_agent_that_could_have_nothing_else_gets_no_tools_for_that(endpoint: Endpoint):
+    from toolbelt.control import tokens
+
+    bob = Client(endpoint=endpoint, token=tokens.issue(SETUP, agent="bob").text, path="/mcp/bob")
+    assert bob.names() == ["clock", "kb__find", "kb__read"]
+
+
+def in_list_form() -> None:
+    agents.edit(SETUP, "ada", changes={"mcp_loading": "list"})
+
+
+def test_a_list_that_grows_is_for_sessions_of_the_first_era_alone(endpoint: Endpoint, ada: str):
+    in_list_form()
+    grows = ["clock", "list_toolkits", "load_tools", "search_tools", "unload_tools"]
+    names = {
+        (version, path): Client(endpoint=endpoint, token=ada, version=version, path=path).names()
+        for version in (OLDER, OLD, NEW)
+        for path in ("/mcp/ada", "/mcp/ada/s/s1")
+    }
+    assert names == {
+        (OLDER, "/mcp/ada"): DISPATCHED,
+        (OLDER, "/mcp/ada/s/s1"): grows,
+        (OLD, "/mcp/ada"): DISPATCHED,
+        (OLD, "/mcp/ada/s/s1"): grows,
+        (NEW, "/mcp/ada"): DISPATCHED,
+        (NEW, "/mcp/ada/s/s1"): DISPATCHED,
+    }
+
+
+def test_long_lists_come_in_pages_that_miss_nothing(client: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tool_lists, "ON_A_PAGE", 2)
+    switches.flip(SETUP, "ada", "reading", True)
+    first = client.ask("tools/list").result
+    second = client.ask("tools/list", {"cursor": first["nextCursor"]}).result
+    third = client.ask("tools/list", {"cursor": second["nextCursor"]}).result
+    names = [[tool["name"] for tool in page["tools"]] for page in (first, second, third)]
+    assert names == [["call_tool", "clock"], ["kb__find", "kb__read"], ["search_tools"]]
+    assert "nextCursor" not in third
+
+
+def test_a_page_begins_behind_its_cursor_though_that_tool_is_gone(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tool_lists, "ON_A_PAGE", 2)
+    switches.flip(SETUP, "ada", "reading", True)
+    cursor = client.ask("tools/list").result["nextCursor"]
+    switches.override(SETUP, "ada", "clock", False)
+    rest = client.ask("tools/list", {"cursor": cursor}).result
+    assert [tool["name"] for tool in rest["tools"]] == ["kb__find", "kb__read"]
+
+
+def test_a_cursor_that_was_not_given_here_is_an_invalid_parameter(client: Client):
+    answer = client.ask("tools/list", {"cursor": "page 2"})
+    assert answer.error["code"] == protocol.INVALID_PARAMS
+    assert answer.status == (400 if client.version == NEW else 200)

@@ -1,0 +1,180 @@
+"""Does the official client get on with the endpoint, in both eras? Over a real connection; `make interop` has more."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx2
+import mcp
+import mcp_types as types
+import pytest
+import uvicorn
+from asgiref.sync import async_to_sync, sync_to_async
+from mcp.client import streamable_http
+
+from tests.api.conftest import SETUP
+from tests.mcp.conftest import NEW, OLD, Endpoint
+from tests.runtime import sample_plugins
+from tests.runtime.conftest import Install
+from toolbelt.control import belts, switches, tokens
+from toolbelt.mcp import protocol
+
+KB = [tool.name for tool in sample_plugins.Kb.tools]
+SECONDS = 20
+CONFIGURED: dict[str, Any] = {
+    "toolkits": [
+        {"key": "asking", "members": ["kb__search"], "policy": "Ask twice."},
+        {"key": "more", "members": ["kb__plain"]},
+    ],
+    "agents": [
+        {"key": "ada", "tools_config": {"asking": True}, "allowed_toolkits": ["more"], "mcp_loading": "list"},
+        {"key": "bob"},
+    ],
+}
+ERAS = {"legacy": OLD, "auto": NEW}
+
+
+class Heard:
+    """How often a client was told that its tools are others now."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.rung = asyncio.Event()
+
+    async def hear(self, message: Any = None) -> None:
+        if message is None or isinstance(message, types.ToolListChangedNotification):
+            self.count += 1
+            self.rung.set()
+
+    async def once_more(self) -> None:
+        async with asyncio.timeout(SECONDS):
+            await self.rung.wait()
+        self.rung.clear()
+
+
+@pytest.fixture
+def stored(transactional_db: None, install: Install) -> None:
+    install("Kb")
+    belts.import_(SETUP, CONFIGURED)
+
+
+@pytest.fixture
+def with_client(endpoint: Endpoint) -> Callable[..., None]:
+    """Do something with a client of ada's that is connected and listens, in this mode."""
+    token = tokens.issue(SETUP, agent="ada").text
+
+    def do(mode: str, act: Callable[[mcp.Client, Heard], Any], session: str = "") -> None:
+        async def main() -> None:
+            async with asyncio.timeout(2 * SECONDS), endpoint.serving(), served(endpoint) as address:
+                where = f"{address}/mcp/ada" + (f"/s/{session}" if session else "")
+                async with connected(where, token, mode) as (client, heard):
+                    assert client.protocol_version == ERAS[mode]
+                    await act(client, heard)
+
+        async_to_sync(main)()
+
+    return do
+
+
+@contextlib.asynccontextmanager
+async def served(endpoint: Endpoint) -> AsyncIterator[str]:
+    """Serve on a port of its own, and give the address."""
+    config = uvicorn.Config(endpoint.application, lifespan="off", log_config=None, access_log=False)
+    server = uvicorn.Server(config)
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        # Who comes before the server is ready waits here.
+        listening.listen()
+        running = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await running
+
+
+@contextlib.asynccontextmanager
+async def connected(address: str, token: str, mode: str) -> AsyncIterator[tuple[mcp.Client, Heard]]:
+    heard, listens = Heard(), asyncio.Event()
+
+    async def answered(response: httpx2.Response) -> None:
+        if response.request.method == "GET":
+            listens.set()
+
+    hooks = {"response": [answered]}
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, event_hooks=hooks) as http,
+        mcp.Client(
+            streamable_http.streamable_http_client(address, http_client=http),
+            mode=mode,
+            message_handler=heard.hear,
+        ) as client,
+    ):
+        if mode == "legacy":
+            await listens.wait()
+            yield client, heard
+            return
+        async with client.listen(tools_list_changed=True):
+            # What the subscription is told comes to the handler of messages, too.
+            yield client, heard
+
+
+async def names(client: mcp.Client) -> list[str]:
+    return [tool.name for tool in (await client.list_tools()).tools]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_it_lists_calls_and_is_refused(with_client: Callable[..., None], mode: str):
+    async def act(client: mcp.Client, _: Heard) -> None:
+        assert await names(client) == ["call_tool", "kb__search", "search_tools"]
+        assert client.instructions is not None
+        assert "Ask twice." in client.instructions
+        found = await client.call_tool("kb__search", {"query": "tea"})
+        assert not found.is_error
+        assert isinstance(found.content[0], types.TextContent)
+        assert found.content[0].text == '{"results":["tea"]}'
+        assert (await client.call_tool("kb__search", {})).is_error
+        dispatched = await client.call_tool("call_tool", {"tool": "kb__plain"})
+        assert not dispatched.is_error
+        for hidden in ("kb__count", "kb__nothing"):
+            with pytest.raises(mcp.MCPError) as refused:
+                await client.call_tool(hidden)
+            assert refused.value.code == protocol.INVALID_PARAMS
+
+    with_client(mode, act)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_it_is_told_of_flips_and_held_to_them(with_client: Callable[..., None], mode: str):
+    async def flip(agent: str, on: bool) -> None:
+        await sync_to_async(switches.flip)(SETUP, agent, "asking", on, confirm=True)
+
+    async def act(client: mcp.Client, heard: Heard) -> None:
+        assert "kb__search" in await names(client)
+        await flip("bob", True)
+        await flip("ada", False)
+        await heard.once_more()
+        assert "kb__search" not in await names(client)
+        with pytest.raises(mcp.MCPError):
+            await client.call_tool("kb__search", {"query": "tea"})
+        await flip("ada", True)
+        await heard.once_more()
+        assert "kb__search" in await names(client)
+        assert heard.count == 2
+
+    with_client(mode, act)
+
+
+def test_its_list_grows_by_what_it_loads(with_client: Callable[..., None]):
+    async def act(client: mcp.Client, heard: Heard) -> None:
+        before = await names(client)
+        assert "load_tools" in before
+        await client.call_tool("load_tools", {"toolkit": "more"})
+        await heard.once_more()
+        assert [name for name in await names(client) if name not in before] == ["kb__plain"]
+
+    with_client("legacy", act, session="s1")

@@ -1,0 +1,165 @@
+"""Is each message read as its revision has it, and each fault told as the specification numbers it?"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.mcp.conftest import ABOUT, NEW, OLD, OLDER, body_of
+from toolbelt.mcp import protocol, revisions
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+)
+
+
+def headers(
+    version: str | None = None, method: str | None = None, name: str | None = None, twice: str = ""
+) -> Any:
+    return protocol.Headers(version, method, name, twice)
+
+
+def fault(document: Any, about: protocol.Headers | None = None) -> protocol.Fault:
+    """Give what keeps a message from being read, or from being of a revision."""
+    with pytest.raises(protocol.Fault) as raised:
+        protocol.revision(protocol.read(document), about or headers())
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [body_of("ping")],
+        "ping",
+        {"method": "ping", "id": 1},
+        {"jsonrpc": "1.0", "method": "ping", "id": 1},
+        {"jsonrpc": "2.0", "id": 1},
+        {"jsonrpc": "2.0", "id": 1, "method": 7},
+        {"jsonrpc": "2.0", "id": None, "method": "ping"},
+        {"jsonrpc": "2.0", "id": True, "method": "ping"},
+        {"jsonrpc": "2.0", "id": 1.5, "method": "ping"},
+        {"jsonrpc": "2.0", "id": "x" * 2000, "method": "ping"},
+        {"jsonrpc": "2.0", "id": 10**400, "method": "ping"},
+    ],
+)
+def test_what_is_no_message_is_an_invalid_request(document):
+    found = fault(document)
+    assert (found.code, found.status(is_modern=False)) == (protocol.INVALID_REQUEST, 400)
+
+
+def test_params_that_are_no_object_are_told_to_the_one_who_sent_them():
+    found = fault({"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]})
+    assert (found.code, found.id) == (protocol.INVALID_PARAMS, 7)
+
+
+@pytest.mark.parametrize("answer", [{"result": {}}, {"error": {"code": 1, "message": "x"}}])
+def test_an_answer_to_what_nobody_asked_is_a_message_without_a_method(answer):
+    assert protocol.read({"jsonrpc": "2.0", "id": 1, **answer}) == (None, "", {})
+
+
+@given(JSON)
+def test_whatever_comes_is_read_or_refused(document):
+    with contextlib.suppress(protocol.Fault):
+        protocol.revision(protocol.read(document), headers(NEW))
+
+
+@pytest.mark.parametrize(("said", "expected"), [(None, revisions.ASSUMED), (OLD, OLD), (OLDER, OLDER)])
+def test_the_header_says_the_revision_of_a_client_that_shook_hands(said, expected):
+    assert protocol.revision(protocol.read(body_of("ping")), headers(said)).name == expected
+
+
+def test_a_request_of_the_second_era_says_it_twice():
+    message = protocol.read(body_of("tools/list", version=NEW))
+    assert protocol.revision(message, headers(NEW, "tools/list")).name == NEW
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        headers(None, "tools/call", "clock"),
+        headers(OLD, "tools/call", "clock"),
+        headers(NEW, None, "clock"),
+        headers(NEW, "tools/list", "clock"),
+        headers(NEW, "tools/call", None),
+        headers(NEW, "tools/call", "cloth"),
+        headers(NEW, "tools/call", "=?base64?Y2xvY2s?="),
+        headers(NEW, "tools/call", "=?base64?!?="),
+        headers(NEW, "tools/call", "clock", twice="mcp-name"),
+    ],
+)
+def test_headers_that_say_otherwise_are_a_mismatch(about):
+    found = fault(body_of("tools/call", {"name": "clock"}, NEW), about)
+    assert (found.code, found.status(is_modern=True)) == (protocol.HEADER_MISMATCH, 400)
+
+
+def test_a_name_may_stand_in_base64():
+    message = protocol.read(body_of("tools/call", {"name": "clock"}, NEW))
+    assert protocol.revision(message, headers(NEW, "tools/call", "=?base64?Y2xvY2s=?=")).is_modern
+
+
+@pytest.mark.parametrize("missing", [protocol.VERSION, protocol.CAPABILITIES])
+def test_a_request_that_does_not_say_all_about_itself_is_told_what_it_lacks(missing):
+    meta = {key: value for key, value in ABOUT.items() if key != missing}
+    document = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
+    found = fault(document, headers(NEW, "tools/list"))
+    assert (found.code, found.status(is_modern=True)) == (protocol.INVALID_PARAMS, 400)
+    assert missing in found.message
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2027-01-01", "x" * 500])
+def test_a_revision_that_is_not_spoken_is_told_those_that_are(version):
+    in_header = fault(body_of("ping"), headers(version))
+    meta = {**ABOUT, protocol.VERSION: version}
+    in_meta = fault(
+        {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": meta}}, headers(version, "ping")
+    )
+    for found in (in_header, in_meta):
+        assert (found.code, found.status(is_modern=True)) == (protocol.UNSUPPORTED_VERSION, 400)
+        assert found.data["supported"] == [NEW, OLD, OLDER]
+        assert len(found.message) < 300
+
+
+def test_a_notification_of_the_second_era_needs_no_envelope():
+    message = protocol.read({"jsonrpc": "2.0", "method": "notifications/cancelled"})
+    assert protocol.revision(message, headers(NEW)).is_modern
+
+
+def test_an_error_has_a_status_of_its_own_in_the_second_era_alone():
+    unknown = protocol.Fault(protocol.METHOD_NOT_FOUND, "x")
+    assert [unknown.status(is_modern=is_modern) for is_modern in (True, False)] == [404, 200]
+    parse = protocol.Fault(protocol.PARSE_ERROR, "x")
+    assert [parse.status(is_modern=is_modern) for is_modern in (True, False)] == [400, 400]
+
+
+@given(st.text(max_size=64))
+def test_a_cursor_leads_back_to_its_name(name):
+    read = protocol.read(body_of("tools/list", {"cursor": protocol.cursor_after(name)}))
+    assert protocol.cursor(read) == name
+
+
+@pytest.mark.parametrize("cursor", [7, "", "x", "Pg", "!!!!", "eA==", "Pg==" * 400, {"a": 1}, "PoA="])
+def test_what_was_not_given_here_is_no_cursor(cursor):
+    with pytest.raises(protocol.Fault) as raised:
+        protocol.cursor(protocol.read(body_of("tools/list", {"cursor": cursor})))
+    assert raised.value.code == protocol.INVALID_PARAMS
+
+
+def test_an_event_is_one_line_of_data_whatever_its_text_holds():
+    message = protocol.notification("notifications/x", {"text": "a\nb\r\n\x85\u2028c"})
+    lines = protocol.event(message, "e1").decode().splitlines()
+    assert lines[:2] == ["event: message", "id: e1"]
+    assert lines[3:] == [""]
+    assert json.loads(lines[2].removeprefix("data: "))["params"]["text"] == "a\nb\r\n\x85\u2028c"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "agreed"), [(OLD, OLD), (OLDER, OLDER), (NEW, OLD), ("1999", OLD), (None, OLD)]
+)
+def test_a_handshake_agrees_on_what_both_know(wanted, agreed):
+    assert revisions.agreed(wanted) == agreed

@@ -1,0 +1,352 @@
+"""Is every client told when its agent's tools change, and nobody else, and of nothing else?"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+
+from tests.api.conftest import SETUP
+from tests.mcp.conftest import NEW, OLD, OLDER, Client, Endpoint, Exchange, Request
+from toolbelt.control import agents, switches, tokens
+from toolbelt.mcp import protocol, streams, told
+from toolbelt.runtime import feed
+
+QUIET = 0.3
+
+
+async def flip(toolkit: str, on: bool | None, agent: str = "ada") -> None:
+    await sync_to_async(switches.flip)(SETUP, agent, toolkit, on, confirm=True)
+
+
+async def opened(exchange: Exchange, version: str) -> Any:
+    """Read what a stream begins with."""
+    status, headers = await exchange.begun()
+    assert (status, headers["content-type"]) == (200, "text/event-stream")
+    return await exchange.message() if version == NEW else await exchange.event()
+
+
+async def is_quiet(exchange: Exchange) -> bool:
+    """Say whether nothing comes for a while."""
+    try:
+        async with asyncio.timeout(QUIET):
+            return bool(await exchange.message()) and False
+    except TimeoutError:
+        return True
+
+
+def test_a_flip_is_told_and_one_that_changes_nothing_for_the_agent_is_not(client: Client):
+    async def main() -> None:
+        async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
+            await opened(stream, client.version)
+            for on in (True, False, True):
+                await flip("reading", on)
+                found = await stream.message()
+                assert found["method"] == protocol.LIST_CHANGED
+            await flip("unknown_to_all", False)
+            await sync_to_async(agents.edit)(SETUP, "ada", changes={"title": "Ada"})
+            await flip("reading", False, agent="bob")
+            assert await is_quiet(stream)
+
+    async_to_sync(main)()
+
+
+def test_only_those_of_the_agent_are_told(client: Client):
+    bob = dataclasses.replace(client, token=tokens.issue(SETUP, agent="bob").text, path="/mcp/bob")
+
+    async def main() -> None:
+        serving = client.endpoint.serving
+        async with (
+            serving(),
+            client.endpoint.open(client.listening()) as his,
+            bob.endpoint.open(bob.listening()) as hers,
+        ):
+            await opened(his, client.version)
+            await opened(hers, client.version)
+            await flip("reading", False, agent="bob")
+            assert (await hers.message())["method"] == protocol.LIST_CHANGED
+            assert await is_quiet(his)
+
+    async_to_sync(main)()
+
+
+def test_a_subscription_is_acknowledged_first_and_each_message_says_which_it_is_of(new: Client):
+    async def main() -> list[Any]:
+        request = new.request(
+            "subscriptions/listen",
+            {"notifications": {"toolsListChanged": True, "promptsListChanged": True}},
+            "listen-1",
+        )
+        async with new.endpoint.serving(), new.endpoint.open(request) as stream:
+            await stream.begun()
+            first = await stream.message()
+            await flip("reading", True)
+            second = await stream.message()
+            feed.end()
+            return [first, second, await stream.message(), await stream.rest()]
+
+    first, second, last, rest = async_to_sync(main)()
+    about = {protocol.SUBSCRIPTION: "listen-1"}
+    assert first["method"] == protocol.ACKNOWLEDGED
+    assert first["params"] == {"notifications": {"toolsListChanged": True}, "_meta": about}
+    assert second == {"jsonrpc": "2.0", "method": protocol.LIST_CHANGED, "params": {"_meta": about}}
+    assert last["id"] == "listen-1"
+    assert last["result"]["_meta"][protocol.SUBSCRIPTION] == "listen-1"
+    assert last["result"]["resultType"] == "complete"
+    assert rest == b""
+
+
+def test_who_did_not_subscribe_to_lists_is_told_of_none(new: Client):
+    async def main() -> None:
+        request = new.request("subscriptions/listen", {"notifications": {}}, "l")
+        async with new.endpoint.serving(), new.endpoint.open(request) as stream:
+            await stream.begun()
+            assert (await stream.message())["params"]["notifications"] == {}
+            await flip("reading", True)
+            assert await is_quiet(stream)
+
+    async_to_sync(main)()
+
+
+@pytest.mark.parametrize("wanted", [{}, {"notifications": None}, {"notifications": []}])
+def test_a_subscription_says_what_to(new: Client, wanted: Any):
+    assert new.ask("subscriptions/listen", wanted).told == (400, protocol.INVALID_PARAMS)
+
+
+def test_a_stream_of_the_first_era_begins_as_its_revision_knows_it(old: Client):
+    async def main() -> list[dict[str, str]]:
+        found = []
+        for version in (OLD, OLDER):
+            client = dataclasses.replace(old, version=version)
+            async with client.endpoint.open(client.stream()) as stream:
+                found.append(await opened(stream, version))
+        return found
+
+    primed, plain = async_to_sync(main)()
+    assert (primed["retry"], primed["data"]) == ("1000", "")
+    assert told.digest_in(primed["id"])
+    assert plain == {"retry": "1000", "": "here is what changes"}
+
+
+def test_a_stream_that_is_opened_anew_tells_what_its_client_missed(old: Client):
+    async def main() -> tuple[bool, str]:
+        async with old.endpoint.serving():
+            async with old.endpoint.open(old.stream()) as stream:
+                last = (await opened(stream, OLD))["id"]
+            async with old.endpoint.open(old.stream(last_event_id=last)) as stream:
+                await opened(stream, OLD)
+                was_quiet = await is_quiet(stream)
+            await flip("reading", True)
+            # Any process: what it missed stands in the id.
+            elsewhere = Endpoint(old.endpoint.answers)
+            async with elsewhere.open(old.stream(last_event_id=last)) as stream:
+                await opened(stream, OLD)
+                return was_quiet, (await stream.message())["method"]
+
+    assert async_to_sync(main)() == (True, protocol.LIST_CHANGED)
+
+
+def test_a_stream_tells_what_changed_between_the_handshake_and_its_beginning(old: Client):
+    session = old.ask("initialize", {"protocolVersion": OLD}).headers["mcp-session-id"]
+    switches.flip(SETUP, "ada", "reading", True)
+    client = dataclasses.replace(old, session=session)
+
+    async def main() -> Any:
+        async with client.endpoint.serving(), client.endpoint.open(client.stream()) as stream:
+            await opened(stream, OLD)
+            return await stream.message()
+
+    assert async_to_sync(main)()["method"] == protocol.LIST_CHANGED
+
+
+def test_each_event_has_an_id_of_its_own(old: Client):
+    async def main() -> list[str]:
+        async with old.endpoint.serving(), old.endpoint.open(old.stream()) as stream:
+            ids = [(await opened(stream, OLD))["id"]]
+            for on in (True, False):
+                await flip("reading", on)
+                ids.append((await stream.event())["id"])
+            return ids
+
+    ids = async_to_sync(main)()
+    assert len(set(ids)) == 3
+    assert told.digest_in(ids[0]) == told.digest_in(ids[2]) != told.digest_in(ids[1])
+
+
+def test_what_another_request_loads_is_told_to_its_session(old: Client):
+    agents.edit(SETUP, "ada", changes={"mcp_loading": "list"})
+    client = dataclasses.replace(old, path="/mcp/ada/s/s1", session="c1")
+    other = dataclasses.replace(old, path="/mcp/ada/s/s2", session="c2")
+
+    async def main() -> None:
+        endpoint = client.endpoint
+        async with (
+            endpoint.serving(),
+            endpoint.open(client.stream()) as mine,
+            endpoint.open(other.stream()) as his,
+        ):
+            await opened(mine, OLD)
+            await opened(his, OLD)
+            loaded = await endpoint.asend(
+                client.request("tools/call", {"name": "load_tools", "arguments": {"toolkit": "reading"}})
+            )
+            assert loaded.headers["content-type"] == "application/json"
+            assert (await mine.message())["method"] == protocol.LIST_CHANGED
+            assert await is_quiet(his)
+
+    async_to_sync(main)()
+
+
+def test_a_stream_ends_when_its_token_opens_nothing_any_more(client: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(streams, "KEEP_ALIVE", 0.05)
+
+    async def main() -> None:
+        async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
+            await opened(stream, client.version)
+            await sync_to_async(tokens.revoke)(SETUP, client.token[:11])
+            await asyncio.wait_for(stream.rest(), 20)
+
+    async_to_sync(main)()
+
+
+def test_a_stream_says_now_and_then_that_it_is_still_there(client: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(streams, "KEEP_ALIVE", 0.02)
+
+    async def main() -> dict[str, str]:
+        async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
+            await opened(stream, client.version)
+            return await stream.event()
+
+    assert async_to_sync(main)() == {"": "still here"}
+
+
+def test_streams_end_with_the_server_and_leave_nothing_behind(client: Client):
+    async def main() -> None:
+        server = client.endpoint.application.mcp
+        async with client.endpoint.serving():
+            exchanges = [client.endpoint.exchange(client.listening()) for _ in range(3)]
+            for exchange in exchanges:
+                await opened(exchange, client.version)
+            assert len(server.streams) == 3
+            feed.end()
+            async with asyncio.timeout(20):
+                for exchange in exchanges:
+                    await exchange.rest()
+            assert len(server.streams) == 0
+            late = client.endpoint.exchange(client.listening())
+            async with asyncio.timeout(20):
+                await late.rest()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.sleep(0)
+        assert not {task for task in others if not task.done() and "mcp" in repr(task.get_coro())}
+
+    async_to_sync(main)()
+
+
+def test_a_client_that_takes_its_leave_ends_its_own_streams(old: Client):
+    mine, his = (dataclasses.replace(old, session=session) for session in ("c1", "c2"))
+
+    async def main() -> None:
+        endpoint = old.endpoint
+        async with endpoint.serving(), endpoint.open(his.stream()) as other:
+            await opened(other, OLD)
+            stream = endpoint.exchange(mine.stream())
+            await opened(stream, OLD)
+            gone = Request(method="DELETE", token=old.token, headers={"mcp-session-id": "c1"})
+            assert (await endpoint.asend(gone)).status == 405
+            await asyncio.wait_for(stream.rest(), 20)
+            await flip("reading", True)
+            assert (await other.message())["method"] == protocol.LIST_CHANGED
+
+    async_to_sync(main)()
+
+
+def test_one_client_cannot_take_all_streams(client: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(streams, "MOST_OF_ONE", 1)
+
+    async def main() -> Any:
+        async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
+            await opened(stream, client.version)
+            return await client.endpoint.asend(client.listening())
+
+    assert async_to_sync(main)().status == 429
+
+
+def test_many_streams_that_see_the_same_cost_one_look_a_change(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    server = client.endpoint.application.mcp
+    looks = []
+    digest = server.streams._digest
+
+    async def counted(seen: Any) -> str:
+        looks.append(seen)
+        return await digest(seen)
+
+    monkeypatch.setattr(server.streams, "_digest", counted)
+
+    async def main() -> None:
+        async with client.endpoint.serving():
+            exchanges = [client.endpoint.exchange(client.listening()) for _ in range(50)]
+            for exchange in exchanges:
+                await opened(exchange, client.version)
+            await asyncio.sleep(QUIET)
+            looks.clear()
+            await flip("reading", True)
+            for exchange in exchanges:
+                assert (await exchange.message())["method"] == protocol.LIST_CHANGED
+                exchange.leave()
+                await exchange.task
+
+    async_to_sync(main)()
+    # A flip is one commit; what it brings about may be another.
+    assert len(looks) <= 2
+
+
+def test_of_many_flips_none_is_missed_and_none_is_made_up(client: Client):
+    """A client that lists whenever it is told knows in the end what there is, and was told at most once a change."""
+
+    async def main() -> None:
+        async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
+            await opened(stream, client.version)
+            flips, heard = 20, 0
+            knows_last = asyncio.Event()
+
+            async def follow() -> None:
+                nonlocal heard
+                while True:
+                    await stream.message()
+                    heard += 1
+                    answer = await client.endpoint.asend(client.request("tools/list"))
+                    names = [tool["name"] for tool in answer.result["tools"]]
+                    (knows_last.set if "kb__find" in names else knows_last.clear)()
+
+            follower = asyncio.create_task(follow())
+            for number in range(flips):
+                await flip("reading", number % 2 == 0)
+                if number % 7 == 0:
+                    await asyncio.sleep(0.03)
+            await flip("reading", True)
+            await asyncio.sleep(QUIET)
+            await asyncio.wait_for(knows_last.wait(), 20)
+            follower.cancel()
+            assert 1 <= heard <= flips + 1
+
+    async_to_sync(main)()
+
+
+def test_the_stream_of_an_agent_that_is_gone_ends(endpoint: Endpoint, reader: str):
+    from toolbelt.control import entries
+
+    client = Client(endpoint=endpoint, token=reader, path="/mcp/bob")
+
+    async def main() -> None:
+        async with endpoint.serving(), endpoint.open(client.stream()) as stream:
+            await opened(stream, OLD)
+            await sync_to_async(entries.remove)(SETUP, "agent", "bob")
+            await asyncio.wait_for(stream.rest(), 20)
+
+    async_to_sync(main)()

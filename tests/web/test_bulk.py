@@ -1,0 +1,138 @@
+"""Is all that a filter shows put as a question first, and done as it was shown?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control import bulk, entries
+from toolbelt.testing import ACTOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+
+def overrides() -> dict[str, bool]:
+    """Give what is set for ada now and was not when the test began."""
+    return {key: on for key, on in acting.stored().overrides.items() if key != "clock__now"}
+
+
+def asked(answer: Any) -> Any:
+    """Give the question that an answer puts."""
+    found = answer.context
+    return found["confirmation"] if "confirmation" in found else found["page"].confirmation
+
+
+def fields(answer: Any) -> dict[str, Any]:
+    return {field.name: field.value for field in asked(answer).fields}
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_what_the_access_page_shows_is_asked_about_and_nothing_is_changed(
+    operator: Client, htmx: bool
+) -> None:
+    answer = operator.get("/agents/ada/bulk/?q=issue&set=tools-false", headers=acting.HTMX if htmx else {})
+
+    question = asked(answer)
+    assert question.title == "Turn off 2 tools for ada?"
+    assert [difference.what for difference in question.differences] == ["issue_read", "issue_write"]
+    assert json.loads(fields(answer)["seen"]) == {
+        "ada": {"github__issue_read": None, "github__issue_write": None}
+    }
+    assert overrides() == {}
+    if htmx:
+        assert (answer.headers["HX-Reswap"], answer.headers["HX-Replace-Url"]) == ("none", "false")
+
+
+def test_it_is_done_as_one_act_and_undone_as_one(operator: Client) -> None:
+    question = operator.get("/agents/ada/bulk/?q=issue&set=tools-false")
+    answer = acting.post(operator, "/bulk/", htmx=False, **fields(question))
+
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/agents/ada/?q=issue")
+    assert overrides() == {"github__issue_read": False, "github__issue_write": False}
+    entry = acting.newest()
+    assert models.AuditEntry.objects.filter(batch=entry.batch).count() == 2
+    assert "2 changes for ada: off." in acting.text(operator.get("/agents/ada/"))
+    acting.post(operator, f"/changes/{entry.pk}/undo/", whole="yes")
+    assert overrides() == {}
+
+
+def test_in_place_the_page_gets_its_rows(operator: Client) -> None:
+    sent = fields(operator.get("/agents/ada/bulk/?q=issue&set=tools-false"))
+    answer = operator.post("/bulk/", {"tools": "github__issue_read", **sent}, headers=acting.HTMX)
+
+    assert [row.stored for row in answer.context["page"].rows] == ["false"]
+    assert answer.context["page"].notice.whole
+
+
+def test_toolkits_that_are_shown_are_switched(operator: Client) -> None:
+    sent = fields(operator.get("/agents/ada/bulk/?q=releases&set=toolkits-false"))
+    assert json.loads(sent["seen"]) == {"ada": {"releases": None}}
+
+
+@pytest.mark.parametrize(
+    ("address", "seen"),
+    [
+        ("/bulk/tools/?q=papers&set=tools-true&for=ada", {"ada": {"papers": None}}),
+        ("/bulk/agents/?q=ada&key=releases&set=toolkits-false", {"ada": {"releases": None}}),
+        ("/bulk/toolkits/releases/?set=toolkits-false&for=ada", {"ada": {"releases": None}}),
+    ],
+)
+def test_other_lists_ask_the_same_way(operator: Client, address: str, seen: dict[str, Any]) -> None:
+    assert json.loads(fields(operator.get(address))["seen"]) == seen
+
+
+def test_for_many_agents_the_question_has_a_line_for_each(operator: Client) -> None:
+    question = asked(operator.get("/bulk/tools/?q=papers&set=tools-true"))
+    assert {"ada", "bob"} <= {difference.what for difference in question.differences}
+    assert question.title.startswith("Turn on papers for ")
+
+
+def test_what_is_so_already_is_said(operator: Client) -> None:
+    answer = operator.get("/bulk/toolkits/issues/?set=toolkits-true&for=ada")
+    assert answer.status_code == 303
+    assert "Nothing to change: it is on already." in acting.text(operator.get("/toolkits/issues/"))
+
+
+def test_what_changed_since_is_not_overwritten(operator: Client) -> None:
+    sent = fields(operator.get("/agents/ada/bulk/?q=issue&set=tools-false"))
+    acting.override(operator, "github__issue_read", "true", "unset")
+    acting.post(operator, "/bulk/", htmx=False, **sent)
+
+    assert overrides() == {"github__issue_read": True}
+    assert "was changed by somebody else" in acting.text(operator.get("/agents/ada/"))
+
+
+def test_a_budget_that_refuses_is_named_in_the_question(operator: Client) -> None:
+    entries.change(ACTOR, "agent", "ada", {"budget": {"max_tools": 4, "on_exceed": "refuse"}}, confirm=True)
+    question = asked(operator.get("/bulk/tools/?q=papers&set=tools-true"))
+    assert [
+        reason for reason in question.reasons if reason.startswith("Left out: The budget of ada is 4 tools")
+    ]
+
+
+@pytest.mark.parametrize("address", ["/agents/ada/bulk/?set=tools-true", "/bulk/tools/?set=tools-true"])
+def test_who_may_only_look_is_not_asked(viewer: Client, address: str) -> None:
+    assert viewer.get(address).status_code == 403
+
+
+@pytest.mark.parametrize("seen", ["[]", "{}", '{"ada": {"papers": 1}}', '{"ada": []}', "nonsense"])
+def test_nonsense_changes_nothing(operator: Client, seen: str) -> None:
+    acting.post(operator, "/bulk/", htmx=False, on="true", seen=seen, confirm="yes")
+    assert not models.AuditEntry.objects.exists()
+
+
+def test_the_lists_offer_it_to_who_may_and_to_nobody_else(operator: Client, viewer: Client) -> None:
+    for address in ("/agents/", "/tools/"):
+        assert operator.get(address).context["page"].bulk is not None
+        assert viewer.get(address).context["page"].bulk is None
+
+
+def test_more_than_anybody_can_overlook_is_refused(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "MOST_CHANGES", 1)
+    operator.get("/agents/ada/bulk/?set=tools-true")
+    assert "narrow the filter" in acting.text(operator.get("/agents/ada/"))

@@ -1,0 +1,135 @@
+"""Can something be given for a while from the page, does the page say until when, and what it would change?"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from tests.web import acting
+from toolbelt.control import endings, switches
+from toolbelt.runtime import calls
+from toolbelt.store import clock
+from toolbelt.testing import ACTOR
+from toolbelt.web import spans, words
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+
+def overrides() -> dict[str, bool]:
+    """Give what is set for ada now and was not when the test began."""
+    return {key: on for key, on in acting.stored().overrides.items() if key != "clock__now"}
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_a_button_gives_a_tool_for_two_hours_whatever_the_radios_say(operator: Client, htmx: bool) -> None:
+    answer = acting.override(operator, "papers", "unset", "unset", given="true-2h", htmx=htmx)
+
+    assert answer.status_code == (200 if htmx else 303)
+    end = acting.stored().ends["papers"]
+    assert (
+        dt.timedelta(hours=2)
+        <= end.at - timezone.now() + dt.timedelta(minutes=1)
+        <= dt.timedelta(hours=2, minutes=2)
+    )
+    assert (end.then, end.by) == (None, "olive")
+    row = acting.text(operator.get("/agents/ada/?q=papers"))
+    assert "until " in row
+    assert "left" in row
+
+
+def test_a_moment_can_be_typed_and_is_in_the_zone_of_the_server(operator: Client) -> None:
+    acting.switch(operator, "releases", "true", "unset", given="false-at", at="2099-01-02T03:04")
+    moment = dt.datetime(2099, 1, 2, 3, 4, tzinfo=timezone.get_current_timezone())
+    assert acting.stored().ends["releases"].at == moment
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({"given": "true-at"}, "Say until when"),
+        ({"given": "true-at", "at": "2001-01-02T03:04"}, "is over already"),
+        ({"given": "true-9h"}, "given"),
+    ],
+)
+def test_an_end_that_cannot_be_is_said(operator: Client, sent: dict[str, str], said: str) -> None:
+    answer = acting.override(operator, "papers", "unset", "unset", **sent)
+    assert answer.status_code == 422
+    assert said in acting.text(answer)
+    assert overrides() == {}
+
+
+def test_a_question_keeps_for_how_long_it_was_asked(operator: Client) -> None:
+    answer = acting.override(operator, "github__merge", "unset", "unset", given="true-1h")
+    kept = {field.name: field.value for field in answer.context["confirmation"].fields}
+    assert kept["given"] == "true-1h"
+    acting.post(operator, "/agents/ada/overrides/github__merge/", **kept)
+    assert "github__merge" in acting.stored().ends
+
+
+def test_the_log_tells_of_the_end_and_offers_no_undo_for_it(operator: Client) -> None:
+    moment = timezone.now() + dt.timedelta(hours=1)
+    switches.override(ACTOR, "ada", "papers", True, ends=moment)
+    with clock.stopped(moment):
+        endings.write_due()
+    page = operator.get("/agents/ada/history/").context["page"]
+    ended, given = (entry for day in page.days for entry in day.entries if entry.subject == "papers")
+    assert (ended.who, ended.did, ended.undoable) == ("system", "ended the override of", False)
+    assert given.differences[0].after.startswith("on until ")
+
+
+def test_undoing_when_it_is_over_asks_with_what_is_so_now(operator: Client) -> None:
+    moment = timezone.now() + dt.timedelta(hours=1)
+    given = switches.override(ACTOR, "ada", "papers", True, ends=moment)
+    with clock.stopped(moment):
+        answer = acting.post(operator, f"/changes/{given.entry}/undo/")
+        assert answer.status_code == 409
+        assert "Not undone" in acting.text(answer)
+
+
+def test_the_menu_says_what_each_state_would_change_and_for_whom(operator: Client) -> None:
+    calls.run("ada", "list_toolkits", {}, session="s1")
+    for htmx in ({}, acting.HTMX):
+        answer = operator.get("/agents/ada/effect/issues/", headers=htmx)
+        on, off, unset = answer.context["page"].lines
+        assert (on.is_now, off.short[:8]) == (True, "−2 tools")
+        assert off.notes == (
+            "1 live session; the tools and the system text change: its prompt cache starts anew",
+        )
+        assert unset.word == "Follow defaults"
+    assert operator.get("/agents/ada/effect/nothing/").status_code == 404
+    assert operator.get("/agents/nobody/effect/issues/").status_code == 404
+
+
+def test_a_stop_from_the_menu_counts_at_once_and_the_page_shows_it(admin_client: Client) -> None:
+    answer = acting.post(
+        admin_client,
+        "/tools/github__issue_read/stop/",
+        stop="ada",
+        on="unset",
+        was="unset",
+        tools="github__issue_read",
+    )
+    assert "blocked for everyone" in acting.text(answer)
+    assert " lose" in acting.text(answer)
+
+
+def test_spans_end_at_full_minutes_and_tomorrow_begins_at_midnight() -> None:
+    assert spans.end("1h").second == 0
+    assert timezone.localtime(spans.end("tomorrow")).strftime("%H:%M:%S") == "00:00:00"
+
+
+@pytest.mark.parametrize(
+    ("ahead", "said"),
+    [
+        (dt.timedelta(seconds=30), "less than a minute left"),
+        (dt.timedelta(minutes=52, seconds=9), "52 min left"),
+        (dt.timedelta(hours=1, minutes=52, seconds=9), "1 h 52 min left"),
+        (dt.timedelta(hours=2, seconds=9), "2 h left"),
+        (dt.timedelta(days=3, hours=4, seconds=9), "3 d 4 h left"),
+    ],
+)
+def test_what_is_left_is_said_in_two_numbers_at_most(ahead: dt.timedelta, said: str) -> None:
+    assert words.left(timezone.now() + ahead) == said

@@ -1,0 +1,102 @@
+"""Which revision does an open page learn of, and does it ask for itself without taking anything?"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from django.test import Client
+
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control import queries
+from toolbelt.store import counts
+from toolbelt.web import live
+
+pytestmark = pytest.mark.django_db
+
+
+def revision(browser: Client, agent: str = "") -> int:
+    answer = browser.get(live.PATH, {"agent": agent})
+    assert answer.headers["Content-Type"] == "text/event-stream; charset=utf-8"
+    kind, data = answer.content.decode().strip().split("\n")
+    assert kind == "event: once"
+    found: int = json.loads(data.removeprefix("data: "))["revision"]
+    return found
+
+
+def shown(page: object) -> int:
+    """Give the revision that a page says it shows."""
+    found = re.search(r'<data id="revision" value="(\d+)"', acting.text(page))
+    assert found is not None
+    return int(found[1])
+
+
+def test_a_flip_moves_the_revision_of_its_agent_and_of_everything(operator, belt):
+    models.Agent.objects.create(key="other")
+    before = revision(operator), revision(operator, "ada"), revision(operator, "other")
+    acting.switch(operator, "issues", "false", "true")
+    after = revision(operator), revision(operator, "ada"), revision(operator, "other")
+    assert after[0] > before[0]
+    assert after[1] == after[0]
+    assert after[2] == before[2]
+
+
+def test_the_catalog_moves_the_revision_of_each_agent(operator, belt):
+    models.Tool.objects.update(title="x")
+    assert revision(operator, "ada") == revision(operator)
+
+
+@pytest.mark.parametrize("agent", ["nobody", "a\0", "a" * 65])
+def test_of_an_agent_that_is_not_there_nothing_is_told(operator, belt, agent):
+    assert operator.get(live.PATH, {"agent": agent}).status_code == 404
+
+
+def test_a_page_says_which_revision_it_shows(operator, belt):
+    assert shown(operator.get("/agents/ada/")) == shown(operator.get("/agents/")) == revision(operator)
+
+
+def test_a_page_is_never_older_than_it_says(operator, belt, monkeypatch):
+    """What is committed while a page is made is not shown, so it must not be counted."""
+    before = revision(operator)
+    summaries = queries.summaries
+
+    def while_made() -> object:
+        found = summaries()
+        models.Agent.objects.update(title="meanwhile")
+        return found
+
+    monkeypatch.setattr(queries, "summaries", while_made)
+    assert shown(operator.get("/agents/")) == before
+    assert revision(operator) > before
+
+
+def test_an_answer_to_a_flip_says_which_revision_it_shows(operator, belt):
+    assert shown(acting.switch(operator, "issues", "false", "true")) == revision(operator, "ada")
+
+
+def test_the_frame_is_counted_in_one_statement_and_once_a_page(operator, belt, monkeypatch):
+    assert acting.queries(counts.count) == 1
+    counted = []
+    count = queries.count
+
+    def noted() -> counts.Counts:
+        counted.append(True)
+        return count()
+
+    monkeypatch.setattr(queries, "count", noted)
+    operator.get("/agents/")
+    assert counted == [True]
+
+
+def test_a_page_that_asks_for_itself_leaves_a_notice_to_the_next(operator, belt):
+    acting.switch(operator, "issues", "false", "true", htmx=False)
+    again = operator.get("/agents/ada/", headers={live.AGAIN: "1"})
+    assert "issues is off for ada" not in acting.text(again).partition('id="toast"')[2]
+    assert "issues is off for ada" in acting.text(operator.get("/agents/ada/")).partition('id="toast"')[2]
+
+
+def test_what_somebody_changed_is_told_with_their_name(operator, belt):
+    acting.switch(operator, "issues", "false", "true")
+    assert 'data-now="Off" data-by="olive"' in acting.text(operator.get("/agents/ada/"))

@@ -1,0 +1,134 @@
+"""How does an open page of the dashboard hear of changes? From a stream that Django opens, and that goes on from here.
+
+Django answers as it does to any page: who may look, whether there is such an agent, with which headers, and which
+revision it is (`toolbelt.web.views.live`). That answer is the beginning of the stream. It goes on without Django, so a
+stream costs neither a thread nor a connection to the database, and whether its login still holds is asked once in a
+while. Where there are too many streams, Django's answer stays the whole of it, and the page asks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import urllib.parse
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.http import parse_cookie
+
+from toolbelt.front import messages
+from toolbelt.runtime import feed
+from toolbelt.web import live
+
+# How long a stream may be silent; then it says something, so that nobody in between takes it for dead, and asks
+# whether the login still holds.
+SILENCE = 15.0
+# How many streams one user may have open, and all of them in one process.
+MOST_OF_ONE, MOST = 20, 2000
+
+_BODY = "http.response.body"
+
+
+def is_here(scope: Mapping[str, Any]) -> bool:
+    """Say whether this is a request for a stream."""
+    return bool(scope["type"] == "http" and scope["path"] == live.PATH and scope["method"] == "GET")
+
+
+class Streams:
+    """The streams of one process."""
+
+    def __init__(self, django: messages.Application, silence: float | None = None) -> None:
+        self._django = django
+        self._silence = SILENCE if silence is None else silence
+        self._open: collections.Counter[str] = collections.Counter()
+
+    async def answer(self, scope: dict[str, Any], receive: messages.Receive, send: messages.Send) -> None:
+        """Answer a request for :data:`live.PATH`."""
+        answered = await _asked(self._django, scope)
+        start = answered[0]
+        headers = [(bytes(name), bytes(value)) for name, value in start["headers"]]
+        given = {name.lower(): value.decode("latin-1") for name, value in headers}
+        user = given.get(live.USER.lower().encode(), "")
+        without_user = [
+            (name, value) for name, value in headers if name.lower() != live.USER.lower().encode()
+        ]
+        if start["status"] != 200 or not user or self._is_too_many(user):
+            await send({**start, "headers": without_user})
+            for message in answered[1:]:
+                await send(message)
+            return
+        self._open[user] += 1
+        try:
+            begin = [pair for pair in without_user if pair[0].lower() != b"content-length"]
+            await send({**start, "headers": begin})
+            async with contextlib.aclosing(self._said(scope, receive, user)) as all_of_it:
+                async for said in all_of_it:
+                    await send({"type": _BODY, "body": said, "more_body": True})
+            await send({"type": _BODY, "body": b""})
+        finally:
+            self._open[user] -= 1
+            # Those who have none are not kept.
+            self._open += collections.Counter()
+
+    def _is_too_many(self, user: str) -> bool:
+        return self._open[user] >= MOST_OF_ONE or self._open.total() >= MOST
+
+    async def _said(
+        self, scope: dict[str, Any], receive: messages.Receive, user: str
+    ) -> AsyncGenerator[bytes, None]:
+        """Give what the stream says, until the client goes, the login is over or the server ends."""
+        query = urllib.parse.parse_qs(scope["query_string"].decode("latin-1"))
+        agent = query.get("agent", [""])[-1]
+        given = b"; ".join([value for name, value in scope["headers"] if name == b"cookie"])
+        session_key = live.session_key(parse_cookie(given.decode("latin-1")))
+        gone = asyncio.create_task(_gone(receive))
+        async with feed.changes(agent) if agent else feed.anything() as changes:
+            turn = asyncio.ensure_future(anext(changes, None))
+            try:
+                yield live.event("live", changes.revision)
+                while True:
+                    await asyncio.wait(
+                        {gone, turn}, timeout=self._silence, return_when=asyncio.FIRST_COMPLETED
+                    )
+                    if gone.done():
+                        return
+                    if turn.done():
+                        if turn.result() is None:
+                            return
+                        turn = asyncio.ensure_future(anext(changes, None))
+                        yield live.event("live", changes.revision)
+                    elif await _is_still_in(session_key, user):
+                        yield b":\n\n"
+                    else:
+                        return
+            finally:
+                for task in (gone, turn):
+                    task.cancel()
+
+
+_is_still_in = sync_to_async(live.is_still_in, thread_sensitive=False)
+
+
+async def _asked(django: messages.Application, scope: dict[str, Any]) -> list[messages.Message]:
+    """Give what Django sends; it finds that the client stays, for that is looked at elsewhere."""
+    sent: list[messages.Message] = []
+    body: list[messages.Message] = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> messages.Message:
+        if body:
+            return body.pop()
+        never: asyncio.Future[messages.Message] = asyncio.get_running_loop().create_future()
+        return await never
+
+    async def send(message: messages.Message) -> None:
+        sent.append(message)
+
+    await django(scope, receive, send)
+    return sent
+
+
+async def _gone(receive: messages.Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,109 @@
+"""How is a tool called for a client: with its progress told, and taken back when the client wants it no more?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from toolbelt.core import meta_tools
+from toolbelt.mcp import doors, heads, protocol, threads
+from toolbelt.runtime import access, calls
+
+# How much progress waits to be told; a client that does not read hears of the newest.
+MOST_WAITING = 64
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Call:
+    """One call: who makes it, of what, and what is heard of it. ``news`` rings when there is progress to tell."""
+
+    head: heads.Head
+    bearer: access.Bearer
+    request_id: str
+    tool: str
+    arguments: Any
+    by_dispatch: bool
+    progress_token: protocol.Id | None
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    waiting: list[bytes] = field(default_factory=list)
+
+    @property
+    def named(self) -> str:
+        """Give the name of the tool that is meant."""
+        named = self.arguments.get("tool") if self.by_dispatch and self.tool == meta_tools.CALL else None
+        return named if isinstance(named, str) else self.tool
+
+    async def run(self) -> calls.Answer:
+        """Run it. Raises protocol.Fault for whoever may not call; cancelling it cancels the tool."""
+        structlog.contextvars.bind_contextvars(request_id=self.request_id, bearer=self.bearer.name)
+        loop = asyncio.get_running_loop()
+
+        async def progress(progress: float, total: float | None, message: str | None) -> None:
+            # Told on the upstream servers' own loop.
+            loop.call_soon_threadsafe(self._heard, progress, total, message)
+
+        async with threads.one_thread():
+            if self.bearer.kind == "operator":
+                await threads.within(doors.check_call, self.bearer)
+            return await calls.arun(
+                self.head.agent,
+                self.tool,
+                self.arguments,
+                self.head.session,
+                self.request_id,
+                progress=None if self.progress_token is None else progress,
+                by_dispatch=self.by_dispatch,
+            )
+
+    def heard(self) -> list[bytes]:
+        """Give what there is to tell, and begin anew."""
+        self.news.clear()
+        told, self.waiting = self.waiting, []
+        return told
+
+    def _heard(self, progress: float, total: float | None, message: str | None) -> None:
+        said: dict[str, Any] = {"progressToken": self.progress_token, "progress": progress}
+        if total is not None:
+            said["total"] = total
+        if message is not None:
+            said["message"] = message
+        self.waiting.append(protocol.notification(protocol.PROGRESS, said))
+        del self.waiting[:-MOST_WAITING]
+        self.news.set()
+
+
+class Running:
+    """The calls that are under way in this process, so that their clients can take them back."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[Hashable, asyncio.Task[calls.Answer]] = {}
+
+    def begin(self, call: Call, id_: protocol.Id) -> asyncio.Task[calls.Answer]:
+        """Begin a call that was made under this id."""
+        task = asyncio.create_task(call.run())
+        place = _place(call.head, id_)
+        self._tasks[place] = task
+
+        def ended(done: asyncio.Task[calls.Answer]) -> None:
+            if self._tasks.get(place) is done:
+                del self._tasks[place]
+            # If nobody waits for it any more, nobody asks what became of it.
+            if not done.cancelled():
+                done.exception()
+
+        task.add_done_callback(ended)
+        return task
+
+    def cancel(self, head: heads.Head, id_: object) -> None:
+        """Cancel the call that this client made under the id, if it is under way here."""
+        if isinstance(id_, str | int) and (task := self._tasks.get(_place(head, id_))) is not None:
+            task.cancel()
+
+
+def _place(head: heads.Head, id_: protocol.Id) -> Hashable:
+    """Say which call is meant: nobody takes back another's. 1 is not "1", nor true."""
+    return head.token, head.agent, head.session, head.client_session, type(id_), id_

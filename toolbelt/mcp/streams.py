@@ -1,0 +1,171 @@
+"""Who wants to hear when an agent's tools change, and did they? One look a change for all who see the same list.
+
+Many streams follow one agent: what it takes to find out whether its list changed is done once for all of them that see
+the same. A stream hears of a change if the digest of its list is another one; so a change that leaves the list as it
+was is told to nobody. A stream whose token opens nothing any more ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import structlog
+
+from toolbelt.mcp import protocol
+from toolbelt.runtime import feed
+
+# How often a stream that has nothing to say says so, for whoever stands in between; and how often its token is asked.
+KEEP_ALIVE = 15.0
+# Of one process, and of one token.
+MOST = 2000
+MOST_OF_ONE = 1000
+
+_log = structlog.get_logger(__name__)
+
+
+class Seen(NamedTuple):
+    """What decides which list a stream sees."""
+
+    token: str
+    agent: str
+    session: str | None
+    may_grow: bool
+
+
+# Gives the digest of the list, or raises protocol.Fault for a token that does not open it any more.
+Digest = Callable[[Seen], Awaitable[str]]
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Stream:
+    """One that listens. ``digest`` is of the list that its client knows; ``client`` what its client is known by."""
+
+    seen: Seen
+    digest: str
+    client: str = ""
+    is_over: bool = False
+    told: str = ""
+    rung: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def see(self, digest: str) -> None:
+        """Let it tell its client, if that knows another list."""
+        if digest != self.digest:
+            self.digest = self.told = digest
+            self.rung.set()
+
+    def end(self) -> None:
+        """Let it come to its end."""
+        self.is_over = True
+        self.rung.set()
+
+    async def turn(self, within: float) -> str | None:
+        """Wait for a change: give its digest, or None when it took longer, or the stream is over."""
+        if not self.rung.is_set():
+            # Cheaper than a task for each wait, with hundreds of streams.
+            loop = asyncio.get_running_loop()
+            alarm = loop.call_later(within, self.rung.set)
+            try:
+                await self.rung.wait()
+            finally:
+                alarm.cancel()
+        self.rung.clear()
+        told, self.told = self.told, ""
+        return told or None
+
+
+class Streams:
+    """The open streams of one process."""
+
+    def __init__(self, digest: Digest) -> None:
+        self._digest = digest
+        self._by_agent: dict[str, set[Stream]] = {}
+        self._watching: dict[str, asyncio.Task[None]] = {}
+        self._is_over = False
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_agent.values()))
+
+    def open(self, stream: Stream) -> None:
+        """Take a stream in. Raises protocol.Fault where there are too many."""
+        token = stream.seen.token
+        own = sum(one.seen.token == token for one in self._by_agent.get(stream.seen.agent, ()))
+        if len(self) >= MOST or own >= MOST_OF_ONE:
+            raise protocol.Fault(
+                protocol.INVALID_REQUEST, "Too many streams are open: close some.", status=429
+            )
+        agent = stream.seen.agent
+        self._by_agent.setdefault(agent, set()).add(stream)
+        if self._is_over:
+            stream.end()
+        elif agent not in self._watching:
+            self._watching[agent] = asyncio.create_task(self._watch(agent))
+
+    def close(self, stream: Stream) -> None:
+        """Let a stream go; with the last one of an agent goes the watch."""
+        agent = stream.seen.agent
+        left = self._by_agent.get(agent, set())
+        left.discard(stream)
+        if not left:
+            self._by_agent.pop(agent, None)
+            if (watching := self._watching.pop(agent, None)) is not None:
+                watching.cancel()
+
+    async def look(self, agent: str) -> None:
+        """Find out who of this agent's sees another list now, and let them tell."""
+        groups: dict[Seen, list[Stream]] = collections.defaultdict(list)
+        for stream in self._by_agent.get(agent, ()):
+            groups[stream.seen].append(stream)
+        for seen, streams in groups.items():
+            try:
+                digest = await self._digest(seen)
+            except protocol.Fault:
+                for stream in streams:
+                    stream.end()
+            except Exception:
+                # The next change, or the next time that tokens are asked for, finds out.
+                _log.exception("list not looked at for streams", agent=agent)
+            else:
+                for stream in streams:
+                    stream.see(digest)
+
+    def reach(self, seen: Seen, client: str) -> bool:
+        """Say whether this client has a stream here that sees this list."""
+        return any(one.seen == seen and one.client == client for one in self._by_agent.get(seen.agent, ()))
+
+    def leave(self, agent: str, client: str) -> None:
+        """End the streams of a client that takes its leave."""
+        for stream in self._by_agent.get(agent, ()):
+            if client and stream.client == client:
+                stream.end()
+
+    def end(self) -> None:
+        """Let all streams come to their end, and those that come later at once."""
+        self._is_over = True
+        for streams in self._by_agent.values():
+            for stream in streams:
+                stream.end()
+
+    async def _watch(self, agent: str) -> None:
+        """Follow what is committed, and ask now and then all the same: tokens end by themselves."""
+        follower = asyncio.create_task(self._follow(agent))
+        try:
+            while True:
+                done, _ = await asyncio.wait({follower}, timeout=KEEP_ALIVE)
+                if done:
+                    break
+                await self.look(agent)
+        finally:
+            follower.cancel()
+        # The feed ends with the server, and with it everyone who follows.
+        self.end()
+
+    async def _follow(self, agent: str) -> None:
+        async with feed.changes(agent) as changes:
+            # What was committed between the streams' own look and this one.
+            await self.look(agent)
+            async for _ in changes:
+                await self.look(agent)

@@ -1,0 +1,125 @@
+"""What does an MCP client get when it lists its tools? Bytes that are kept, as those of surfaces are.
+
+One look at the database says whether what is kept still holds. A list is made once for each state of agent, catalog and
+session, whoever asks; pages, the request's id and what a revision of the protocol adds are put around it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from toolbelt.adapters import mcp
+from toolbelt.core import agents, schema, surface, tool_lists
+from toolbelt.runtime import access, kept, standings, surfaces
+
+# How many bytes of lists to keep; one of a hundred tools has some 60,000.
+MOST_BYTES = 64 << 20
+# Clients are known that read the first page and no more: it should be all that a model can bear anyway.
+ON_A_PAGE = 500
+
+Form = tool_lists.Form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolList:
+    """The tools that a client gets to see, as JSON each, in the order of their names.
+
+    ``digest`` tells it from other lists. ``instructions`` are the policy that goes with it. ``framed`` is the first
+    page as whoever sends it put it down, in each of the frames that it is sent in.
+    """
+
+    form: Form
+    digest: str
+    names: tuple[str, ...]
+    tools: tuple[bytes, ...]
+    instructions: str
+    framed: dict[Hashable, bytes] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def size(self) -> int:
+        """Say how many bytes are kept."""
+        # The first page in a frame, too.
+        return sum(map(len, self.tools)) + sum(map(len, self.tools[:ON_A_PAGE])) + len(self.instructions)
+
+    def page(self, after: str | None) -> tuple[bytes, str | None]:
+        """Give the tools after this name (None: from the beginning) as a JSON array, and the last name before the next
+        page, if there is one.
+
+        A name that is not there any more marks a place all the same: no tool is told twice, or left out, by a client
+        that walks the pages while the list changes.
+        """
+        begin = 0 if after is None else bisect.bisect_right(self.names, after)
+        end = begin + ON_A_PAGE
+        array = b"[" + b",".join(self.tools[begin:end]) + b"]"
+        return array, self.names[end - 1] if end < len(self.names) else None
+
+
+class Found(NamedTuple):
+    """Who asks, and the list that is theirs now."""
+
+    bearer: access.Bearer
+    tools: ToolList
+
+
+class Lists:
+    """The lists that are ready in this process. For one event loop."""
+
+    def __init__(self, stand: standings.Standings) -> None:
+        self._standings = stand
+        self._kept: kept.Kept[ToolList] = kept.Kept(MOST_BYTES)
+
+    async def ask(self, token: str, agent: str, session: str | None, *, may_grow: bool) -> Found | None:
+        """Give the list, if it is ready, and if whoever sent the token may have it. One query, which reads.
+
+        ``may_grow``: the client's revision of the protocol allows lists that grow by loading.
+        """
+        standing = await self._standings.of(standings.Asked(token, agent, session))
+        if standing is None:
+            return None
+        form = _form(standing.snapshot.agent.mcp_loading, session, may_grow)
+        place = (standing.place, form)
+        found = self._kept.get(place)
+        if found is None:
+            known = surfaces.known(standing.snapshot, standing.place[1])
+            if known is None:
+                return None
+            found = await self._kept.made(place, functools.partial(of, known, form))
+        return Found(standing.bearer, found)
+
+
+def ask(agent: str, session: str | None, *, may_grow: bool) -> ToolList:
+    """Give the list of an agent's client, in a thread that may block. Raises errors.NotFound and errors.Invalid."""
+    answer = surfaces.ask(agent, session)
+    loading = answer.resolution.standing.agent.mcp_loading
+    return of(answer, _form(loading, session, may_grow))
+
+
+def of(answer: surface.Surface, form: Form) -> ToolList:
+    """Write the list of a surface."""
+    listed = tool_lists.of(answer, form)
+    rendered = mcp.render(_document(listed))["tools"]
+    tools = tuple([schema.canonical(tool).encode() for tool in rendered])
+    return ToolList(
+        form=form,
+        digest=listed.digest,
+        names=tuple([definition.name for definition in listed.tools]),
+        tools=tools,
+        instructions=answer.policy.text,
+    )
+
+
+def _form(loading: agents.McpLoading, session: str | None, may_grow: bool) -> Form:
+    return tool_lists.form(loading, has_session=session is not None, may_grow=may_grow)
+
+
+def _document(listed: tool_lists.ToolList) -> Mapping[str, Any]:
+    return {
+        "tools": [definition.document() for definition in listed.tools],
+        "tool_choice": "auto",
+        "directive": None,
+        "policy": {"text": ""},
+    }

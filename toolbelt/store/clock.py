@@ -1,0 +1,25 @@
+"""What time is it? Asked here by whatever depends on it, so that a test can stop the clock."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from collections.abc import Iterator
+
+_stopped: dt.datetime | None = None
+
+
+def now() -> dt.datetime:
+    """Give this moment, in UTC."""
+    return _stopped or dt.datetime.now(dt.UTC)
+
+
+@contextlib.contextmanager
+def stopped(at: dt.datetime) -> Iterator[None]:
+    """Let it be this moment within the block, for all threads of the process. For tests."""
+    global _stopped
+    before, _stopped = _stopped, at
+    try:
+        yield
+    finally:
+        _stopped = before
