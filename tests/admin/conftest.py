@@ -10,6 +10,7 @@ from django.contrib.auth import models as auth
 from django.test import Client
 from django.urls import reverse
 
+from tests import quickly
 from tests.admin import browsing
 from toolbelt import models
 from toolbelt.control import actors, belts
@@ -62,7 +63,8 @@ BELT: dict[str, Any] = {
 @pytest.fixture
 def stored(db: None) -> None:
     """Store the configuration, as an import does."""
-    belts.import_(actors.Actor(name="setup", via="import"), BELT)
+    setup = actors.Actor(name="setup", via="import")
+    quickly.stored("admin", lambda: belts.import_(setup, BELT))
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth import models as logins
 from django.test import Client
 
+from tests import quickly
 from toolbelt.api import limits
 from toolbelt.control import actors, belts, tokens
 
@@ -101,7 +102,7 @@ def unhurried() -> Iterator[None]:
 
 @pytest.fixture
 def stored(db: None) -> None:
-    belts.import_(SETUP, BELT)
+    quickly.stored("api", lambda: belts.import_(SETUP, BELT))
 
 
 @pytest.fixture

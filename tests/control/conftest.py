@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests import quickly
 from toolbelt.control import actors, belts
 
 BELT: dict[str, Any] = {
@@ -55,4 +56,4 @@ def operator() -> actors.Actor:
 
 @pytest.fixture
 def stored(db: None, operator: actors.Actor) -> None:
-    belts.import_(operator, BELT)
+    quickly.stored("control", lambda: belts.import_(operator, BELT))

@@ -12,6 +12,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.core.handlers.asgi import ASGIHandler
 
+from tests import quickly
 from tests.api.conftest import BELT, SETUP, of_operator
 from toolbelt import front
 from toolbelt.api import limits
@@ -157,7 +158,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def stored(transactional_db: None) -> None:
-    belts.import_(SETUP, BELT)
+    quickly.stored("api", lambda: belts.import_(SETUP, BELT))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.core.handlers.asgi import ASGIHandler
 
+from tests import quickly
 from tests.api.conftest import BELT, SETUP, of_operator
 from tests.runtime.conftest import install as install
 from tests.runtime.conftest import listed as listed
@@ -182,11 +183,30 @@ class Answer:
         return [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
 
 
+_made: list[Endpoint] = []
+
+
+def run(main: Callable[[], Awaitable[Any]]) -> Any:
+    """Run it in an event loop, and let go of everything behind it."""
+
+    async def served() -> Any:
+        try:
+            return await main()
+        finally:
+            await feed.close()
+            for endpoint in _made:
+                if endpoint.answers is not None:
+                    await endpoint.answers.close()
+
+    return async_to_sync(served)()
+
+
 class Endpoint:
     """The application in front of Django, for clients of the endpoint."""
 
     def __init__(self, answers: ready.Answers | None) -> None:
         self.answers = answers
+        _made.append(self)
         self.application = front.Application(ASGIHandler(), answers)
 
     def send(self, *requests: Request) -> Answer:
@@ -290,12 +310,13 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     limits.rates.forget()
     snapshots.forget()
     yield
+    _made.clear()
     limits.rates.forget()
 
 
 @pytest.fixture
 def stored(transactional_db: None) -> None:
-    belts.import_(SETUP, BELT)
+    quickly.stored("mcp", lambda: belts.import_(SETUP, BELT))
 
 
 @pytest.fixture

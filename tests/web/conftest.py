@@ -9,8 +9,8 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth import models as auth
 from django.test import Client
 
+from tests import quickly
 from toolbelt import models, testing
-from toolbelt.store import snapshots
 
 READS = {"readOnlyHint": True}
 WRITES = {"destructiveHint": False}
@@ -76,8 +76,7 @@ BELT: dict[str, Any] = {
 @pytest.fixture
 def belt(db: None) -> None:
     """Store the small configuration, as rows: nobody has changed anything yet."""
-    snapshots.forget()
-    testing.RowsWorld().load(BELT, lenient=True)
+    quickly.stored("web", lambda: testing.RowsWorld().load(BELT, lenient=True))
 
 
 @pytest.fixture
