@@ -52,14 +52,13 @@ def _models() -> list[type[orm.Model]]:
 
 
 def _rows(model: type[orm.Model]) -> tuple[str, list[tuple[Any, ...]]]:
-    quote = connection.ops.quote_name
-    table, columns = (
-        quote(model._meta.db_table),
-        [quote(field.column) for field in model._meta.concrete_fields],
-    )
+    quote: Callable[[Any], str] = connection.ops.quote_name
+    table = quote(model._meta.db_table)
+    columns = [quote(field.column) for field in model._meta.concrete_fields]
     names, marks = ", ".join(columns), ", ".join(["%s"] * len(columns))
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {names} FROM {table} ORDER BY {quote(model._meta.pk.column)}")  # noqa: S608 (names of tables)
+        # Names of tables and columns.
+        cursor.execute(f"SELECT {names} FROM {table} ORDER BY {quote(model._meta.pk.column)}")  # noqa: S608
         rows = cursor.fetchall()
     statement = f"INSERT INTO {table} ({names}) VALUES ({marks})"  # noqa: S608
     return statement, [tuple(row) for row in rows]
