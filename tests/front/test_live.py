@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -167,6 +168,20 @@ def test_what_django_refuses_is_refused(cookie):
     assert run(story) == [(302, "/login/?next=/live/"), (404, ""), (404, "")]
 
 
+def test_a_page_that_says_no_leaves_no_connection_in_the_thread_that_made_it(cookie):
+    """Django makes it in a thread of the event loop's own, which stays: in each of them one more would be open."""
+
+    async def story(opened: Opened) -> int:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(threads := ThreadPoolExecutor(1))
+        for _ in range(2):
+            opened.open(cookie, "agent=nobody")
+            await opened.ended()
+        return await loop.run_in_executor(threads, lambda: connection.connection is None)
+
+    assert run(story)
+
+
 def test_a_stream_that_has_nothing_to_say_gives_a_sign(cookie):
     async def story(opened: Opened) -> list[bytes]:
         page = opened.open(cookie)
@@ -193,6 +208,37 @@ def test_a_stream_ends_with_the_login(cookie, act):
         page = opened.open(cookie)
         await page.hear()
         await do(act)
+        await opened.ended()
+
+    run(story, silence=0)
+
+
+class Restless:
+    """A feed in which there is something new at every look."""
+
+    revision = 1
+
+    async def __aenter__(self) -> Restless:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        pass
+
+    def __aiter__(self) -> Restless:
+        return self
+
+    async def __anext__(self) -> object:
+        await asyncio.sleep(0)
+        return object()
+
+
+def test_a_stream_ends_with_the_login_also_when_it_is_never_silent(cookie, monkeypatch):
+    monkeypatch.setattr(feed, "anything", Restless)
+
+    async def story(opened: Opened) -> None:
+        page = opened.open(cookie)
+        await page.hear()
+        await do(Session.objects.all().delete)
         await opened.ended()
 
     run(story, silence=0)

@@ -349,3 +349,39 @@ def test_the_database_is_watched_only_while_somebody_follows(watches, monkeypatc
             await watch.closed.acquire()
 
     run(story)
+
+
+class Unreadable:
+    """A watch that fails as nobody expects, and then is as another one."""
+
+    def __init__(self) -> None:
+        self._watch = commits.watch()
+        self._failures = 1
+
+    async def read(self) -> commits.State:
+        if self._failures:
+            self._failures -= 1
+            raise ValueError("a row that cannot be read")
+        assert self._watch is not None
+        return await self._watch.read()
+
+    async def wait(self, seconds: float) -> None:
+        assert self._watch is not None
+        await self._watch.wait(seconds)
+
+    async def close(self) -> None:
+        assert self._watch is not None
+        await self._watch.close()
+
+
+@pytest.mark.usefixtures("stored")
+def test_an_error_that_nobody_expects_keeps_nobody_waiting_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "FIRST_PAUSE", 0.0)
+
+    async def story() -> feed.Changes:
+        unreadable = Unreadable()
+        monkeypatch.setattr(commits, "watch", lambda: unreadable)
+        async with feed.changes("ada") as changes:
+            return await anext(changes)
+
+    assert "ada" in run(story).agents

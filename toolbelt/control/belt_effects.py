@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt import conf
-from toolbelt.control import actors, belts, switches
+from toolbelt.control import actors, belts, guards
 from toolbelt.core import agents as values
 from toolbelt.core import budgets, catalog, effects, errors, resolution, schema
 from toolbelt.store import agents as agent_rows
@@ -66,14 +66,19 @@ def apply(
 
     Raises Stale where the belt or the configuration is another one, and what the import itself does.
     """
-    if digest(document) != shown:
+    if not shown or digest(document) != shown:
         raise errors.Stale("The belt", "the one that was checked", "another one")
     return belts.import_(actor, document, was=revision, reason=reason)
 
 
 def digest(document: Mapping[str, Any]) -> str:
-    """Give what stands for a belt: the same for the same entries, however they are written."""
-    return hashlib.sha256(schema.canonical(document).encode()).hexdigest()
+    """Give what stands for a belt: the same for the same entries, however they are written. Empty for what is none
+    because it holds what JSON does not (a date of YAML's, say): nobody was shown what importing that would do.
+    """
+    try:
+        return hashlib.sha256(schema.canonical(document).encode()).hexdigest()
+    except (TypeError, ValueError):
+        return ""
 
 
 def _consequence(
@@ -94,7 +99,7 @@ def _consequence(
     reasons: list[str] = []
     if agent != wanted or not effect.is_nothing:
         now = agent or values.Agent(key=wanted.key)
-        reasons = switches.far_reaching(then, now, wanted, None, effect)
+        reasons = guards.far_reaching(then, now, wanted, None, effect)
     return Consequence(agent=wanted.key, is_new=agent is None, effect=effect, reasons=tuple(reasons))
 
 

@@ -129,7 +129,11 @@ def moment(text: str, path: str) -> past.Moment:
 
 def _in_zone(found: dt.datetime, text: str, path: str) -> dt.datetime:
     try:
-        return found if timezone.is_aware(found) else timezone.make_aware(found)
+        aware = found if timezone.is_aware(found) else timezone.make_aware(found)
+        # Of the first and the last day that there are, not every hour can be said in another zone: the database's is
+        # UTC, and it is shown in the server's.
+        _ = aware.astimezone(dt.UTC), timezone.localtime(aware)
+        return aware
     except (ValueError, OverflowError) as error:
         raise errors.Invalid([errors.Problem(path=path, message=f"{text!r} is no moment.")]) from error
 

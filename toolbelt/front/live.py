@@ -86,23 +86,26 @@ class Streams:
         gone = asyncio.create_task(_gone(receive))
         async with feed.changes(agent) if agent else feed.anything() as changes:
             turn = asyncio.ensure_future(anext(changes, None))
+            clock = asyncio.get_running_loop().time
+            ask_at = clock() + self._silence
             try:
                 yield live.event("live", changes.revision)
                 while True:
-                    await asyncio.wait(
-                        {gone, turn}, timeout=self._silence, return_when=asyncio.FIRST_COMPLETED
-                    )
+                    left = max(0.0, ask_at - clock())
+                    await asyncio.wait({gone, turn}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
                     if gone.done():
                         return
+                    # By the clock, and not only in silence: there may never be any.
+                    if clock() >= ask_at:
+                        if not await _is_still_in(session_key, user):
+                            return
+                        ask_at = clock() + self._silence
+                        yield b":\n\n"
                     if turn.done():
                         if turn.result() is None:
                             return
                         turn = asyncio.ensure_future(anext(changes, None))
                         yield live.event("live", changes.revision)
-                    elif await _is_still_in(session_key, user):
-                        yield b":\n\n"
-                    else:
-                        return
             finally:
                 for task in (gone, turn):
                     task.cancel()

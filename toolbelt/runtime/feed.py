@@ -179,12 +179,16 @@ class Feed:
                     pause = FIRST_PAUSE
                     await asyncio.sleep(GAP)
                     await watch.wait(self._until_next_end())
-                except commits.Unreachable as error:
-                    self._say(str(error))
+                except Exception as error:
+                    if not isinstance(error, commits.Unreachable):
+                        # Nobody expects it; those who follow are to hear of changes all the same.
+                        _log.exception("changes not read")
+                    self._say(str(error) or type(error).__name__)
                     self._was_tried.set()
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, LONGEST_PAUSE)
         finally:
+            self._was_tried.set()
             # First of all, so that whoever comes now begins another watch.
             self._watching = self._known = None
             await watch.close()

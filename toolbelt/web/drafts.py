@@ -54,7 +54,9 @@ def was(posted: Mapping[str, Any]) -> dict[str, Any]:
     """Read the entry that the page was made from; nonsense is nothing."""
     try:
         read = json.loads(str(posted.get("was", "")))
-    except ValueError:
+        # Half a character can be written in JSON, and shown nowhere.
+        json.dumps(read, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
         return {}
     return read if isinstance(read, dict) else {}
 

@@ -60,6 +60,7 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
     arguments = params.get("arguments") or {}
     match params["name"]:
         case "hang":
+            (directory / "hanging").touch()
             return
         case "die":
             sys.stderr.write("killed by a test\n")

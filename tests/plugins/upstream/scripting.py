@@ -61,3 +61,7 @@ class Script:
     def has_heard_of_a_cancellation(self) -> bool:
         """Say whether a request was taken back."""
         return (self._directory / "cancelled").exists()
+
+    def has_begun_to_hang(self) -> bool:
+        """Say whether the tool that never answers was called."""
+        return (self._directory / "hanging").exists()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
+
+import pytest
 
 from tests.plugins.upstream import serving
 from toolbelt.core import connections
-from toolbelt.plugins.upstream import connection
+from toolbelt.plugins.upstream import changes, connection, limits
 
 
 def test_a_server_is_listened_to_before_it_is_asked() -> None:
@@ -25,3 +28,20 @@ def test_a_server_is_listened_to_before_it_is_asked() -> None:
         "subscriptions/listen",
         "tools/list",
     ]
+
+
+def test_one_that_never_answers_that_is_asked_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(*given: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def asked(address: str) -> int:
+        reached = connections.of({"url": address, "headers": {"Authorization": f"Bearer {serving.TOKEN}"}})
+        assert reached is not None
+        server = connection.Server(reached, environ={}, bounds=limits.Limits(subscribe=0.01))
+        found = await server.tools()
+        await server.close()
+        return len(found.tools)
+
+    monkeypatch.setattr(changes, "listen", never)
+    with serving.served() as address:
+        assert asyncio.run(asked(address)) == 2

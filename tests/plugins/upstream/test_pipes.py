@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import IO, Any
 
+import anyio
 import mcp_types
 import pytest
 from hypothesis import given
@@ -61,7 +62,13 @@ time.sleep(60)
 Story = Callable[[Any, Any], Awaitable[None]]
 
 
-def run(program: str, argument: Path, story: Story) -> None:
+def _nothing(error: pipes.TooMuch) -> None:
+    pytest.fail(str(error))
+
+
+def run(
+    program: str, argument: Path, story: Story, wrong: Callable[[pipes.TooMuch], None] = _nothing
+) -> None:
     async def told(errors: IO[str]) -> None:
         streams = pipes.opened(
             [sys.executable, "-c", program, str(argument)],
@@ -69,7 +76,7 @@ def run(program: str, argument: Path, story: Story) -> None:
             cwd=None,
             stderr=errors,
             most_bytes=1_000,
-            wrong=lambda error: pytest.fail(str(error)),
+            wrong=wrong,
         )
         async with streams as (read, write):
             await story(read, write)
@@ -86,6 +93,19 @@ def test_messages_go_there_and_back_and_what_is_none_is_passed_over(tmp_path: Pa
     run(ECHO, tmp_path / "ended", story)
 
     assert (tmp_path / "ended").exists()
+
+
+def test_a_process_that_writes_what_is_no_message_without_end_is_given_up(tmp_path: Path) -> None:
+    said: list[pipes.TooMuch] = []
+
+    async def story(read: Any, write: Any) -> None:
+        async with asyncio.timeout(20):
+            with pytest.raises(anyio.EndOfStream):
+                await read.receive()
+
+    run("while True: print(flush=True)", tmp_path, story, said.append)
+
+    assert "no messages of MCP" in str(said[0])
 
 
 def test_a_process_that_will_not_go_is_ended_with_all_that_it_started(

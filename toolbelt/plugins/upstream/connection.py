@@ -319,7 +319,10 @@ class Server:
         begun = asyncio.Event()
         listening = asyncio.ensure_future(changes.listen(client, self._changed, self._limits, begun))
         try:
-            await begun.wait()
+            # One that never answers this may well answer everything else.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._limits.subscribe):
+                    await begun.wait()
             yield
         finally:
             listening.cancel()

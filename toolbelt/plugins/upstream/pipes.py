@@ -112,10 +112,11 @@ async def _read(
             lines, strays = Lines(most_bytes), 0
             async for piece in stdout:
                 for line in lines.of(piece):
-                    if (found := _message(line)) is not None:
+                    if line.strip() and (found := _message(line)) is not None:
                         strays = 0
                         await into.send(found)
-                    elif line.strip():
+                    else:
+                        # An empty line, too: one that writes nothing else would be read forever.
                         strays += 1
                     if strays > MOST_STRAY_LINES:
                         raise TooMuch(
