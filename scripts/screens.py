@@ -1,6 +1,7 @@
 """How does Toolbelt look? Takes the pictures in docs/screens: the demo, as operators see it, on a database of its own.
 
-Needs Chromium (CHROMIUM says where it is, if it has another name). Run it again whenever a page looks different.
+Needs Chromium (CHROMIUM says where it is, if it has another name); pngquant, if it is there, makes them small.
+Run it again whenever a page looks different; names of scenes after the command take only those.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import secrets
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -21,13 +23,20 @@ import django
 import uvicorn
 from django.core.management import call_command
 from django.db import connections
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, StorageState, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "screens"
 PASSWORD = secrets.token_urlsafe(12)
 # Name, width, height, colours. Wide enough for the panel beside the page.
-LOOKS = (("light", 1340, 760, "light"), ("dark", 1340, 760, "dark"), ("phone", 390, 844, "light"))
+LOOKS = (
+    ("light", 1440, 900, "light"),
+    ("dark", 1440, 900, "dark"),
+    ("phone", 390, 844, "light"),
+    ("phone-dark", 390, 844, "dark"),
+)
+# More than these have few pages, if any: the files are to stay small.
+COLOURS = "128"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 
@@ -35,22 +44,33 @@ def main() -> None:
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("There is no Chromium: install it (on Debian: apt-get install chromium).")
+    wanted = {name: scene for name, scene in SCENES.items() if name in (sys.argv[1:] or SCENES)}
     PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         served, filled = Path(folder, "served.sqlite3"), Path(folder, "filled.sqlite3")
         with _demo(served) as address, sync_playwright() as playwright:
-            shutil.copyfile(served, filled)
             browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+            olive = _log_in(browser, address)
+            shutil.copyfile(served, filled)
             for look, width, height, colours in LOOKS:
                 shutil.copyfile(filled, served)
-                for name, (path, act) in SCENES.items():
-                    page = _open(browser, address, width, height, colours, stranger=name == "login")
+                for name, (path, act) in wanted.items():
+                    context = browser.new_context(
+                        base_url=address,
+                        storage_state=None if name == "login" else olive,
+                        viewport={"width": width, "height": height},
+                        color_scheme="dark" if colours == "dark" else "light",
+                        is_mobile=width < 600,
+                        has_touch=width < 600,
+                    )
+                    page = context.new_page()
                     page.goto(path)
                     act(page)
                     page.wait_for_timeout(300)  # until what moves has come to rest
                     picture = PICTURES / f"{name}-{look}.png"
                     page.screenshot(path=picture)
-                    page.context.close()
+                    context.close()
+                    _make_small(picture)
                     print(f"{picture.relative_to(ROOT)}  {picture.stat().st_size // 1024} KB")
             browser.close()
 
@@ -62,6 +82,12 @@ def nothing(page: Page) -> None:
 def show(part: str) -> Callable[[Page], None]:
     """Look at a part of the page that is further down."""
     return lambda page: page.locator(part).evaluate("(element) => element.scrollIntoView()")
+
+
+def open_menu(page: Page) -> None:
+    """Look at what more can be done with a switch, and what it would change."""
+    page.locator("[data-section='toolkit-research'] .section-head .acts-opener").click()
+    page.locator(".acts-body:popover-open .acts-effects").wait_for()
 
 
 def flip(page: Page) -> None:
@@ -124,6 +150,8 @@ SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "nothing-here": ("/nothing/", nothing),
     "agents": ("/agents/", nothing),
     "changes": ("/changes/", nothing),
+    "access-menu": ("/agents/runner/", open_menu),
+    "bulk": ("/agents/runner/bulk/?q=git&set=tools-false", nothing),
     "plugins": ("/plugins/?show=waiting", nothing),
     "plugin-review": ("/plugins/files/", show("#review")),
     "plugin-add": ("/plugins/add/", nothing),
@@ -225,22 +253,25 @@ def _let_things_happen() -> None:
     sample_servers.let_answer(olive)
 
 
-def _open(browser: Browser, address: str, width: int, height: int, colours: str, *, stranger: bool) -> Page:
-    context = browser.new_context(
-        base_url=address,
-        viewport={"width": width, "height": height},
-        color_scheme="dark" if colours == "dark" else "light",
-        is_mobile=width < 600,
-        has_touch=width < 600,
-    )
+def _log_in(browser: Browser, address: str) -> StorageState:
+    context = browser.new_context(base_url=address)
     page = context.new_page()
-    if not stranger:
-        page.goto("/login/")
-        page.get_by_label("User name").fill("olive")
-        page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Log in").click()
-        page.get_by_role("heading", name="Overview").wait_for()
-    return page
+    page.goto("/login/")
+    page.get_by_label("User name").fill("olive")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="Overview").wait_for()
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+def _make_small(picture: Path) -> None:
+    """Keep only as many colours as are seen, where pngquant is at hand: a third of the size."""
+    if pngquant := shutil.which("pngquant"):
+        subprocess.run(
+            [pngquant, "--force", "--strip", "--nofs", "--output", picture, COLOURS, picture], check=True
+        )
 
 
 if __name__ == "__main__":

@@ -195,9 +195,8 @@ async def idle(server: interop.Server, count: int, seconds: float) -> dict[str, 
 
 async def flips(server: interop.Server, count: int, clients: int) -> dict[str, Any]:
     """Flip one by one, and then as fast as it goes; count what clients of the agent and of another one heard."""
-    before = _sockets(server)
     own, others = await opened(server.told, AGENT, clients), await opened(server.told, OTHER, clients)
-    spread = [now - then for now, then in zip(_sockets(server), before, strict=True)]
+    spread = _connections(server)
     if not all(spread):
         raise SystemExit(f"One worker has all streams ({spread}): try again, or with more clients.")
     operator, took = Operator(server.told), []
@@ -246,10 +245,13 @@ async def flips(server: interop.Server, count: int, clients: int) -> dict[str, A
     return said
 
 
-def _sockets(server: interop.Server) -> list[int]:
-    """Count the sockets that each of the server's processes has open."""
+def _connections(server: interop.Server) -> list[int]:
+    """Count the connections of clients that each of the server's processes has open."""
+    port = urllib.parse.urlsplit(server.told["TOOLBELT_ADDRESS"]).port
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()]
+    open_ = {f"socket:[{line[9]}]" for line in lines if line[1].endswith(f":{port:04X}") and line[3] == "01"}
     return [
-        sum(os.readlink(one).startswith("socket:") for one in Path(f"/proc/{process}/fd").iterdir())
+        sum(os.readlink(one) in open_ for one in Path(f"/proc/{process}/fd").iterdir())
         for process in server.processes()
     ]
 
@@ -292,6 +294,15 @@ def main(given: Sequence[str] | None = None) -> int:
     settings = {"TOOLBELT_API_PER_MINUTE": "0"}
     if options.database:
         settings["DATABASE_URL"] = options.database
+    try:
+        measure(options, settings)
+    except interop.Failed as failed:
+        raise SystemExit(str(failed)) from failed
+    return 0
+
+
+def measure(options: argparse.Namespace, settings: interop.Environment) -> None:
+    """Do what the options say, each on a server and a database of its own, and print it."""
     for name, workers in (("idle", 1), ("one", 1), ("two", 2)):
         if options.only not in (None, name):
             continue
@@ -304,7 +315,6 @@ def main(given: Sequence[str] | None = None) -> int:
             else:
                 said = asyncio.run(flips(server, options.flips, options.clients))
         print(json.dumps({"workers": workers, **said}, indent=2), flush=True)
-    return 0
 
 
 if __name__ == "__main__":

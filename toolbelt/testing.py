@@ -1,13 +1,14 @@
 """What do tests of toolkits, plugins and configurations need? The test kit, for this project and for others'.
 
 ``RowsWorld`` runs scenarios (see toolbelt.core.scenarios) through rows and the two doors; ``switched`` and
-``overridden`` set a switch or override for the length of a test.
+``overridden`` set a switch or override for the length of a test, and within ``at`` it is another moment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from typing import Any
 
 from toolbelt.control import actors, entries, switches
@@ -16,8 +17,8 @@ from toolbelt.core import belts, calls, meta_tools, scenarios, surface
 from toolbelt.runtime import calls as gate
 from toolbelt.runtime import meta_tools as own_tools
 from toolbelt.runtime import surfaces
+from toolbelt.store import clock, snapshots
 from toolbelt.store import entries as rows
-from toolbelt.store import snapshots
 
 ACTOR = actors.Actor(name="test", via="system")
 
@@ -28,6 +29,10 @@ class RowsWorld:
     A lenient belt is written as rows behind the validator's back, as raw SQL or a fixture could have done.
     Needs an empty database.
     """
+
+    def at(self, now: datetime) -> AbstractContextManager[None]:
+        """Let it be this moment within the block."""
+        return at(now)
 
     def load(self, belt: Mapping[str, Any], *, lenient: bool) -> None:
         """Store a whole configuration."""
@@ -83,6 +88,11 @@ class RowsWorld:
 def run_through_rows(scenario: Mapping[str, Any]) -> list[scenarios.Failure]:
     """Run one scenario through rows and the two doors; what did not come out as expected."""
     return list(scenarios.run(scenario, RowsWorld()))
+
+
+def at(now: datetime) -> AbstractContextManager[None]:
+    """Let it be this moment within the block, for everyone in the process: what was given until then is over."""
+    return clock.stopped(now)
 
 
 @contextmanager

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import unittest.mock
 from typing import Any
 
 import pytest
+from django.utils import formats, timezone
 
 from tests.admin import conftest
 from toolbelt import models
 from toolbelt.control import actors, switches, undo
+from toolbelt.core import grants
 from toolbelt.runtime import surfaces
+from toolbelt.store import clock, snapshots
 
 OTHER = actors.Actor(name="paul", via="screen")
 ME = actors.Actor(name="olga", via="admin")
@@ -198,3 +203,105 @@ def test_a_line_that_names_no_tool_is_refused(opened, number):
     assert page.errors["overrides-2-tool"] == [
         "There is nothing of this number any more: choose another one."
     ]
+
+
+def until(hours: int = 2) -> dt.datetime:
+    """Give a moment that is still to come, to the second."""
+    return timezone.now().replace(microsecond=0) + dt.timedelta(hours=hours)
+
+
+def typed(moment: dt.datetime) -> dict[str, str]:
+    """Give what is typed into the two boxes of an end."""
+    local = timezone.localtime(moment)
+    return {"ends_0": f"{local:%Y-%m-%d}", "ends_1": f"{local:%H:%M:%S}"}
+
+
+def ends(agent: str) -> dict[str, dt.datetime]:
+    return {key: end.at for key, end in snapshots.find(agent, None).agent.ends.items()}
+
+
+def test_a_new_line_sets_a_switch_for_a_while(opened):
+    at = until()
+    page = opened(conftest.agent("ada"))
+    assert page.line("switches", toolkit=conftest.toolkit("sales"), on=True, **typed(at)).send().was_saved
+    assert ends("ada") == {"sales": at}
+    [entry] = conftest.last_entries()
+    assert entry.after == {"on": True, "ends": grants.written(at), "then": None}
+    with clock.stopped(at):
+        assert "sales" not in snapshots.find("ada", None).agent.switches
+
+
+def test_a_new_agent_may_begin_with_something_for_a_while(opened):
+    at = until()
+    page = (
+        opened(models.Agent)
+        .type(key="dee")
+        .line("overrides", tool=conftest.tool("clock"), on=True, **typed(at))
+    )
+    assert page.send().was_saved
+    assert ends("dee") == {"clock": at}
+
+
+def test_what_ends_is_shown_with_its_end_and_left_alone_keeps_it(opened, client):
+    at = until()
+    switches.override(OTHER, "ada", "clock", False, ends=at)
+    page = opened(conftest.agent("ada"))
+    number = page.number("overrides", "tool", conftest.tool("clock"))
+    assert page.fields[f"overrides-{number}-ends_1"] == [f"{timezone.localtime(at):%H:%M:%S}"]
+    assert page.type(title="Ada L.").send().was_saved
+    assert ends("ada") == {"clock": at}
+    listed = client.get(conftest.address(models.Agent, "changelist")).content.decode()
+    assert formats.date_format(timezone.localtime(at), "DATETIME_FORMAT") in listed
+
+
+def test_an_end_that_is_taken_out_lets_it_stand_for_good(opened):
+    switches.override(OTHER, "ada", "clock", False, ends=until())
+    page = opened(conftest.agent("ada"))
+    number = page.number("overrides", "tool", conftest.tool("clock"))
+    assert page.change("overrides", number, ends_0="", ends_1="").send().was_saved
+    assert ends("ada") == {}
+    assert snapshots.find("ada", None).agent.overrides["clock"] is False
+
+
+def test_an_end_that_cannot_be_is_said_at_its_line(opened):
+    page = opened(conftest.agent("ada"))
+    page = page.line("switches", toolkit=conftest.toolkit("sales"), on=True, **typed(until(-1))).send()
+    assert not page.was_saved
+    line = page.html.index("is over already")
+    assert page.html.rindex('class="form-row', 0, line) > page.html.index('id="switches-0"'), "at its line"
+    assert "field-ends" in page.html[line - 400 : line]
+    assert ends("ada") == {}
+
+
+def test_what_is_over_and_not_written_down_is_shown_as_it_stands_and_not_brought_back(opened):
+    """Whoever saves another field must not turn it on for good."""
+    at = until()
+    switches.flip(OTHER, "ada", "sales", True, ends=at)
+    switches.flip(OTHER, "bob", "sales", True, ends=at)
+    with clock.stopped(at), unittest.mock.patch.object(timezone, "now", return_value=at):
+        ada, bob = opened(conftest.agent("ada")), opened(conftest.agent("bob"))
+        with pytest.raises(AssertionError, match="no line"):
+            ada.number("switches", "toolkit", conftest.toolkit("sales"))
+        number = bob.number("switches", "toolkit", conftest.toolkit("sales"))
+        assert bob.fields[f"switches-{number}-on"] == ["False"]
+        for page in (ada, bob):
+            assert page.type(title="Seen").send().was_saved
+        assert snapshots.find("ada", None).agent.switches == {"dev": True}
+        assert snapshots.find("bob", None).agent.switches["sales"] is False
+
+
+def test_an_end_that_somebody_else_gave_meanwhile_is_said(opened):
+    page = flipped(opened(conftest.agent("ada")), "dev", False)
+    switches.flip(OTHER, "ada", "dev", False, ends=until(), confirm=True)
+    page = page.send()
+    assert not page.was_saved
+    assert "was changed by somebody else" in page.html
+
+
+def test_whoever_saw_another_end_is_told_though_it_is_on_as_it_was(opened):
+    switches.override(OTHER, "ada", "clock", False, ends=until())
+    page = opened(conftest.agent("ada"))
+    switches.override(OTHER, "ada", "clock", False, ends=until(3))
+    page = page.change("overrides", page.number("overrides", "tool", conftest.tool("clock")), on=True).send()
+    assert not page.was_saved
+    assert "was changed by somebody else" in page.html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.api.conftest import SETUP, Asking
 from toolbelt.control import entries, queries, switches, tools_config
+from toolbelt.store import clock
 
 ADDRESS = "/agents/ada/tools-config"
 MISSPELT = {"kb__dropp": True, "dropping": None, "raeding": False}
@@ -56,6 +58,29 @@ def test_a_put_leaves_nothing_that_it_does_not_name(olga: Asking) -> None:
 def test_a_configuration_that_was_read_can_be_written_back_and_changes_nothing(olga: Asking) -> None:
     read = olga.get(ADDRESS).json()
     assert olga.put(ADDRESS, read).json() == {"change": None, "before": {}, "after": {}, "effect": None}
+
+
+def test_ends_stand_beside_it_and_it_stays_a_mapping_of_booleans(olga: Asking) -> None:
+    olga.put("/agents/ada/switches/reading", {"on": True, "ends": "2099-01-02T03:04:05Z"})
+    read = olga.get(ADDRESS)
+    assert read.json() == {"dropping": False, "reading": True}
+
+    ends = olga.get(f"{ADDRESS}/ends")
+    assert ends.json() == {"reading": {"at": "2099-01-02T03:04:05Z", "then": None, "by": "olga"}}
+    assert olga.get(f"{ADDRESS}/ends", **{"If-None-Match": ends["ETag"]}).status_code == 304
+    # What is written back as it was read leaves every end where it is; what is set otherwise stands for good.
+    assert olga.put(ADDRESS, read.json()).json()["change"] is None
+    assert olga.patch(ADDRESS, {"dropping": None}).status_code == 200
+    assert olga.get(f"{ADDRESS}/ends").json() == ends.json()
+    olga.patch(ADDRESS, {"reading": False})
+    assert olga.get(f"{ADDRESS}/ends").json() == {}
+
+
+def test_what_is_over_has_no_end_any_more(olga: Asking) -> None:
+    olga.put("/agents/ada/switches/reading", {"on": True, "ends": "2099-01-02T03:04:05Z"})
+    with clock.stopped(dt.datetime(2099, 1, 2, 3, 4, 5, tzinfo=dt.UTC)):
+        assert tools_config.ends("ada") == {}
+        assert tools_config.read("ada") == {"dropping": False}
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])

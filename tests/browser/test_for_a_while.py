@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 
 def menu(page: Page, toolkit: str) -> None:
-    operating.section(page, toolkit).get_by_role("button", name=f"More for {toolkit}").click()
+    operating.section(page, toolkit).locator(".section-head .acts-opener").click()
 
 
 @pytest.mark.parametrize("scripts", [True, False])
@@ -22,7 +22,7 @@ def test_a_toolkit_is_off_for_two_hours(open_page: OpensPage, scripts: bool) -> 
     menu(page, "local_git")
     if scripts:
         expect(page.locator(".acts-body:popover-open")).to_contain_text("−12 tools")
-    page.get_by_role("button", name="Off for local_git, 2 hours").click()
+    page.locator(".acts-body:popover-open").get_by_role("button", name="2 hours").last.click()
 
     expect(operating.notice(page)).to_contain_text("local_git is off for runner until ")
     expect(operating.section(page, "local_git")).to_contain_text("left")
@@ -35,7 +35,7 @@ def test_a_toolkit_is_off_for_two_hours(open_page: OpensPage, scripts: bool) -> 
 def test_all_that_is_shown_is_set_after_a_look_and_undone_as_one(open_page: OpensPage, scripts: bool) -> None:
     page = open_page("/agents/runner/?q=git_st", java_script_enabled=scripts)
     page.get_by_text("All shown").click()
-    page.get_by_role("button", name="Off: Tools").click()
+    page.locator(".bulk-menu button[value=tools-false]").click()
     expect(page.get_by_role("heading", name="Turn off ")).to_be_visible()
     page.get_by_role("button", name="Turn off: ").click()
 

@@ -113,7 +113,7 @@ def test_undo_and_dismiss_leave_the_focus_somewhere(runner: Page) -> None:
 
 def test_a_reset_takes_its_button_away_and_keeps_the_place(runner: Page) -> None:
     operating.choice(runner, "local_git", STATUS, "Off").check(force=True)
-    reset = operating.section(runner, "local_git").get_by_role("button", name="Reset")
+    reset = operating.section(runner, "local_git").get_by_role("button", name="Reset the overrides")
     reset.focus()
     runner.keyboard.press("Enter")
     expect(reset).to_have_count(0)

@@ -81,7 +81,7 @@ def test_a_flip_works_with_collected_and_hashed_files(production: str, page: Pag
     files = page.evaluate(
         "[...document.querySelectorAll('script, link[rel=stylesheet]')].map((e) => e.src || e.href)"
     )
-    assert len(files) == 6
+    assert len(files) == 8
     assert all(re.search(r"\.[0-9a-f]{12}\.(js|css)$", name) for name in files)
     # In place: the page that is there stays.
     page.evaluate("document.body.dataset.stays = 'yes'")

@@ -45,7 +45,7 @@ def test_an_override_is_chosen_and_saved_and_reset(plain: Page) -> None:
     save.click()
     expect(operating.notice(plain)).to_contain_text(f"{STATUS} is off for runner.")
     expect(row).to_contain_text("its override is off")
-    operating.section(plain, "local_git").get_by_role("button", name="Reset").click()
+    operating.section(plain, "local_git").get_by_role("button", name="Reset the overrides").click()
     expect(operating.notice(plain)).to_contain_text("1 override of runner reset.")
     operating.notice(plain).get_by_role("button", name="Undo").click()
     assert snapshots.find("runner", None).agent.overrides[STATUS] is False

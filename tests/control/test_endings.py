@@ -1,6 +1,8 @@
 """Is what was given for a while over at its second, whoever looks, and does the log tell of it?"""
 
+import dataclasses
 import datetime as dt
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from toolbelt.control import actors, belts, endings, entries, queries, switches, tools_config, undo
-from toolbelt.core import calls, errors
+from toolbelt.core import calls, errors, grants
 from toolbelt.runtime import calls as gate
 from toolbelt.runtime import explain, surfaces
 from toolbelt.store import clock, ends, snapshots
@@ -244,3 +246,44 @@ def test_a_protected_agent_is_asked_about_a_longer_while(operator: actors.Actor)
 
     with pytest.raises(errors.ConfirmationRequired):
         switches.flip(operator, "ada", "reading", True, ends=TWO + SECOND)
+
+
+def test_an_agent_that_is_gone_by_then_keeps_no_other_end_from_being_written(
+    operator: actors.Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    due = ends.due
+
+    with clock.stopped(TWO):
+        monkeypatch.setattr(ends, "due", lambda now: ["gone", *due(now)])
+        assert endings.write_due() == 1
+
+
+def test_who_saw_another_end_is_told(operator: actors.Actor) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    seen = grants.said(snapshots.find("ada", None).agent, "reading")
+    switches.flip(operator, "ada", "reading", True, ends=TWO + SECOND, was=True)
+
+    with pytest.raises(errors.Stale):
+        switches.flip(operator, "ada", "reading", False, was=seen)
+
+
+def test_what_is_over_and_not_written_yet_is_told_of_each_agent_and_writes_nothing(
+    operator: actors.Actor,
+) -> None:
+    switches.flip(operator, "ada", "reading", True, ends=TWO)
+    switches.flip(operator, "bob", "reading", False, ends=TWO + SECOND)
+    assert queries.unrecorded() == []
+
+    with clock.stopped(TWO + SECOND):
+        before = queries.changes().total
+        bobs, adas = queries.unrecorded()
+        assert queries.unrecorded(agent="ada") == [adas]
+        assert (bobs.subject_key, bobs.at, bobs.after) == ("bob", TWO + SECOND, True)
+        assert queries.unrecorded(batch=uuid.uuid4()) == queries.unrecorded(actor="olive") == []
+        assert queries.changes().total == before
+        # What is then written is what was told.
+        endings.write_due()
+        written = queries.changes(agent="ada").entries[0]
+        assert dataclasses.replace(written, id=0) == adas
+        assert queries.unrecorded() == []

@@ -11,7 +11,18 @@ from django.utils import timezone
 
 from tests.control.conftest import BELT
 from toolbelt import models
-from toolbelt.control import actors, agents, belts, entries, past, queries, switches, tools_config, undo
+from toolbelt.control import (
+    actors,
+    agents,
+    belts,
+    entries,
+    past,
+    queries,
+    roles,
+    switches,
+    tools_config,
+    undo,
+)
 from toolbelt.core import errors
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("stored")]
@@ -117,3 +128,15 @@ def test_the_model_of_then_is_resolved_in_todays_catalog(operator: actors.Actor)
     assert "New words." in answer.policy.text
     assert belts.export() == stored
     assert [agent["key"] for agent in BELT["agents"]] == ["ada", "bob"]
+
+
+def test_who_operates_an_agent_is_no_part_of_what_it_was(
+    operator: actors.Actor, django_user_model: Any
+) -> None:
+    django_user_model.objects.create_user("anna")
+    switches.flip(operator, "bob", "pushing", False)
+    flipped = newest()
+    roles.name_operators(operator, "bob", ["anna"])
+    version = past.version("bob", flipped)
+    assert version.entry == entry_now()
+    assert not version.gaps

@@ -1,16 +1,19 @@
 """Is what is stopped gone for everyone at once, and is that told, kept and taken back?"""
 
+import datetime as dt
+
 import pytest
 
-from toolbelt.control import actors, queries, stops, undo
-from toolbelt.core import calls
+from toolbelt.control import actors, queries, stops, switches, undo
+from toolbelt.core import calls, errors
 from toolbelt.runtime import calls as gate
-from toolbelt.runtime import surfaces
+from toolbelt.runtime import explain, surfaces
+from toolbelt.store import clock
 
 pytestmark = pytest.mark.usefixtures("stored")
 
 
-@pytest.mark.parametrize(("kind", "name"), [("tool", "git__log"), ("toolkit", "reading")])
+@pytest.mark.parametrize(("kind", "name"), [("tool", "git__log"), ("toolkit", "reading"), ("plugin", "git")])
 def test_a_stop_counts_at_once_and_says_whom_it_reaches(
     operator: actors.Actor, kind: stops.Kind, name: str
 ) -> None:
@@ -33,3 +36,18 @@ def test_lifting_says_who_has_it_again(operator: actors.Actor) -> None:
     stops.stop(operator, "toolkit", "reading", True, was=False)
     assert stops.stop(operator, "toolkit", "reading", False, was=True).agents == {"bob": 2}
     assert stops.stop(operator, "toolkit", "reading", False, was=False).is_nothing
+
+
+def test_a_plugin_that_is_stopped_is_denied_whatever_grants_its_tools(operator: actors.Actor) -> None:
+    switches.override(operator, "ada", "git__push", True, confirm=True)
+    switches.override(operator, "ada", "git__log", True, ends=clock.now() + dt.timedelta(hours=1))
+
+    change = stops.stop(operator, "plugin", "git", True, was=False)
+
+    assert change.agents == {"ada": 2, "bob": 2}
+    assert {explain.why("ada", key).decision.code for key in ("git__push", "git__log")} == {"blocked"}
+    assert [tool.name for tool in surfaces.ask("ada").tools] == ["clock"]
+    assert queries.changes().entries[0].id == change.entry, "one entry, whomever it reaches"
+    with pytest.raises(errors.Stale):
+        stops.stop(operator, "plugin", "git", True, was=False)
+    assert stops.stop(operator, "plugin", "git", False, was=True).agents == {"ada": 2, "bob": 2}

@@ -1,10 +1,16 @@
 """Does a flip do what it says, once, with one entry in the log, or nothing at all?"""
 
+import datetime as dt
+
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from toolbelt.control import actors, entries, queries, switches
 from toolbelt.core import errors
+from toolbelt.runtime import calls as gate
 from toolbelt.runtime import surfaces
+from toolbelt.store import clock
 
 pytestmark = pytest.mark.usefixtures("stored")
 
@@ -132,3 +138,37 @@ def test_a_preview_says_what_would_happen_and_does_nothing(operator: actors.Acto
 
     assert (effect.tools_before, effect.tools_after) == (1, 3)
     assert active("ada") == ["clock"]
+
+
+def test_a_flip_costs_the_same_few_queries_whatever_else_is_set_and_however_many_sessions_are_live(
+    operator: actors.Actor,
+) -> None:
+    def cost(on: bool) -> int:
+        surfaces.ask("ada")
+        with CaptureQueriesContext(connection) as queried:
+            assert not switches.flip(operator, "ada", "reading", on).is_nothing
+        return len(queried)
+
+    switches.flip(operator, "ada", "reading", False)
+    alone = cost(True)
+    assert cost(False) == alone <= 12
+    switches.override(operator, "ada", "clock", False)
+    switches.flip(operator, "ada", "pushing", False, ends=clock.now() + dt.timedelta(hours=1))
+    for number in range(20):
+        gate.run("ada", "list_toolkits", {}, session=f"s{number}")
+    assert cost(True) == cost(False) == alone
+
+
+def test_asking_what_a_flip_would_do_costs_the_same_however_many_sessions_are_live(
+    operator: actors.Actor,
+) -> None:
+    def cost() -> int:
+        with CaptureQueriesContext(connection) as queried:
+            switches.previews("ada", "reading", (True, False))
+        return len(queried)
+
+    gate.run("ada", "list_toolkits", {}, session="s")
+    alone = cost()
+    for number in range(20):
+        gate.run("ada", "list_toolkits", {}, session=f"s{number}")
+    assert cost() == alone

@@ -126,12 +126,15 @@ EVERYTHING: dict[str, Any] = {
             "loadout": "house",
             "tools": [{"tool": "git__log", "options": {"n": [1, None]}}],
             "tools_config": {"git__log": False, "vcs": True},
+            "ends": {"vcs": {"at": "2099-01-02T03:04:05Z", "then": False, "by": "anna"}},
             "allowed_toolkits": ["vcs"],
             "initial_toolkits": ["vcs"],
             "budget": {"max_tools": 3, "max_tokens": 900, "on_exceed": "defer"},
             "protected": True,
+            "archived": True,
             "session_loadouts": ["full"],
             "subagent_kinds": ["explore"],
+            "mcp_loading": "list",
         }
     ],
     "sub_apps": [

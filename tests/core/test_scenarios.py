@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime as dt
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -200,12 +201,29 @@ def test_a_wrong_expectation_of_a_call_is_told(tool: str, expect: Any, told: str
         ({"surface": {"agent": "ada", "subagent": "planner"}}, "There is no kind of agent named 'planner'"),
         ({"edit": {"agents": [{"key": "ada", "loadout": "ghost"}]}}, "There is no loadout named 'ghost'"),
         ({"edit": {"agents": ["ada"]}}, "expected an answer"),
+        ({"surface": ASK, "now": "tomorrow"}, "now: a moment with its zone"),
+        ({"surface": ASK, "now": "2031-05-04T14:00:00"}, "now: a moment with its zone"),
     ],
 )
 def test_a_step_that_cannot_be_taken_is_told(step: Any, told: str) -> None:
     (failure,) = taken(step)
     assert failure.startswith("x: step 1: expected")
     assert told in failure
+
+
+def test_a_step_says_what_moment_it_is_from_there_on() -> None:
+    at = dt.datetime(2031, 5, 4, 14, tzinfo=dt.UTC)
+    agent = {"key": "ada", "tools_config": {"read": True}, "ends": {"read": {"at": at.isoformat()}}}
+    belt = {"tools": [{"key": "read"}], "agents": [agent]}
+    has, has_not = ({"surface": {"agent": "ada"}, "expect": {"active": tools}} for tools in (["read"], []))
+
+    assert taken(has, belt=belt) == [], "where it is no moment, nothing ends"
+    # YAML gives a moment that is written without quotes as one.
+    before, then = {**has, "now": "2031-05-04T13:59:59Z"}, {**has_not, "now": at}
+    assert taken(before, has, then, has_not, before, belt=belt) == []
+    assert taken(has_not, belt=belt, now=at) == []
+    (failure,) = taken(has_not, belt=belt, now="at noon")
+    assert failure.startswith("x: belt: expected a sound belt")
 
 
 def test_a_step_behind_one_that_failed_is_taken_all_the_same() -> None:

@@ -12,7 +12,7 @@ from django.db import connection
 from tests.api.conftest import SETUP
 from tests.front.conftest import Request, Server
 from tests.store.conftest import Process
-from toolbelt.control import switches, tokens
+from toolbelt.control import agents, switches, tokens
 from toolbelt.runtime import calls
 from toolbelt.store import clock, looks
 
@@ -182,3 +182,16 @@ def test_without_triggers_nothing_is_ready(server, ada):
     assert server.ask(Request(token=ada)).by_django
     with connection.cursor() as cursor:
         cursor.execute("UPDATE toolbelt_revision SET catalog_stamp = %s", [stamp])
+
+
+def test_an_agent_that_is_archived_answers_nobody_from_the_next_question_on(server, ada, olga):
+    own, operator_s = Request(token=ada), Request(token=olga)
+    server.warm(own, operator_s)
+    assert [one.status for one in server.ask_all(own, operator_s)] == [200, 200]
+    agents.archive(SETUP, "ada", True, confirm=True)
+    for _ in range(2):
+        gone, told = server.ask_all(own, operator_s)
+        assert (gone.status, told.status) == (401, 404)
+        assert "is archived" in told.json()["detail"]
+    agents.archive(SETUP, "ada", False)
+    assert [one.status for one in server.ask_all(own, operator_s, own)] == [200, 200, 200]

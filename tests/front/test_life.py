@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from toolbelt import front
+from toolbelt.control import endings
 from toolbelt.front import life, notes
 from toolbelt.runtime import access, plugins, ready
 
@@ -102,3 +103,16 @@ def test_plugins_that_fail_to_end_do_not_keep_the_server_from_ending(told, monke
     asyncio.run(life.Life(answers(told), notes.Notes()).end())
     assert told == ["database let go"]
     assert "plugins not stopped" in caplog.text
+
+
+def test_the_thread_that_writes_ends_begins_and_ends_with_the_server(told: list[str]) -> None:
+    def writing() -> list[threading.Thread]:
+        return [thread for thread in threading.enumerate() if thread.name == "toolbelt-ends"]
+
+    for _ in range(2):
+        endings.start()
+        endings.start()
+        (thread,) = writing()
+        asyncio.run(life.Life(None, notes.Notes()).end())
+        thread.join(5)
+        assert writing() == []

@@ -19,7 +19,7 @@ from tests.runtime.conftest import install as install
 from tests.runtime.conftest import listed as listed
 from toolbelt import front
 from toolbelt.api import limits
-from toolbelt.control import belts, tokens
+from toolbelt.control import belts, endings, tokens
 from toolbelt.mcp import protocol
 from toolbelt.runtime import access, feed, ready
 from toolbelt.store import snapshots
@@ -307,6 +307,7 @@ class Client:
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let no test feel how much the one before it asked, or find what it kept; and none writes beside itself."""
     monkeypatch.setattr(access, "start", lambda: None)
+    monkeypatch.setattr(endings, "start", lambda: None)
     limits.rates.forget()
     snapshots.forget()
     yield

@@ -7,15 +7,15 @@ import dataclasses
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
+from django.test import Client as Browser
 
 from tests.api.conftest import SETUP
-from tests.mcp.conftest import NEW, Client, Endpoint, Request
+from tests.mcp.conftest import NEW, Client, Endpoint, Request, run
 from tests.runtime import sample_plugins
 from tests.runtime.conftest import Install
 from toolbelt import models
-from toolbelt.control import agents, belts, switches, tokens
-from toolbelt.mcp import protocol, results, server
+from toolbelt.control import agents, belts, stops, switches, tokens, undo
+from toolbelt.mcp import protocol, results, tool_calls
 from toolbelt.runtime import calls, upstreams
 
 KB = [tool.name for tool in sample_plugins.Kb.tools]
@@ -96,6 +96,25 @@ def test_what_goes_wrong_is_a_result_that_a_model_reads(
     assert result["isError"] is True
     assert text(result).startswith(said)
     assert result["_meta"][results.REFUSAL]["code"] == code
+
+
+def test_no_call_reaches_a_plugin_that_was_stopped_a_moment_ago_through_either_door(
+    client: Client, token: str
+):
+    web = Browser(headers={"Authorization": f"Bearer {token}"})
+
+    def over_http() -> Any:
+        asked = {"tool": "kb__search", "arguments": {"query": "x"}}
+        return web.post("/api/v1/agents/ada/calls", asked, "application/json").json()
+
+    assert client.call("kb__search", {"query": "x"}).result["isError"] is over_http()["is_error"] is False
+    stopped = stops.stop(SETUP, "plugin", "kb", True, was=False)
+    assert stopped.agents["ada"] == len(AGENT["tools"])
+    assert client.call("kb__search", {"query": "x"}).error["code"] == protocol.INVALID_PARAMS
+    assert over_http()["code"] == "tool-denied"
+    assert "kb__search" not in [tool["name"] for tool in client.ask("tools/list").result["tools"]]
+    undo.undo(SETUP, stopped.entry or 0)
+    assert client.call("kb__search", {"query": "x"}).result["isError"] is over_http()["is_error"] is False
 
 
 def test_unknown_hidden_and_denied_are_told_alike(client: Client):
@@ -284,7 +303,7 @@ def test_progress_is_told_ahead_of_the_result(client: Client, monkeypatch: pytes
             tool.go_on.set()
             return [headers["content-type"], *told, await exchange.message(), await exchange.rest()]
 
-    kind, first, second, last, rest = async_to_sync(main)()
+    kind, first, second, last, rest = run(main)
     assert kind == "text/event-stream"
     assert first["method"] == "notifications/progress"
     assert first["params"] == {"progressToken": "t1", "progress": 1, "total": 3, "message": "reading"}
@@ -307,13 +326,13 @@ def test_nobody_is_told_of_progress_who_did_not_ask_or_cannot_hear(
             tool.go_on.set()
             return await client.endpoint.asend(request)
 
-        assert text(async_to_sync(main)().result) == "done"
+        assert text(run(main).result) == "done"
 
 
 def test_a_call_that_takes_long_says_that_it_is_still_at_work(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(server, "PING", 0.01)
+    monkeypatch.setattr(tool_calls, "PING", 0.01)
 
     async def main() -> tuple[dict[str, str], Any]:
         tool = progressing(monkeypatch)
@@ -322,7 +341,7 @@ def test_a_call_that_takes_long_says_that_it_is_still_at_work(
         tool.go_on.set()
         return sign, await exchange.message()
 
-    sign, last = async_to_sync(main)()
+    sign, last = run(main)
     assert sign == {"": "still at work"}
     assert last["result"]["content"][0]["text"] == "done"
 
@@ -340,7 +359,7 @@ def test_the_second_era_takes_a_call_back_by_going_away(
         await exchange.task
         return tool.was_cancelled
 
-    assert async_to_sync(main)()
+    assert run(main)
 
 
 def test_the_first_era_goes_away_without_taking_anything_back(old: Client, monkeypatch: pytest.MonkeyPatch):
@@ -354,7 +373,7 @@ def test_the_first_era_goes_away_without_taking_anything_back(old: Client, monke
         await exchange.task
         return tool.was_cancelled
 
-    assert not async_to_sync(main)()
+    assert not run(main)
 
 
 @pytest.mark.parametrize(
@@ -377,7 +396,7 @@ def test_the_first_era_takes_back_the_call_that_it_names(
             pass
         return tool.was_cancelled, message
 
-    was_cancelled, message = async_to_sync(main)()
+    was_cancelled, message = run(main)
     assert was_cancelled is is_meant
     assert ("error" in message) is is_meant
     if is_meant:
@@ -396,7 +415,7 @@ def test_nobody_takes_back_another_s_call(old: Client, monkeypatch: pytest.Monke
         await exchange.rest()
         return tool.was_cancelled
 
-    assert not async_to_sync(main)()
+    assert not run(main)
 
 
 def test_a_call_that_is_taken_back_ends_its_tool_and_is_recorded(token: str, endpoint: Endpoint):
@@ -410,6 +429,6 @@ def test_a_call_that_is_taken_back_ends_its_tool_and_is_recorded(token: str, end
         exchange.leave()
         await exchange.task
 
-    async_to_sync(main)()
+    run(main)
     assert sample_plugins.CANCELLED.wait(20)
     assert models.CallRecord.objects.get().outcome == "cancelled"

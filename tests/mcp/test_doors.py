@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from tests.api.conftest import SETUP, of_operator
 from tests.mcp.conftest import NEW, OLD, Client, Endpoint, Request
-from toolbelt.control import tokens
+from toolbelt.control import agents, roles, tokens
 from toolbelt.mcp import protocol
+from toolbelt.store import clock
 
 METHODS = ["ping", "tools/list", "tools/call", "initialize", "notifications/initialized", "GET", "DELETE"]
 MODERN = ["tools/list", "tools/call", "server/discover", "subscriptions/listen", "notifications/cancelled"]
@@ -46,9 +47,7 @@ def test_nothing_opens_without_a_token(endpoint: Endpoint):
     assert every(endpoint, "") == {(401, 'Bearer realm="toolbelt"')}
 
 
-def test_a_token_that_opens_nothing_is_refused_whatever_is_wrong_with_it(
-    endpoint: Endpoint, ada: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_token_that_opens_nothing_is_refused_whatever_is_wrong_with_it(endpoint: Endpoint, ada: str):
     invalid = {(401, 'Bearer realm="toolbelt", error="invalid_token"')}
     assert every(endpoint, "tb_nonsense") == invalid
     assert every(endpoint, "tb_0nj8sPWpAgTCvxZ4sXCjdqLrGzZvcRDm2m5Ux1kiTYf8XbXnfAM1K0bWqt1k") == invalid
@@ -56,17 +55,8 @@ def test_a_token_that_opens_nothing_is_refused_whatever_is_wrong_with_it(
     tokens.revoke(SETUP, revoked.token.prefix)
     assert every(endpoint, revoked.text) == invalid
     over = tokens.issue(SETUP, agent="ada", expires=timezone.now() + dt.timedelta(days=1)).text
-    later = dt.datetime.now(dt.UTC) + dt.timedelta(days=2)
-
-    class Later(dt.datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:
-            return later
-
-    from toolbelt.runtime import access
-
-    monkeypatch.setattr(f"{access.__name__}.dt.datetime", Later)
-    assert every(endpoint, over) == invalid
+    with clock.stopped(timezone.now() + dt.timedelta(days=2)):
+        assert every(endpoint, over) == invalid
 
 
 def test_another_agent_is_not_found_whether_it_exists_or_not(endpoint: Endpoint, ada: str):
@@ -150,3 +140,27 @@ def test_who_asks_too_often_is_told_when_to_come_again(stored: None, ada: str, s
     answer = client.endpoint.send(request, request, request)
     assert answer.status == 429
     assert int(answer.headers["retry-after"]) > 0
+
+
+def test_an_archived_agent_lets_nobody_in_until_it_is_back(endpoint: Endpoint, ada: str):
+    token = of_operator("olga", superuser=True)
+    assert Client(endpoint=endpoint, token=ada).ask("tools/list").status == 200
+    agents.archive(SETUP, "ada", True, confirm=True)
+    assert every(endpoint, ada) == {(401, 'Bearer realm="toolbelt", error="invalid_token"')}
+    for method in ("tools/list", "tools/call"):
+        client = Client(endpoint=endpoint, token=token)
+        answer = endpoint.send(asking(client, method))
+        assert answer.status == 404, answer
+    agents.archive(SETUP, "ada", False)
+    assert Client(endpoint=endpoint, token=ada).ask("tools/list").status == 200
+
+
+def test_an_operator_of_one_agent_calls_as_that_one(endpoint: Endpoint, ada: str):
+    token = of_operator("anna")
+    client = Client(endpoint=endpoint, token=token)
+    assert endpoint.send(asking(client, "tools/call")).status == 403
+    roles.name_operators(SETUP, "ada", ["anna"])
+    assert endpoint.send(asking(client, "tools/call")).status == 200
+    roles.name_operators(SETUP, "ada", [])
+    roles.name_operators(SETUP, "bob", ["anna"])
+    assert endpoint.send(asking(client, "tools/call")).status == 403

@@ -7,10 +7,10 @@ import dataclasses
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import sync_to_async
 
 from tests.api.conftest import SETUP
-from tests.mcp.conftest import NEW, OLD, OLDER, Client, Endpoint, Exchange, Request
+from tests.mcp.conftest import NEW, OLD, OLDER, Client, Endpoint, Exchange, Request, run
 from toolbelt.control import agents, switches, tokens
 from toolbelt.mcp import protocol, streams, told
 from toolbelt.runtime import feed
@@ -51,7 +51,7 @@ def test_a_flip_is_told_and_one_that_changes_nothing_for_the_agent_is_not(client
             await flip("reading", False, agent="bob")
             assert await is_quiet(stream)
 
-    async_to_sync(main)()
+    run(main)
 
 
 def test_only_those_of_the_agent_are_told(client: Client):
@@ -70,7 +70,7 @@ def test_only_those_of_the_agent_are_told(client: Client):
             assert (await hers.message())["method"] == protocol.LIST_CHANGED
             assert await is_quiet(his)
 
-    async_to_sync(main)()
+    run(main)
 
 
 def test_a_subscription_is_acknowledged_first_and_each_message_says_which_it_is_of(new: Client):
@@ -88,7 +88,7 @@ def test_a_subscription_is_acknowledged_first_and_each_message_says_which_it_is_
             feed.end()
             return [first, second, await stream.message(), await stream.rest()]
 
-    first, second, last, rest = async_to_sync(main)()
+    first, second, last, rest = run(main)
     about = {protocol.SUBSCRIPTION: "listen-1"}
     assert first["method"] == protocol.ACKNOWLEDGED
     assert first["params"] == {"notifications": {"toolsListChanged": True}, "_meta": about}
@@ -108,7 +108,7 @@ def test_who_did_not_subscribe_to_lists_is_told_of_none(new: Client):
             await flip("reading", True)
             assert await is_quiet(stream)
 
-    async_to_sync(main)()
+    run(main)
 
 
 @pytest.mark.parametrize("wanted", [{}, {"notifications": None}, {"notifications": []}])
@@ -125,7 +125,7 @@ def test_a_stream_of_the_first_era_begins_as_its_revision_knows_it(old: Client):
                 found.append(await opened(stream, version))
         return found
 
-    primed, plain = async_to_sync(main)()
+    primed, plain = run(main)
     assert (primed["retry"], primed["data"]) == ("1000", "")
     assert told.digest_in(primed["id"])
     assert plain == {"retry": "1000", "": "here is what changes"}
@@ -146,7 +146,7 @@ def test_a_stream_that_is_opened_anew_tells_what_its_client_missed(old: Client):
                 await opened(stream, OLD)
                 return was_quiet, (await stream.message())["method"]
 
-    assert async_to_sync(main)() == (True, protocol.LIST_CHANGED)
+    assert run(main) == (True, protocol.LIST_CHANGED)
 
 
 def test_a_stream_tells_what_changed_between_the_handshake_and_its_beginning(old: Client):
@@ -159,7 +159,7 @@ def test_a_stream_tells_what_changed_between_the_handshake_and_its_beginning(old
             await opened(stream, OLD)
             return await stream.message()
 
-    assert async_to_sync(main)()["method"] == protocol.LIST_CHANGED
+    assert run(main)["method"] == protocol.LIST_CHANGED
 
 
 def test_each_event_has_an_id_of_its_own(old: Client):
@@ -171,7 +171,7 @@ def test_each_event_has_an_id_of_its_own(old: Client):
                 ids.append((await stream.event())["id"])
             return ids
 
-    ids = async_to_sync(main)()
+    ids = run(main)
     assert len(set(ids)) == 3
     assert told.digest_in(ids[0]) == told.digest_in(ids[2]) != told.digest_in(ids[1])
 
@@ -197,7 +197,7 @@ def test_what_another_request_loads_is_told_to_its_session(old: Client):
             assert (await mine.message())["method"] == protocol.LIST_CHANGED
             assert await is_quiet(his)
 
-    async_to_sync(main)()
+    run(main)
 
 
 def test_a_stream_ends_when_its_token_opens_nothing_any_more(client: Client, monkeypatch: pytest.MonkeyPatch):
@@ -209,7 +209,7 @@ def test_a_stream_ends_when_its_token_opens_nothing_any_more(client: Client, mon
             await sync_to_async(tokens.revoke)(SETUP, client.token[:11])
             await asyncio.wait_for(stream.rest(), 20)
 
-    async_to_sync(main)()
+    run(main)
 
 
 def test_a_stream_says_now_and_then_that_it_is_still_there(client: Client, monkeypatch: pytest.MonkeyPatch):
@@ -220,7 +220,7 @@ def test_a_stream_says_now_and_then_that_it_is_still_there(client: Client, monke
             await opened(stream, client.version)
             return await stream.event()
 
-    assert async_to_sync(main)() == {"": "still here"}
+    assert run(main) == {"": "still here"}
 
 
 def test_streams_end_with_the_server_and_leave_nothing_behind(client: Client):
@@ -243,7 +243,7 @@ def test_streams_end_with_the_server_and_leave_nothing_behind(client: Client):
         await asyncio.sleep(0)
         assert not {task for task in others if not task.done() and "mcp" in repr(task.get_coro())}
 
-    async_to_sync(main)()
+    run(main)
 
 
 def test_a_client_that_takes_its_leave_ends_its_own_streams(old: Client):
@@ -261,7 +261,7 @@ def test_a_client_that_takes_its_leave_ends_its_own_streams(old: Client):
             await flip("reading", True)
             assert (await other.message())["method"] == protocol.LIST_CHANGED
 
-    async_to_sync(main)()
+    run(main)
 
 
 def test_one_client_cannot_take_all_streams(client: Client, monkeypatch: pytest.MonkeyPatch):
@@ -272,7 +272,7 @@ def test_one_client_cannot_take_all_streams(client: Client, monkeypatch: pytest.
             await opened(stream, client.version)
             return await client.endpoint.asend(client.listening())
 
-    assert async_to_sync(main)().status == 429
+    assert run(main).status == 429
 
 
 def test_many_streams_that_see_the_same_cost_one_look_a_change(
@@ -301,7 +301,7 @@ def test_many_streams_that_see_the_same_cost_one_look_a_change(
                 exchange.leave()
                 await exchange.task
 
-    async_to_sync(main)()
+    run(main)
     # A flip is one commit; what it brings about may be another.
     assert len(looks) <= 2
 
@@ -335,7 +335,7 @@ def test_of_many_flips_none_is_missed_and_none_is_made_up(client: Client):
             follower.cancel()
             assert 1 <= heard <= flips + 1
 
-    async_to_sync(main)()
+    run(main)
 
 
 def test_the_stream_of_an_agent_that_is_gone_ends(endpoint: Endpoint, reader: str):
@@ -349,4 +349,4 @@ def test_the_stream_of_an_agent_that_is_gone_ends(endpoint: Endpoint, reader: st
             await sync_to_async(entries.remove)(SETUP, "agent", "bob")
             await asyncio.wait_for(stream.rest(), 20)
 
-    async_to_sync(main)()
+    run(main)

@@ -14,8 +14,8 @@ from tests.api.conftest import BELT, SETUP
 from tests.store.conftest import Process
 from toolbelt import models
 from toolbelt.control import belts, switches
-from toolbelt.runtime import feed
-from toolbelt.store import commits
+from toolbelt.runtime import feed, surfaces
+from toolbelt.store import commits, revisions
 
 # Flips one switch as often as there are lines.
 _FLIP = """
@@ -219,23 +219,36 @@ def test_agents_that_go_come_or_are_renamed_are_heard(stored):
     assert run(story) == [["bob"], ["carl"], ["carl", "carla", "catalog"], ["carl", "carla", "catalog"]]
 
 
-def test_a_grant_that_ends_is_a_turn_when_it_does(stored):
-    soon = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=0.2)
+def test_a_grant_that_ends_is_a_turn_when_it_does_though_nobody_writes(stored):
+    rows = models.ToolkitSwitch.objects.filter(agent__key="ada", toolkit__key="reading")
+    soon: list[dt.datetime] = []
+    numbers: list[int] = []
 
     def grant() -> None:
         switches.flip(SETUP, "ada", "reading", True, confirm=True)
-        models.ToolkitSwitch.objects.filter(agent__key="ada").update(ends=soon)
+        soon.append(dt.datetime.now(dt.UTC) + dt.timedelta(seconds=0.3))
+        rows.update(ends=soon[0])
+        numbers.append(revisions.number())
+
+    def look() -> None:
+        numbers.append(revisions.number())
+        assert surfaces.ask("ada").resolution.decision("kb__find").code != "switch-on"
+        assert rows.get().on
+        assert not models.AuditEntry.objects.filter(action="switch.end").exists()
 
     async def story() -> list[Any]:
         async with feed.changes("ada") as ada, feed.changes("bob") as bob:
             await do(grant)
-            heard: list[str] = []
-            while dt.datetime.now(dt.UTC) < soon:
+            heard = await told(ada)
+            while dt.datetime.now(dt.UTC) < soon[0]:
                 heard = await told(ada)
+            await do(look)
             await do(retitle("bob"))
-            return [heard, await told(bob)]
+            # Had bob's follower heard of ada, that would have come first.
+            return [heard, "bob" in await told(bob)]
 
-    assert run(story) == [["ada"], ["bob"]]
+    assert run(story) == [["ada"], True]
+    assert numbers[0] == numbers[1]
 
 
 class Shaky:

@@ -81,7 +81,8 @@ def test_an_agent_is_whole() -> None:
         session_loadouts=("house",),
     )
     assert agents.load(0) is None
-    assert counts.count() == counts.Counts(agents=1, waiting=0)
+    found = counts.count()
+    assert (found.agents, found.waiting) == (1, 0)
 
 
 def test_an_agent_without_limits_has_no_budget() -> None:

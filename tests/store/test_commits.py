@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 
@@ -264,3 +265,28 @@ def test_a_role_that_django_takes_is_taken(monkeypatch):
         return str((await cursor.fetchone())[0])
 
     assert run(story) == role
+
+
+@ON_POSTGRESQL
+@pytest.mark.django_db(transaction=True)
+def test_who_goes_while_it_begins_to_listen_leaves_no_connection(monkeypatch):
+    opened: list[psycopg.AsyncConnection[Any]] = []
+    has_begun = asyncio.Event()
+
+    class Slow(psycopg.AsyncConnection[Any]):
+        async def execute(self, *query: Any, **about: Any) -> Any:
+            opened.append(self)
+            has_begun.set()
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(psycopg, "AsyncConnection", Slow)
+
+    async def story(watch: commits.Watch) -> None:
+        reading = asyncio.create_task(watch.read())
+        await has_begun.wait()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    run(story)
+    assert opened[0].closed

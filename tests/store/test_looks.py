@@ -120,13 +120,13 @@ def file(tmp_path: Path) -> Callable[[str], Path]:
 
 
 _TABLES = """
-CREATE TABLE toolbelt_agent (id, key);
+CREATE TABLE toolbelt_agent (id, key, archived);
 CREATE TABLE toolbelt_agentrevision (agent_id, number, stamp);
 CREATE TABLE toolbelt_revision (id, catalog_number, catalog_stamp);
 CREATE TABLE toolbelt_agentsession (agent_id, key, loadout, state);
 CREATE TABLE toolbelt_apitoken (prefix, name, agent_id, user_id, scope, created, expires, revoked, last_used, digest);
 CREATE TABLE auth_user (id, username, is_active);
-INSERT INTO toolbelt_agent VALUES (1, 'ada');
+INSERT INTO toolbelt_agent VALUES (1, 'ada', 0);
 INSERT INTO toolbelt_apitoken (prefix, name, agent_id, scope, digest) VALUES ('tb_12345678', '', 1, '', 'd');
 """
 
@@ -313,6 +313,23 @@ def test_behind_a_pooler_that_keeps_no_statements_none_is_prepared(monkeypatch):
         return eyes._parameters["prepare_threshold"]
 
     assert asyncio.run(main()) is None
+
+
+@pytest.mark.parametrize("trouble", [TypeError("a defect"), asyncio.CancelledError()])
+def test_whatever_goes_wrong_nobody_waits_for_ever(monkeypatch, trouble):
+    async def found(eyes: Any, questions: Any) -> Any:
+        raise trouble
+
+    monkeypatch.setattr(postgresql.Eyes, "_found", found)
+
+    async def main() -> None:
+        eyes = postgresql.Eyes({})
+        async with asyncio.timeout(20):
+            for _ in range(2):
+                with pytest.raises((looks.Unreachable, asyncio.CancelledError)):
+                    await eyes.look(PREFIX, "ada", None)
+
+    asyncio.run(main())
 
 
 @ON_POSTGRESQL

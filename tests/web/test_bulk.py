@@ -120,7 +120,17 @@ def test_who_may_only_look_is_not_asked(viewer: Client, address: str) -> None:
     assert viewer.get(address).status_code == 403
 
 
-@pytest.mark.parametrize("seen", ["[]", "{}", '{"ada": {"papers": 1}}', '{"ada": []}', "nonsense"])
+@pytest.mark.parametrize(
+    "seen",
+    [
+        "[]",
+        "{}",
+        '{"ada": {"papers": 1}}',
+        '{"ada": []}',
+        "nonsense",
+        pytest.param("[" * 100_000, id="nested without end"),
+    ],
+)
 def test_nonsense_changes_nothing(operator: Client, seen: str) -> None:
     acting.post(operator, "/bulk/", htmx=False, on="true", seen=seen, confirm="yes")
     assert not models.AuditEntry.objects.exists()

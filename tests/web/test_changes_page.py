@@ -156,7 +156,7 @@ def test_it_asks_the_database_the_same_few_questions_however_long_it_is(operator
     for on, was in (("true", "false"), ("false", "true"), ("unset", "false"), ("false", "unset")) * 5:
         acting.switch(operator, "issues", on, was)
     assert len(listed(look(operator))) == 25
-    assert acting.queries(lambda: look(operator)) == of_five <= 15
+    assert acting.queries(lambda: look(operator)) == of_five <= 16
 
 
 def test_a_category_that_was_made_can_be_taken_back(operator: Client, olive: auth.User) -> None:

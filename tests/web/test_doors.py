@@ -60,6 +60,8 @@ CHANGES = {
     "web:evict",
     "web:change_settings",
     "web:duplicate",
+    "web:name_operators",
+    "web:archive",
     "web:change_password",
     "web:issue_token",
     "web:revoke_token",

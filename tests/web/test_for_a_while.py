@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.web import acting
-from toolbelt.control import endings, switches
+from toolbelt.control import endings, queries, switches
 from toolbelt.runtime import calls
 from toolbelt.store import clock
 from toolbelt.testing import ACTOR
@@ -78,6 +78,40 @@ def test_the_log_tells_of_the_end_and_offers_no_undo_for_it(operator: Client) ->
     ended, given = (entry for day in page.days for entry in day.entries if entry.subject == "papers")
     assert (ended.who, ended.did, ended.undoable) == ("system", "ended the override of", False)
     assert given.differences[0].after.startswith("on until ")
+
+
+@pytest.mark.parametrize("address", ["/agents/ada/history/", "/changes/"])
+def test_the_log_tells_of_an_end_that_nobody_has_written_yet(operator: Client, address: str) -> None:
+    moment = timezone.now().replace(microsecond=0) + dt.timedelta(hours=1)
+    switches.override(ACTOR, "ada", "papers", True, ends=moment)
+    before = queries.changes().total
+    with clock.stopped(moment):
+        page = operator.get(address).context["page"]
+        html = acting.text(operator.get(address))
+        narrowed = operator.get(address, {"person": "olive"}).context["page"]
+        later = operator.get(
+            address, {"since": (timezone.localdate(moment) + dt.timedelta(days=1)).isoformat()}
+        )
+
+    waiting, given = (entry for day in page.days for entry in day.entries if entry.subject == "papers")
+    assert (waiting.who, waiting.did, waiting.undoable) == ("system", "ended the override of", False)
+    assert waiting.waits == f"Ended at {words.clock(moment).words}, to be recorded with the next change."
+    assert waiting.waits in html
+    assert page.matches.endswith("1 end to be recorded")
+    assert given.waits == ""
+    for other in (narrowed, later.context["page"]):
+        assert not [entry for day in other.days for entry in day.entries if entry.waits]
+    assert queries.changes().total == before, "to look writes nothing"
+
+
+def test_an_end_that_is_written_is_told_once(operator: Client) -> None:
+    moment = timezone.now() + dt.timedelta(hours=1)
+    switches.override(ACTOR, "ada", "papers", True, ends=moment)
+    with clock.stopped(moment + dt.timedelta(hours=1)):
+        switches.flip(ACTOR, "ada", "releases", False)
+        page = operator.get("/agents/ada/history/").context["page"]
+    told = [entry for day in page.days for entry in day.entries if entry.did == "ended the override of"]
+    assert [(entry.waits, bool(entry.id)) for entry in told] == [("", True)]
 
 
 def test_undoing_when_it_is_over_asks_with_what_is_so_now(operator: Client) -> None:

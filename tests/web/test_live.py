@@ -62,8 +62,8 @@ def test_a_page_is_never_older_than_it_says(operator, belt, monkeypatch):
     before = revision(operator)
     summaries = queries.summaries
 
-    def while_made() -> object:
-        found = summaries()
+    def while_made(*, archived: bool) -> object:
+        found = summaries(archived=archived)
         models.Agent.objects.update(title="meanwhile")
         return found
 

@@ -147,6 +147,17 @@ def test_each_control_says_what_it_did(
     assert getattr(plugin("github"), control) is True
 
 
+def test_a_stop_says_whom_it_reaches_and_is_taken_back(keeper: Client, belt: None) -> None:
+    notice = press(keeper, "github", "blocked", "true", "false").context["page"].notice
+    assert notice.detail == "2 agents lose 5 tools"
+    assert line(look(keeper), "github").reach == "no agent has any of them"
+    acting.post(keeper, f"/changes/{notice.undo}/undo/", htmx=False)
+    assert plugin("github").blocked is False
+    again = press(keeper, "github", "blocked", "true", "false", htmx=False)
+    assert again.status_code == 303
+    assert look(keeper).notice.detail == notice.detail, "also without htmx"
+
+
 def test_a_switch_that_somebody_else_flipped_is_told_and_shown_as_it_is(keeper: Client, belt: None) -> None:
     entries.change(ACTOR, "plugin", "github", {"active": False})
     answer = press(keeper, "github", "active", "false", "true")

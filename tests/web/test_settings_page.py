@@ -126,6 +126,7 @@ def test_a_field_that_somebody_else_changed_is_not_overwritten_but_others_are_sa
         ({"loadout": "nonsense"}, "loadout", "nonsense"),
         ({"kind": "gardener"}, "kind", "gardener"),
         ({"was": "{"}, "was", "JSON"),
+        pytest.param({"was": "[" * 100_000}, "was", "JSON", id="nested without end"),
     ],
 )
 def test_what_is_not_sound_is_told_at_its_field(

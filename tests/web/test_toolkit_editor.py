@@ -13,6 +13,7 @@ from tests import factories
 from tests.web import acting, editing
 from toolbelt import models
 from toolbelt.control import entries
+from toolbelt.web import toolkit_drafts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
@@ -260,3 +261,42 @@ def test_its_switch_is_set_for_many_agents_with_an_entry_each_and_one_batch(oper
     done = models.AuditEntry.objects.filter(action="switch.set", key="research")
     assert sorted(entry.subject_key for entry in done) == ["ada", "bob"]
     assert len({entry.batch for entry in done}) == 1
+
+
+def test_a_toolkit_larger_than_the_editor_is_not_opened_in_it(editor: Client, monkeypatch: Any) -> None:
+    monkeypatch.setattr("toolbelt.web.toolkit_drafts.MOST_ROWS", 1)
+    page = editor.get(PAGE).content.decode()
+    assert "more than this editor takes (at most 1 of each)" in page
+    assert EDIT not in page
+    led = editor.get(EDIT)
+    assert (led.status_code, led.headers["Location"]) == (303, PAGE)
+    assert "Write them in a belt instead" in editor.get(PAGE).content.decode()
+
+
+def test_no_row_is_lost_without_a_word(editor: Client, monkeypatch: Any) -> None:
+    before = entries.read("toolkit", "issues")
+    monkeypatch.setattr("toolbelt.web.toolkit_drafts.MOST_ROWS", 2)
+    added = editing.send(editor, EDIT, SAVE, add_members="shell papers", act="add-members-0")
+    assert [row.key for row in form(added).members][-2:] == ["shell", "papers"]
+    assert "more than this editor takes" in form(added).problems[""]
+    answer = editing.go_on(editor, added, SAVE)
+    assert answer.status_code == 422
+    assert "more than this editor takes" in form(answer).problems[""]
+    assert len(form(answer).members) == 4
+    assert entries.read("toolkit", "issues") == before
+
+
+@pytest.mark.parametrize(("most", "takes"), [(1000, False), (5000, True), (None, True)])
+def test_as_many_rows_are_taken_as_a_form_may_have_fields(
+    settings: Any, most: int | None, takes: bool
+) -> None:
+    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = most
+    assert (toolkit_drafts.too_many(300, 20) == "") is takes
+    assert toolkit_drafts.too_many(301, 0)
+
+
+def test_a_form_with_more_fields_than_are_taken_is_told_so(editor: Client, settings: Any) -> None:
+    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 5
+    answer = editor.post(SAVE, {"member": [f"tool{number}" for number in range(10)]})
+    assert answer.status_code == 413
+    assert "Nothing was changed" in answer.content.decode()

@@ -148,7 +148,7 @@ def test_a_flip_brings_the_parts_that_the_page_shows_of_this_agent(operator: Cli
     html = acting.text(answer)
     assert answer.headers["HX-Trigger"] == "flipped"
     assert '<div id="at:ada:issues:state" hx-swap-oob="innerHTML">' in html
-    assert '<input type="hidden" name="was" value="false">' in html
+    assert '<input type="hidden" name="was" value="false"' in html
     assert "toolkit issues is off" in html
     assert '<p id="used:issues" hx-swap-oob="innerHTML">' in html
     assert "switch off for 1" in html
@@ -168,7 +168,7 @@ def test_a_question_before_a_flip_is_asked_here_as_well(operator: Client) -> Non
 def test_a_conflict_brings_what_is_so_now(operator: Client) -> None:
     answer = acting.switch(operator, "issues", "false", "unset", cells="issues", next=ISSUES)
     assert answer.status_code == 409
-    assert '<input type="hidden" name="was" value="true">' in acting.text(answer)
+    assert '<input type="hidden" name="was" value="true"' in acting.text(answer)
 
 
 def test_taking_a_flip_back_brings_the_parts_too(operator: Client) -> None:

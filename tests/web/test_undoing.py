@@ -176,8 +176,9 @@ def test_an_agent_that_is_undone_away_leads_its_page_to_the_list(operator: Clien
     assert change.entry is not None
     answer = undo(operator, change.entry)
     assert (answer.status_code, answer.headers["HX-Redirect"]) == (204, "/agents/")
-    assert operator.get("/agents/").context["page"].agents[0].key == "ada"
-    assert "Undone: test created agent cyd." in operator.get("/changes/").content.decode()
+    led = operator.get("/agents/")
+    assert led.context["page"].agents[0].key == "ada"
+    assert "Undone: test created agent cyd." in led.content.decode()
 
 
 def test_a_change_that_is_not_there_cannot_be_undone(operator: Client) -> None:

@@ -91,14 +91,14 @@ class Allowed(rows.Rows):
 class SwitchInline(inlines.RowsInline):
     model = models.ToolkitSwitch
     formset = Switches
-    fields = ["toolkit", "on"]
+    fields = ["toolkit", "on", "ends"]
     autocomplete_fields = ["toolkit"]
 
 
 class OverrideInline(inlines.RowsInline):
     model = models.ToolOverride
     formset = Overrides
-    fields = ["tool", "on"]
+    fields = ["tool", "on", "ends"]
     autocomplete_fields = ["tool"]
 
 
@@ -121,7 +121,10 @@ class AgentAdmin(entry_admin.EntryAdmin):
     kind = "agent"
     form = AgentForm
     fieldsets = [
-        (None, {"fields": ["key", "title", "description", "role", "model", "protected", "position"]}),
+        (
+            None,
+            {"fields": ["key", "title", "description", "role", "model", "protected", "archived", "position"]},
+        ),
         ("Loadout", {"fields": ["kind", "loadout"]}),
         ("Budget", {"fields": list(_BUDGET)}),
         ("What its own token may ask for", {"fields": ["session_loadouts", "subagent_kinds"]}),
@@ -136,12 +139,20 @@ class AgentAdmin(entry_admin.EntryAdmin):
         "in_force",
         counts.Count("switches", models.ToolkitSwitch, "agent"),
         counts.Count("overrides", models.ToolOverride, "agent"),
+        counts.Soonest(
+            "ends",
+            [models.ToolkitSwitch, models.ToolOverride],
+            "agent",
+            "ends",
+            title="next end (switch or override)",
+        ),
         counts.Count("tools", models.AgentTool, "agent", title="always-on tools"),
         counts.Count("toolkits", models.AgentToolkit, "agent", title="allowed toolkits"),
         counts.Count("sessions", models.AgentSession, "agent"),
         "protected",
+        "archived",
     ]
-    list_filter = ["kind", ("loadout", admin.AllValuesFieldListFilter), "protected"]
+    list_filter = ["kind", ("loadout", admin.AllValuesFieldListFilter), "protected", "archived"]
     search_fields = ["key", "title", "description", "role", "model"]
     actions = ["delete_selected", *entry_actions.MOVES]
 

@@ -43,9 +43,11 @@ class EntryActions(_Admin):
         return str(getattr(row, entries.naming(self.kind)))
 
     def get_queryset(self, request: HttpRequest) -> orm.QuerySet[Any]:
-        """Count what the list counts."""
+        """Read what the list tells of rows of other kinds."""
         counted = {
-            one.__name__: one.expression() for one in self.list_display if isinstance(one, counts.Count)
+            one.__name__: one.expression()
+            for one in self.list_display
+            if isinstance(one, counts.Count | counts.Soonest)
         }
         rows: orm.QuerySet[Any] = super().get_queryset(request).annotate(**counted)
         return rows

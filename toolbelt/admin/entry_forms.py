@@ -58,7 +58,7 @@ class EntryForm(_Form):
             return None
         if seen is None:
             return entries.read(self.kind, self._name())
-        if not isinstance(seen, dict) or not isinstance(seen.get(wishes.FLAT, {}), dict):
+        if not isinstance(seen, dict) or not wishes.is_flat(seen):
             raise exceptions.ValidationError("This form was not sent as it was loaded: load it again.")
         return seen
 

@@ -10,6 +10,7 @@ from django.db import models as orm
 from django.http import HttpRequest
 
 from toolbelt.admin import inputs, rows
+from toolbelt.control import rights
 from toolbelt.models import fields
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ else:
 
 
 class RowsInline(_Inline):
-    """A table of lines. They are one value of what they belong to: who may not change all of them may change none."""
+    """A table of lines. They are one value of what they belong to: who may change that may change all of them, and who
+    may not may change none. The screens and the API ask the same.
+    """
 
     form = rows.RowForm
     formset: type[rows.Rows]
@@ -34,7 +37,7 @@ class RowsInline(_Inline):
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         """Tell the lines whether this user may change them."""
         made: Any = super().get_formset(request, obj, **kwargs)
-        made.is_editable = self._may_edit(request)
+        made.is_editable = self._may_edit(request, obj)
         return made
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
@@ -52,19 +55,16 @@ class RowsInline(_Inline):
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Say whether this user may change the lines."""
-        return self._may_edit(request)
+        return self._may_edit(request, obj)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Say whether this user may change the lines."""
-        return self._may_edit(request)
+        return self._may_edit(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Say whether this user may change the lines."""
-        return self._may_edit(request)
+        return self._may_edit(request, obj)
 
-    def _may_edit(self, request: HttpRequest) -> bool:
-        return (
-            super().has_add_permission(request, None)
-            and super().has_change_permission(request)
-            and super().has_delete_permission(request)
-        )
+    def _may_edit(self, request: HttpRequest, obj: Any) -> bool:
+        act: rights.Act = "add" if obj is None else "change"
+        return request.user.has_perm(rights.to(act, str(self.parent_model._meta.model_name)))

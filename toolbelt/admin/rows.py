@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
@@ -16,8 +17,10 @@ from django.core import exceptions
 from django.db import models as orm
 from django.forms import formsets
 from django.forms import models as model_forms
+from django.utils import timezone
 
 from toolbelt.admin import inputs, wishes
+from toolbelt.core import grants
 
 if TYPE_CHECKING:
     _RowForm = forms.ModelForm[Any]
@@ -28,6 +31,8 @@ else:
 # A place in a list: [2], or a field of what stands there: [2].options.
 ITEM = re.compile(r"\[(\d+)\](?:\.(\w+))?")
 _LONGEST_NUMBER = 18
+# Behind the place of a switch or an override: its end.
+_END = ".ends"
 
 
 class RowForm(_RowForm):
@@ -145,16 +150,28 @@ class Uses(Rows):
 
 
 class Settings(Rows):
-    """Lines that set what they name on or off. What stands in no line is unset."""
+    """Lines that set what they name on or off, for good or until an end. What stands in no line is unset."""
 
     def entry(self) -> dict[str, Any]:
         """Give what is set, by key."""
-        return {self.keys[0]: {self.name(line): line.cleaned_data["on"] for line in self.lines()}}
+        return {self.keys[0]: {self.name(line): self.said(line) for line in self.lines()}}
+
+    def said(self, line: Any) -> Any:
+        """Give on or off, with the end if there is one."""
+        ends = line.cleaned_data.get("ends")
+        return wishes.grant(line.cleaned_data["on"], None if ends is None else grants.written(ends))
 
     def place(self, obstacle: wishes.Obstacle) -> tuple[Any, str]:
-        """Find the line of the key that the obstacle names."""
-        found = [line for line in self.named() if f".{self.name(line)}" == obstacle.rest]
-        return (found[-1] if found else None), "on"
+        """Find the line of the key that the obstacle names, and in it the end if it is about that."""
+        rest = obstacle.rest.removesuffix(_END)
+        found = [line for line in self.named() if f".{self.name(line)}" == rest]
+        return (found[-1] if found else None), "on" if rest == obstacle.rest else "ends"
+
+    def get_queryset(self) -> Any:
+        """Give the rows as they stand: of what is over, and nobody has written down yet, what it is since."""
+        found = super().get_queryset()
+        now = timezone.now()
+        return [row for row in found if not isinstance(row, orm.Model) or _stands(row, now)]
 
     def clean(self) -> None:
         """Refuse to set one thing twice, beside what is said again."""
@@ -164,6 +181,15 @@ class Settings(Rows):
             if (name := self.name(line)) in names:
                 line.add_error(self.target, f"{name!r} stands twice: take one out.")
             names.add(name)
+
+
+def _stands(row: Any, now: datetime) -> bool:
+    """Say whether something is set by this row, and put it as it stands. Rows are shown here, and never saved."""
+    if row.ends is not None and row.ends <= now:
+        if row.then is None:
+            return False
+        row.on, row.ends = row.then, None
+    return True
 
 
 def is_removed(line: Any) -> bool:

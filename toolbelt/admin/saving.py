@@ -18,9 +18,10 @@ from django.db import transaction
 
 from toolbelt.admin import inputs, wishes
 from toolbelt.control import entries, switches, writing
-from toolbelt.core import errors, schema
+from toolbelt.core import errors, grants, schema
 
-Flips = dict[tuple[str, str], bool | None]
+# What is wanted of a switch or an override: on or off, with its end or for good (see wishes.grant); None: unset.
+Flips = dict[tuple[str, str], Any]
 
 
 def save(wish: wishes.Wish) -> list[str]:
@@ -39,8 +40,10 @@ def _create(wish: wishes.Wish, why: wishes.NotSaved) -> list[str]:
     except errors.NotFound:
         entry = {key: value for key, value in wish.wanted.items() if value is not None}
         for family in wishes.FAMILIES:
-            if flat := entry.pop(family, None):
-                entry[wishes.FLAT] = {**entry.get(wishes.FLAT, {}), **flat}
+            for key, said in entry.pop(family, {}).items():
+                entry.setdefault(wishes.FLAT, {})[key] = wishes.is_on(said)
+                if (at := wishes.end(said)) is not None:
+                    entry.setdefault(wishes.ENDS, {})[key] = {"at": at, "by": wish.actor.name}
         with _collecting(wish, why):
             entries.put(wish.actor, wish.kind, entry, reason=wish.reason)
         return list(entry)
@@ -60,10 +63,12 @@ def _change(wish: wishes.Wish, seen: Mapping[str, Any], why: wishes.NotSaved) ->
     batch, flat = writing.new_batch(), seen.get(wishes.FLAT) or {}
     # What takes away goes first: a switch may have to be off before its tool can come in another way.
     taking: Flips = {
-        slot: on for slot, on in flips.items() if on is False or (on is None and flat.get(slot[1]) is True)
+        slot: said
+        for slot, said in flips.items()
+        if wishes.is_on(said) is False or (said is None and flat.get(slot[1]) is True)
     }
-    for (family, key), on in taking.items():
-        _flip(wish, why, family, key, on, flat.get(key), batch)
+    for (family, key), said in taking.items():
+        _flip(wish, why, family, key, said, flat.get(key), batch)
     if changes:
         was = {key: seen.get(key) for key in changes}
         write = functools.partial(
@@ -78,9 +83,9 @@ def _change(wish: wishes.Wish, seen: Mapping[str, Any], why: wishes.NotSaved) ->
         )
         with _collecting(wish, why):
             _confirmed(why, _token(changes), ", ".join(sorted(changes)), write)
-    for (family, key), on in flips.items():
+    for (family, key), said in flips.items():
         if (family, key) not in taking:
-            _flip(wish, why, family, key, on, flat.get(key), batch)
+            _flip(wish, why, family, key, said, flat.get(key), batch)
     return [*changes, *(key for _, key in flips)]
 
 
@@ -89,7 +94,7 @@ def _flip(
     why: wishes.NotSaved,
     family: str,
     key: str,
-    on: bool | None,
+    said: Any,
     was: bool | None,
     batch: uuid.UUID,
 ) -> None:
@@ -99,9 +104,20 @@ def _flip(
     there is to say is said at once. If it was not confirmed, nothing of it stays.
     """
     write = switches.flip if family == wishes.SWITCHES else switches.override
-    flip = functools.partial(write, wish.actor, wish.name, key, on, was=was, reason=wish.reason, batch=batch)
+    on, at = wishes.is_on(said), wishes.end(said)
+    flip = functools.partial(
+        write,
+        wish.actor,
+        wish.name,
+        key,
+        on,
+        ends=grants.moment(at),
+        was=was,
+        reason=wish.reason,
+        batch=batch,
+    )
     with _collecting(wish, why, family, f".{key}"):
-        word = errors.was_in_words(on)
+        word = errors.was_in_words(on) + (f"-until-{at}" if at else "")
         _confirmed(why, f"{key}={word}", f"{key} {word}", flip)
 
 
@@ -128,7 +144,12 @@ def _collecting(wish: wishes.Wish, why: wishes.NotSaved, key: str = "", rest: st
         with transaction.atomic():
             yield
     except errors.Invalid as error:
-        why.obstacles += [wishes.located(wish, problem) for problem in error.problems]
+        why.obstacles += [
+            wishes.Obstacle(key=key, rest=f"{rest}.ends", message=problem.message)
+            if key and problem.path == wishes.ENDS
+            else wishes.located(wish, problem)
+            for problem in error.problems
+        ]
     except errors.ToolbeltError as error:
         why.obstacles.append(wishes.Obstacle(key=key, rest=rest, message=str(error)))
 
@@ -139,13 +160,13 @@ def _differences(
     """Give what the writer changed and what is not as they want it already: keys of the entry, and flips."""
     wanted = dict(wish.wanted)
     wanted_of = {family: wanted.pop(family) for family in wishes.FAMILIES if family in wanted}
-    seen_of = wishes.parted(seen.get(wishes.FLAT) or {}) if wanted_of else {}
-    flat_now = now.get(wishes.FLAT) or {}
+    seen_of = wishes.parted(wishes.flat(seen)) if wanted_of else {}
+    flat_now = wishes.flat(now)
     flips: Flips = {}
     for family, has in wanted_of.items():
         had = seen_of[family]
         for key in sorted({**had, **has}):
-            if has.get(key) is not had.get(key) and has.get(key) is not flat_now.get(key):
+            if has.get(key) != had.get(key) and has.get(key) != flat_now.get(key):
                 flips[family, key] = has.get(key)
     changes = {
         key: value
@@ -174,13 +195,16 @@ def _refuse_stale(
 def _refuse_stale_flips(
     wish: wishes.Wish, why: wishes.NotSaved, flips: Flips, seen: Mapping[str, Any], now: Mapping[str, Any]
 ) -> None:
-    had, has = seen.get(wishes.FLAT) or {}, now.get(wishes.FLAT) or {}
+    had, has = wishes.flat(seen), wishes.flat(now)
     for family, key in flips:
-        if had.get(key) is not has.get(key):
+        if had.get(key) != has.get(key):
             word = "switch" if family == wishes.SWITCHES else "override"
             stale = errors.Stale(f"The {word} of {key} for {wish.name}", had.get(key), has.get(key))
             why.obstacles.append(wishes.Obstacle(key=family, rest=f".{key}", message=str(stale)))
-            why.now[wishes.FLAT] = {**(why.now.get(wishes.FLAT) or had), key: has.get(key)}
+            for field in (wishes.FLAT, wishes.ENDS):
+                told = dict(why.now.get(field) or seen.get(field) or {})
+                told.pop(key, None)
+                why.now[field] = told | {k: v for k, v in (now.get(field) or {}).items() if k == key}
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -12,7 +12,7 @@ from toolbelt.control import actors, entries
 from toolbelt.core import belts, errors, schema
 
 # What one key of an agent's entry holds stands in two tables of its form.
-FLAT, SWITCHES, OVERRIDES = "tools_config", "switches", "overrides"
+FLAT, ENDS, SWITCHES, OVERRIDES = "tools_config", "ends", "switches", "overrides"
 FAMILIES = (SWITCHES, OVERRIDES)
 LONGEST_SHOWN = 200
 
@@ -79,6 +79,38 @@ def located(wish: Wish, problem: errors.Problem) -> Obstacle:
     if key == FLAT and rest:
         key = SWITCHES if parted({rest[1:]: True})[SWITCHES] else OVERRIDES
     return Obstacle(key=key, rest=rest, message=problem.message)
+
+
+def grant(on: bool, at: str | None) -> Any:
+    """Say what is set: on or off, or with its end, as ``{"on", "ends"}``."""
+    return on if at is None else {"on": on, "ends": at}
+
+
+def flat(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what is set in an agent's entry, by key, each with its end if it has one."""
+    ends = entry.get(ENDS) or {}
+    return {key: grant(on, ends.get(key, {}).get("at")) for key, on in (entry.get(FLAT) or {}).items()}
+
+
+def is_flat(entry: Mapping[str, Any]) -> bool:
+    """Say whether what an entry of an agent says of switches, overrides and their ends has the shape of that."""
+    ends = entry.get(ENDS, {})
+    return (
+        isinstance(entry.get(FLAT, {}), dict)
+        and isinstance(ends, dict)
+        and all(isinstance(end, dict) for end in ends.values())
+    )
+
+
+def is_on(said: Any) -> bool | None:
+    """Read from what :func:`grant` gives whether it is on, off or unset (None)."""
+    found: bool | None = said["on"] if isinstance(said, dict) else said
+    return found
+
+
+def end(said: Any) -> str | None:
+    """Read from what :func:`grant` gives when it ends."""
+    return said["ends"] if isinstance(said, dict) else None
 
 
 def parted(flat: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

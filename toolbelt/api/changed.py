@@ -6,7 +6,7 @@ from typing import Any
 
 import ninja
 
-from toolbelt.control import switches, writing
+from toolbelt.control import guards, writing
 from toolbelt.core import effects
 
 
@@ -48,5 +48,5 @@ def effect(found: effects.Effect | None) -> dict[str, Any] | None:
     """Tell an effect, as a refusal that asks for confirmation tells it."""
     if found is None:
         return None
-    shown = switches.differences("", None, found)
+    shown = guards.differences("", None, found)
     return {name: shown[name] for name in Effect.model_fields}

@@ -60,6 +60,9 @@ class Agents(Asked):
         names.Text | None, pydantic.Field(description="Only those that it is in force for.")
     ] = None
     protected: _YesNo = None
+    archived: Annotated[
+        bool, pydantic.Field(description="Those that are archived; else those that are not.")
+    ] = False
 
 
 class SubApps(Asked):

@@ -20,6 +20,18 @@ class ToolsConfig(pydantic.RootModel[dict[str, bool]]):
     """What is set, by the keys of toolkits and tools."""
 
 
+class Ending(pydantic.BaseModel):
+    """When a switch or an override ends (to the second, in UTC), what stands from then on, and who gave it."""
+
+    at: str = pydantic.Field(json_schema_extra={"format": "date-time"})
+    then: bool | None = pydantic.Field(description="On, off, or null: unset.")
+    by: str
+
+
+class Ends(pydantic.RootModel[dict[str, Ending]]):
+    """What ends, by the keys of toolkits and tools."""
+
+
 class ToolsConfigWanted(pydantic.RootModel[dict[str, Any]]):
     """What is wanted, by the keys of toolkits and tools; null: unset. The door judges it, and names every problem."""
 
@@ -32,6 +44,15 @@ class ToolsConfigWanted(pydantic.RootModel[dict[str, Any]]):
 def read_tools_config(request: HttpRequest, agent: names.Name, response: HttpResponse) -> Any:
     """Give all switches and overrides that are set."""
     return preconditions.answered(request, response, tools_config.read(agent))
+
+
+@router.get("/agents/{agent}/tools-config/ends", auth=auth.reading(), response={200: Ends, 304: None})
+def read_ends(request: HttpRequest, agent: names.Name, response: HttpResponse) -> Any:
+    """Give the ends of those switches and overrides that have one, beside what is set (``tools-config``).
+
+    What is not named here stands for good. An end is given with the switch or the override itself.
+    """
+    return preconditions.answered(request, response, tools_config.ends(agent))
 
 
 @router.put("/agents/{agent}/tools-config", auth=auth.flipping, response=_CHANGED)

@@ -33,6 +33,18 @@ def edit(
     )
 
 
+def archive(
+    actor: actors.Actor, agent: str, archived: bool, *, reason: str = "", confirm: bool = False
+) -> writing.Change:
+    """Put the agent away, so that it answers nobody and is in no list; or bring it back as it was. What is set and its
+    history stay, and its tokens open again what they did.
+
+    Raises NotFound, and ConfirmationRequired for putting it away.
+    """
+    wanted = {"archived": archived or None}
+    return entries.change(actor, "agent", agent, wanted, reason=reason, confirm=confirm)
+
+
 def duplicate(actor: actors.Actor, agent: str, key: str, *, reason: str = "") -> writing.Change:
     """Make the agent ``key``, configured as ``agent`` is. Sessions, tokens and history stay with the first one, and so
     do the sub-apps that embed it.
@@ -41,6 +53,7 @@ def duplicate(actor: actors.Actor, agent: str, key: str, *, reason: str = "") ->
     """
     with writing.begin():
         entry = entries.read("agent", agent)
+        entry.pop("archived", None)
         return entries.create(actor, "agent", {**entry, "key": key}, reason=reason or f"As {agent} is.")
 
 

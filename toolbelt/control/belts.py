@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import actors, endings, entries, ordering, reach, switches, writing
+from toolbelt.control import actors, endings, entries, guards, ordering, reach, writing
 from toolbelt.core import belts, budgets, catalog, errors, schema
 from toolbelt.store import entries as rows
 from toolbelt.store import revisions, tokens
@@ -119,6 +119,9 @@ def judge(
                 reach.guard(actor, name, before, after)
             found.append(Difference(kind=kind, name=name, before=before, after=after))
             owned += entries.owned_by_code(kind, before, entries.differences(before, after)[1])
+            if before is not None and before.get("archived") and after.get("archived"):
+                message = f"It is archived, and stays as it is: {errors.BRING_BACK}."
+                owned.append(errors.Problem(path=belts.address("agent", dict(after)), message=message))
     if owned := [*owned, *_passed_budgets(found, stored, belt)]:
         raise errors.Invalid(owned)
     ordered = tuple(kind for section, kind in SECTIONS.items() if _is_reordered(section, document, stored))
@@ -178,7 +181,7 @@ def _passed_budgets(
             before = belts.load(stored, lenient=True)
         had = _spent(before, one.name, count) if one.before else budgets.Spent(tools=0, tokens=0)
         try:
-            switches.refuse_budget(one.name, had, has)
+            guards.refuse_budget(one.name, had, has)
         except errors.Refused as refused:
             path = f"{belts.address('agent', dict(one.after))}.budget"
             problems.append(errors.Problem(path=path, message=str(refused)))
@@ -189,7 +192,7 @@ def _spent(belt: belts.Belt, agent: str, count: Callable[[catalog.Tool], int]) -
     """Say what the agent has active by this belt. A budget that refuses defers nothing, so its tools need no tokens
     before; and a belt's tools bring none: these are counted for the active ones alone.
     """
-    resolved = switches.resolved(belt.catalog, belt.agents[agent])
+    resolved = guards.resolved(belt.catalog, belt.agents[agent])
     spent = sum(count(belt.catalog.tools[key]) for key in resolved.active)
     return dataclasses.replace(resolved.spent, tokens=spent)
 

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolbelt.control import actors, endings, impacts, switches, writing
+from toolbelt.control import actors, endings, guards, impacts, switches, writing
 from toolbelt.core import agents, catalog, effects, errors
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import clock, sessions, snapshots
@@ -165,12 +165,13 @@ def _part(stored: catalog.Catalog, agent: agents.Agent, keys: Collection[str], o
     now = agent.tools_config()
     before = {key: now.get(key) for key in keys if now.get(key) is not on}
     wanted = switches.wished(stored, agent, dict.fromkeys(before, on))
-    effect = switches.effect(stored, agent, wanted)
+    effect = guards.effect(stored, agent, wanted)
     refused = ""
     try:
-        switches.refuse_conflicts(stored, agent, wanted, ", ".join(before))
-        switches.refuse_budget(
-            agent.key, switches.resolved(stored, agent).spent, switches.resolved(stored, wanted).spent
+        guards.refuse_archived(agent, wanted)
+        guards.refuse_conflicts(stored, agent, wanted, ", ".join(before))
+        guards.refuse_budget(
+            agent.key, guards.resolved(stored, agent).spent, guards.resolved(stored, wanted).spent
         )
     except (errors.Refused, errors.Invalid) as error:
         refused = str(error)
@@ -178,7 +179,7 @@ def _part(stored: catalog.Catalog, agent: agents.Agent, keys: Collection[str], o
         agent=agent.key,
         before=before,
         effect=effect,
-        reasons=tuple(switches.far_reaching(stored, agent, wanted, on, effect)),
+        reasons=tuple(guards.far_reaching(stored, agent, wanted, on, effect)),
         refused=refused,
     )
 
@@ -191,7 +192,7 @@ def _named(agent: str, reasons: Sequence[str], many: int) -> list[str]:
 
 
 def _together(on: bool | None, found: Sequence[effects.Effect]) -> dict[str, object]:
-    """Give the effects of all agents as one, in the form of :func:`switches.differences`."""
+    """Give the effects of all agents as one, in the form of :func:`guards.differences`."""
     return {
         "key": "",
         "on": on,

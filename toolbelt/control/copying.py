@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from toolbelt.control import actors, comparing, entries, impacts, switches, writing
+from toolbelt.control import actors, comparing, entries, guards, impacts, writing
 from toolbelt.core import belts, effects, errors, schema
 from toolbelt.store import snapshots
 
@@ -44,12 +44,12 @@ def plan(a: str, b: str, rows: Collection[str] | None, *, only: Collection[str] 
     if problems:
         raise errors.Invalid(problems)
     wanted = belts.value("agent", entry, found.catalog)
-    effect = switches.guarded(found.catalog, found.agent, wanted, found.agent.key, confirm=True)
+    effect = guards.guarded(found.catalog, found.agent, wanted, found.agent.key, confirm=True)
     return Plan(
         comparison=comparison,
         rows=chosen,
         effect=impacts.of(found.catalog, found.agent, wanted, effect),
-        reasons=tuple(switches.far_reaching(found.catalog, found.agent, wanted, None, effect)),
+        reasons=tuple(guards.far_reaching(found.catalog, found.agent, wanted, None, effect)),
         seen=_seen(chosen),
     )
 

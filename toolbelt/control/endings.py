@@ -7,12 +7,14 @@ end; a server does it by itself, in a thread of its own, and so does ``manage.py
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import structlog
 from django.db import connections
 
 from toolbelt.control import actors, writing
+from toolbelt.core import errors
 from toolbelt.core import grants as values
 from toolbelt.store import audit, clock, ends, grants, snapshots
 
@@ -21,7 +23,7 @@ SYSTEM = actors.Actor(name="system", via="system")
 SECONDS_BETWEEN_LOOKS = 15.0
 
 _log = structlog.get_logger(__name__)
-_ending = threading.Event()
+_stopping: threading.Event | None = None
 
 
 def find(agent: str) -> snapshots.Found:
@@ -37,18 +39,55 @@ def write_due() -> int:
     """Write down all that is over by now; say how much it was."""
     written = 0
     for agent in ends.due(clock.now()):
-        with writing.begin():
+        # Removed since it was found: the other agents' ends are written all the same.
+        with contextlib.suppress(errors.NotFound), writing.begin():
             found = snapshots.find(agent, None)
             _write(found)
             written += len(found.over)
     return written
 
 
+def unrecorded(agent: str = "") -> list[audit.Entry]:
+    """Give the entries by which it would now be written down what is over, of one agent or of all; what ended last
+    comes first. They have no id yet (0), and nothing is written.
+    """
+    found = []
+    for one in ends.over(clock.now(), agent):
+        family = one.family
+        entry = audit.Entry(
+            id=0,
+            at=one.end.at,
+            actor=SYSTEM.name,
+            via=SYSTEM.via,
+            action=f"{family}.end",
+            subject_kind="agent",
+            subject_key=one.agent,
+            key=one.key,
+            before=values.with_end(one.on, one.end),
+            after=one.end.then,
+            reason="",
+            batch=None,
+            undoes=None,
+            undone=None,
+        )
+        found.append(entry)
+    return found
+
+
 def start() -> None:
-    """Write down from now on what is over, in a thread of its own. For servers; begun once, it goes on."""
-    if not _ending.is_set():
-        _ending.set()
-        threading.Thread(target=_keep_writing, name="toolbelt-ends", daemon=True).start()
+    """Write down from now on what is over, in a thread of its own, until :func:`stop`. For servers."""
+    global _stopping
+    if _stopping is None:
+        _stopping = threading.Event()
+        threading.Thread(target=_keep_writing, args=[_stopping], name="toolbelt-ends", daemon=True).start()
+
+
+def stop() -> None:
+    """Let the thread come to its end; what it has begun to write, it writes. Nobody has to wait for it."""
+    global _stopping
+    if _stopping is not None:
+        _stopping.set()
+        _stopping = None
 
 
 def _write(found: snapshots.Found) -> None:
@@ -68,10 +107,10 @@ def _write(found: snapshots.Found) -> None:
             )
 
 
-def _keep_writing() -> None:
+def _keep_writing(stopping: threading.Event) -> None:
     # Not at once: a server that begins has other things to do, and what is over is over without this.
-    pause, seconds = threading.Event(), SECONDS_BETWEEN_LOOKS
-    while not pause.wait(seconds):
+    seconds = SECONDS_BETWEEN_LOOKS
+    while not stopping.wait(seconds):
         seconds = _seconds_to_wait()
 
 

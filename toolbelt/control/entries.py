@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolbelt.control import actors, endings, reach, switches, writing
+from toolbelt.control import actors, endings, guards, reach, writing
 from toolbelt.core import belts, budgets, conflicts, errors
 from toolbelt.store import audit, entries, snapshots
 
@@ -83,7 +83,7 @@ def put(
         effect = None
         if before is not None:
             after = snapshots.find(str(name), None)
-            effect = switches.guarded(before.catalog, before.agent, after.agent, str(name), confirm=confirm)
+            effect = guards.guarded(before.catalog, before.agent, after.agent, str(name), confirm=confirm)
         elif kind == "agent" and undoes is None:
             _refuse_budget_of_new(str(name), stored)
         number = recorded(
@@ -307,7 +307,7 @@ def _refuse_budget_of_new(name: str, stored: Entry) -> None:
     if (stored.get("budget") or {}).get("on_exceed") == "refuse":
         found = snapshots.find(name, None)
         nothing = budgets.Spent(tools=0, tokens=0)
-        switches.refuse_budget(name, nothing, switches.resolved(found.catalog, found.agent).spent)
+        guards.refuse_budget(name, nothing, guards.resolved(found.catalog, found.agent).spent)
 
 
 def _refuse_conflicts(kind: str, name: str) -> None:

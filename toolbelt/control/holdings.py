@@ -29,7 +29,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """The catalog, and all agents in stored order."""
+    """The catalog, and all agents that are not archived, in stored order."""
 
     catalog: catalog.Catalog
     holders: Sequence[Holder]
@@ -49,8 +49,11 @@ def every() -> Holdings:
 
 
 def of(stored: catalog.Catalog, agent: str | None = None) -> Holdings:
-    """Decide for all agents, or for one of them, beside this catalog, which may be one that is only thought of."""
-    agents_there = agent_rows.every() if agent is None else agent_rows.every(key=agent) if agent else []
+    """Decide for all agents that are not archived, or for one of them, beside this catalog, which may be one that is
+    only thought of.
+    """
+    narrowed = {} if agent is None else {"key": agent}
+    agents_there = [] if agent == "" else agent_rows.present(**narrowed)
     return Holdings(
         catalog=stored,
         holders=tuple(

@@ -111,7 +111,7 @@ TRAITS: Mapping[belts.KindName, Mapping[str, _Trait]] = {
     },
     "loadout": {"parent": _own("parent")},
     "agent": {
-        **{name: _own(name) for name in ("kind", "protected")},
+        **{name: _own(name) for name in ("kind", "protected", "archived")},
         "loadout": lambda stored, agent: agent.loadout_name(conf.KIND_LOADOUTS),
     },
     "sub_app": {

@@ -48,7 +48,8 @@ def of(found: snapshots.Found, moment: Moment) -> Version:
     changes = [
         belts.Logged(key=name, before=before, after=left)
         for action, name, before, left in audit.since(after, "agent", key)
-        if not action.endswith(".order")
+        # Where it stands, and who operates it, is not in its entry.
+        if not action.endswith((".order", ".operators"))
     ]
     # As its rows are: what is over by itself, and not written down yet, is not in the log either.
     rebuilt = belts.back(belts.entry("agent", found.written), changes)

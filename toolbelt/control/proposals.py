@@ -10,49 +10,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from toolbelt import conf
-from toolbelt.control import actors, entries, holdings, writing
-from toolbelt.core import (
-    agents,
-    belts,
-    budgets,
-    catalog,
-    conflicts,
-    effects,
-    errors,
-    keys,
-    loadouts,
-    resolution,
-    risks,
-    schema,
-    surface,
-)
+from toolbelt.control import actors, consequences, entries, holdings, writing
+from toolbelt.core import agents, belts, catalog, conflicts, errors, schema
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots
 
-Kind = Literal["loadout", "toolkit", "sub_app"]
+Kind = consequences.Kind
 Entry = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Consequence:
-    """What becomes of one agent outside any session. ``gained`` and ``lost`` can be had on request, or no longer;
-    ``destructive`` are those of the tools it gets that can destroy something.
-    """
-
-    agent: agents.Agent
-    effect: effects.Effect
-    gained: tuple[str, ...]
-    lost: tuple[str, ...]
-    destructive: tuple[str, ...]
-    spent: budgets.Spent
-
-    @property
-    def is_nothing(self) -> bool:
-        """Say whether the agent has, and may have, what it had before."""
-        return self.effect.is_nothing and not (self.gained or self.lost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +32,7 @@ class Proposal:
     name: str
     before: Entry | None
     after: Entry | None
-    touched: tuple[Consequence, ...]
+    touched: tuple[consequences.Consequence, ...]
     agents: int
     digest: str
 
@@ -202,12 +168,6 @@ def in_short(proposal: Proposal) -> dict[str, Any]:
     }
 
 
-def _loadouts_of(stored: catalog.Catalog, agent: agents.Agent) -> tuple[str, ...]:
-    """Name the loadouts that the agent has by its own or its kind's, from its own to the root."""
-    own = agent.loadout_name(conf.KIND_LOADOUTS)
-    return tuple(link.name for link in loadouts.chain(stored.loadouts, own)) if own else ()
-
-
 def _ask(proposal: Proposal, shown: str) -> None:
     if proposal.touched and shown != proposal.digest:
         raise Unseen(proposal, again=bool(shown))
@@ -273,13 +233,7 @@ def _proposal(
     proposed: catalog.Catalog,
     every: Collection[agents.Agent],
 ) -> Proposal:
-    perhaps = _perhaps(kind, name, stored, proposed)
-    consequences = (
-        _consequence(agent, stored, proposed, perhaps)
-        for agent in every
-        if _is_within_reach(kind, name, agent, stored, proposed)
-    )
-    touched = tuple(one for one in consequences if not one.is_nothing)
+    touched = consequences.of(kind, name, stored, proposed, every)
     proposal = Proposal(
         kind=kind, name=name, before=before, after=after, touched=touched, agents=len(every), digest=""
     )
@@ -292,69 +246,4 @@ def _proposal(
         touched=touched,
         agents=len(every),
         digest=hashlib.sha256(said.encode()).hexdigest(),
-    )
-
-
-def _is_within_reach(
-    kind: Kind, name: str, agent: agents.Agent, stored: catalog.Catalog, proposed: catalog.Catalog
-) -> bool:
-    """Say whether it can make a difference to this agent, without working out what the agent has."""
-    if kind == "loadout":
-        folded = keys.fold(name)
-        return any(
-            folded == keys.fold(link) for one in (stored, proposed) for link in _loadouts_of(one, agent)
-        )
-    if kind == "sub_app":
-        return any(
-            agent.key in app.agents
-            for one in (stored, proposed)
-            if (app := one.sub_apps.get(name)) is not None
-        )
-    return True
-
-
-def _perhaps(kind: Kind, name: str, stored: catalog.Catalog, proposed: catalog.Catalog) -> Collection[str]:
-    """Name the tools that might come within reach on request, or go out of it; the others need no look."""
-    if kind == "toolkit":
-        kits = (one.toolkits[name] for one in (stored, proposed) if name in one.toolkits)
-        return {member.tool for kit in kits for member in kit.members} & stored.tools.keys()
-    if kind == "sub_app":
-        apps = (one.sub_apps[name] for one in (stored, proposed) if name in one.sub_apps)
-        return {tool for app in apps for tool in app.tool_names} & stored.tools.keys()
-    found: set[str] = set()
-    for other in loadouts.all_names(proposed):
-        if keys.fold(name) in {
-            keys.fold(link.name) for one in (stored, proposed) for link in loadouts.chain(one.loadouts, other)
-        }:
-            for tools in (loadouts.tools_included, loadouts.tools_discoverable):
-                found |= set(tools(stored, other)) ^ set(tools(proposed, other))
-            views = [loadouts.view_in(one, other) for one in (stored, proposed)]
-            if views[0].disabled != views[1].disabled:
-                found |= {
-                    tool.key
-                    for tool in stored.tools.values()
-                    if views[0].disables(tool.key, tool.plugin) != views[1].disables(tool.key, tool.plugin)
-                }
-    return found
-
-
-def _consequence(
-    agent: agents.Agent, stored: catalog.Catalog, proposed: catalog.Catalog, perhaps: Collection[str]
-) -> Consequence:
-    before, after = (
-        surface.build(resolution.Snapshot(catalog=one, agent=agent, kind_loadouts=conf.KIND_LOADOUTS))
-        for one in (stored, proposed)
-    )
-    had, has = (
-        {key for key in perhaps if one.resolution.decision(key).state == "discoverable"}
-        for one in (before, after)
-    )
-    effect = effects.compare(before, after)
-    return Consequence(
-        agent=agent,
-        effect=effect,
-        gained=tuple(sorted(has - had)),
-        lost=tuple(sorted(had - has)),
-        destructive=tuple(key for key in effect.added if risks.of(proposed.tools[key]) == "destructive"),
-        spent=after.spent,
     )

@@ -1,7 +1,7 @@
 """What provides tools here, how is it, and what does it bring to whom? Plugins in code and upstream servers alike.
 
 Read in a fixed number of queries, from rows alone: nobody who looks waits for a server. What an operator does with one
-of them from a list (switch it, stop it, trust it, look at its tools, say where it is) is here too; what is an upstream
+of them from a list (switch it, trust it, look at its tools, say where it is) is here too; what is an upstream
 server's alone is in :mod:`toolbelt.control.upstreams`.
 """
 
@@ -195,7 +195,7 @@ def _provider(
 def _users(stored: catalog.Catalog) -> dict[str, tuple[str, ...]]:
     """Say which agents have each tool now, outside any session; a tool that nobody has is not named."""
     found: dict[str, list[str]] = {}
-    for agent in agent_rows.every():
+    for agent in agent_rows.present():
         for key in _active(stored, agent):
             found.setdefault(key, []).append(agent.key)
     return {key: tuple(having) for key, having in found.items()}

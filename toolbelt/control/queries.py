@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from toolbelt import conf
+from toolbelt.control import endings
 from toolbelt.core import agents, belts, budgets, catalog, loadouts, resolution, surface
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import audit, calls, counts, entries, revisions, snapshots
@@ -69,10 +70,10 @@ class Settings:
     loadouts: Sequence[str]
 
 
-def summaries() -> Sequence[Summary]:
-    """Summarise every agent, in stored order."""
+def summaries(*, archived: bool = False) -> Sequence[Summary]:
+    """Summarise every agent that is not archived, or else those that are, in stored order."""
     stored = snapshots.catalog()
-    every = agent_rows.every()
+    every = agent_rows.every(archived=archived)
     latest = audit.newest("agent")
     return [
         Summary(
@@ -143,7 +144,7 @@ def section_counts() -> dict[str, int]:
         "tool": len(stored.tools),
         "toolkit": len(stored.toolkits),
         "loadout": len(stored.loadouts),
-        "agent": counts.count().agents,
+        "agent": len(entries.names("agent")),
         "sub_app": len(stored.sub_apps),
     }
 
@@ -154,8 +155,13 @@ def toolkit_keys() -> list[str]:
 
 
 def agent_keys() -> list[str]:
-    """Name the agents, in order."""
-    return entries.names("agent")
+    """Name the agents that are not archived, in order."""
+    return agent_rows.keys()
+
+
+def is_any_agent() -> bool:
+    """Say whether there is any agent, archived or not."""
+    return bool(entries.names("agent"))
 
 
 def changes(
@@ -194,6 +200,34 @@ def changes(
         newer_than=newer_than,
         size=size,
     )
+
+
+def unrecorded(
+    *,
+    actor: str = "",
+    agent: str = "",
+    action: str = "",
+    key: str = "",
+    via: str = "",
+    batch: uuid.UUID | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> list[Entry]:
+    """Give what the log is still to tell of what :func:`changes` would give: what has ended, and nobody has written
+    since. As entries that have no id yet (0), what ended last first; nothing is written here.
+    """
+    if batch is not None:
+        return []
+    return [
+        entry
+        for entry in endings.unrecorded(agent)
+        if actor in ("", entry.actor)
+        and action in ("", entry.action)
+        and key in ("", entry.key)
+        and via in ("", entry.via)
+        and (since is None or since <= entry.at)
+        and (until is None or entry.at < until)
+    ]
 
 
 def all_changes(

@@ -8,6 +8,7 @@ their switches, and change their sessions (see `roles`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
@@ -76,12 +77,23 @@ def may_change_sessions(holder: Holder, act: Literal["change", "delete"], agent:
 
 def may_undo(holder: Holder, entry: Told) -> bool:
     """Say whether they may make the change that takes this one back."""
-    family = entry.action.partition(".")[0]
-    if family in ("switch", "override"):
-        return may_flip(holder, entry.subject_key)
-    if entry.action == "session.equip":
-        return may_change_sessions(holder, "change", entry.subject_key)
-    return all(map(holder.has_perm, to_undo(entry)))
+    return undoable(holder)(entry)
+
+
+def undoable(holder: Holder) -> Callable[[Told], bool]:
+    """Give what says of each change whether they may make the one that takes it back, for pages with many. One query
+    at the most.
+    """
+    own = functools.cache(lambda: operators.of_user(holder.pk))
+
+    def may(entry: Told) -> bool:
+        if all(map(holder.has_perm, to_undo(entry))):
+            return True
+        family = entry.action.partition(".")[0]
+        of_operators = family in ("switch", "override") or entry.action == "session.equip"
+        return of_operators and entry.subject_key in own()
+
+    return may
 
 
 def may_read(holder: Holder, kind: str) -> bool:

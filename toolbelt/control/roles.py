@@ -16,16 +16,17 @@ single agents: their switches, overrides and sessions are theirs to change, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 from django.apps import apps
 from django.contrib import auth
 from django.contrib.auth import models as logins
-from django.db.models import signals
+from django.db.models import Q, signals
 
 from toolbelt.control import actors, rights, writing
 from toolbelt.core import errors
-from toolbelt.store import audit, operators
+from toolbelt.store import audit, entries, operators
 
 Role = Literal["viewer", "operator", "administrator"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
@@ -136,8 +137,41 @@ def name_operators(
 
 
 def operators_of(agent: str) -> Sequence[str]:
-    """Name the users who operate one agent though they may not flip every agent's switches."""
+    """Name the users who operate one agent though they may not flip every agent's switches. Raises errors.NotFound."""
+    if agent not in (known := entries.names("agent")):
+        raise errors.NotFound("agent", agent, known)
     return operators.of_agent(agent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changing:
+    """Who may flip an agent's switches: ``everywhere`` by a role or a permission, on every agent; ``own`` on this one
+    alone; ``others`` are active users who may not, and could be named.
+    """
+
+    everywhere: Sequence[str]
+    own: Sequence[str]
+    others: Sequence[str]
+
+
+def changing(agent: str) -> Changing:
+    """Say who may flip one agent's switches. A fixed number of queries, however many users there are."""
+    model = auth.get_user_model()
+    name = model.USERNAME_FIELD
+    active = model._default_manager.filter(is_active=True)
+    flip = Q(codename=rights.FLIP.partition(".")[2], content_type__app_label="toolbelt")
+    holding = logins.Permission.objects.filter(flip)
+    everywhere = active.filter(
+        Q(is_superuser=True) | Q(user_permissions__in=holding) | Q(groups__permissions__in=holding)
+    )
+    may = set(everywhere.values_list(name, flat=True))
+    own = tuple(operators.of_agent(agent))
+    every = sorted(active.values_list(name, flat=True))
+    return Changing(
+        everywhere=tuple(sorted(may)),
+        own=own,
+        others=tuple(one for one in every if one not in may and one not in own),
+    )
 
 
 def agents_of(user: int) -> Sequence[str]:

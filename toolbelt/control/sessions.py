@@ -153,7 +153,10 @@ def prune(age: dt.timedelta) -> int:
 def _agent(agent: str) -> snapshots.Found:
     if not agent.isprintable():
         raise errors.NotFound("agent", agent)
-    return snapshots.find(agent, None)
+    found = snapshots.find(agent, None)
+    if found.agent.archived:
+        raise errors.Archived(agent)
+    return found
 
 
 def _may(loadout: str, among: Collection[str] | None) -> bool:

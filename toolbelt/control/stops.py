@@ -1,7 +1,6 @@
-"""How does an operator stop a tool or a toolkit for everyone, at once? (semantics: The resolution, question 2)
+"""How does an operator stop a tool, toolkit or plugin for everyone, at once? (semantics: The resolution, question 2)
 
-It is done without a question, as an emergency is no time for one, and can be taken back like any other change. Plugins
-are stopped by :func:`toolbelt.control.providers.switch`.
+It is done without a question, as an emergency is no time for one, and can be taken back like any other change.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from toolbelt.control import actors, entries, holdings, writing
 from toolbelt.core import catalog
 from toolbelt.store import snapshots
 
-Kind = Literal["tool", "toolkit"]
+Kind = Literal["tool", "toolkit", "plugin"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +45,17 @@ def stop(actor: actors.Actor, kind: Kind, name: str, on: bool, *, was: bool, rea
 
 def _having(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str, int]:
     """Say how many of the tools each agent has, of those that have some."""
-    tools = {name} if kind == "tool" else set(holdings.members(stored, stored.toolkits[name]))
+    tools = set(_tools(stored, kind, name))
     counts = {
         holder.agent.key: len(tools.intersection(holder.resolved.active))
         for holder in holdings.of(stored).holders
     }
     return {agent: count for agent, count in counts.items() if count}
+
+
+def _tools(stored: catalog.Catalog, kind: Kind, name: str) -> tuple[str, ...]:
+    if kind == "tool":
+        return (name,)
+    if kind == "toolkit":
+        return holdings.members(stored, stored.toolkits[name])
+    return tuple(stored.tools_of_plugin.get(name, ()))

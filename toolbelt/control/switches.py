@@ -14,9 +14,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal
 
-from toolbelt import conf
-from toolbelt.control import actors, endings, impacts, writing
-from toolbelt.core import agents, budgets, catalog, conflicts, effects, errors, resolution, risks, surface
+from toolbelt.control import actors, endings, guards, impacts, writing
+from toolbelt.core import agents, catalog, effects, errors
 from toolbelt.core import grants as values
 from toolbelt.store import audit, clock, grants, snapshots
 
@@ -109,8 +108,8 @@ def together(
         return writing.Change(entry=None, before=before, after={}, whole=had)
     keys = ", ".join(after)
     on = wanted[keys] if len(after) == 1 else None
-    refuse_conflicts(found.catalog, found.agent, agent, keys)
-    effect = guarded(found.catalog, found.agent, agent, keys, on, confirm=confirm)
+    guards.refuse_conflicts(found.catalog, found.agent, agent, keys)
+    effect = guards.guarded(found.catalog, found.agent, agent, keys, on, confirm=confirm)
     if batch is None and len(after) > 1:
         batch = writing.new_batch()
     entry = None
@@ -219,11 +218,6 @@ def wished(stored: catalog.Catalog, agent: agents.Agent, wanted: Mapping[str, bo
     return agent
 
 
-def effect(stored: catalog.Catalog, agent: agents.Agent, wanted: agents.Agent) -> effects.Effect:
-    """Compare what the model sees of the agent as it is with the agent as ``wanted``, outside any session."""
-    return _effect(stored, agent, wanted)[2]
-
-
 def _set(
     family: Family,
     actor: actors.Actor,
@@ -257,48 +251,6 @@ def _set(
     return dataclasses.replace(change, before=now, after=change.after.get(key, now))
 
 
-def guarded(
-    stored: catalog.Catalog,
-    agent: agents.Agent,
-    wanted: agents.Agent,
-    key: str,
-    on: bool | None = None,
-    *,
-    confirm: bool,
-) -> effects.Effect:
-    """Give the effect of making the agent as ``wanted``, unless something stands against it.
-
-    Raises Refused where a budget that refuses would be passed, and ConfirmationRequired unless ``confirm``.
-    """
-    before, after, effect = _effect(stored, agent, wanted)
-    refuse_budget(wanted.key, before.spent, after.spent)
-    if not confirm:
-        _ask_to_confirm(stored, agent, wanted, key, on, effect)
-    return effect
-
-
-def resolved(stored: catalog.Catalog, agent: agents.Agent) -> budgets.Resolution:
-    """Say what the agent has active outside any session, and what its budget says to that."""
-    return budgets.resolve(_alone(stored, agent))
-
-
-def refuse_budget(agent: str, before: budgets.Spent, after: budgets.Spent) -> None:
-    """Raise Refused where a budget that refuses would be passed, and by more than before: the way down stays open."""
-    budget = after.budget
-    if budget is None or budget.on_exceed != "refuse" or not after.is_passed:
-        return
-    if after.tools > before.tools or after.tokens > before.tokens:
-        most = " and ".join(
-            f"{number} {unit}"
-            for number, unit in ((budget.max_tools, "tools"), (budget.max_tokens, "tokens"))
-            if number is not None
-        )
-        raise errors.Refused(
-            f"The budget of {agent} is {most}; this would make {after.tools} tools and {after.tokens} tokens. "
-            "Switch something else off first, or raise the budget."
-        )
-
-
 def _rows(agent: agents.Agent, family: Family) -> Mapping[str, bool]:
     return agent.switches if family == "switch" else agent.overrides
 
@@ -322,74 +274,3 @@ def _with(
     if family == "switch":
         return dataclasses.replace(agent, switches=rows, ends=ends)
     return dataclasses.replace(agent, overrides=rows, ends=ends)
-
-
-def _alone(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:
-    return resolution.Snapshot(catalog=stored, agent=agent, kind_loadouts=conf.KIND_LOADOUTS)
-
-
-def _effect(
-    stored: catalog.Catalog, agent: agents.Agent, wanted: agents.Agent
-) -> tuple[surface.Surface, surface.Surface, effects.Effect]:
-    before, after = (surface.build(_alone(stored, one)) for one in (agent, wanted))
-    return before, after, effects.compare(before, after)
-
-
-def refuse_conflicts(stored: catalog.Catalog, agent: agents.Agent, wanted: agents.Agent, key: str) -> None:
-    """Raise Invalid where two sources would now bring one tool with different options, and did not before."""
-    already = conflicts.of_agent(stored, agent)
-    made = [conflict for conflict in conflicts.of_agent(stored, wanted) if conflict not in already]
-    if made:
-        path = f"agents.{agent.key}.tools_config.{key}"
-        raise errors.Invalid([errors.Problem(path=path, message=conflict.message) for conflict in made])
-
-
-def _ask_to_confirm(
-    stored: catalog.Catalog,
-    agent: agents.Agent,
-    wanted: agents.Agent,
-    key: str,
-    on: bool | None,
-    effect: effects.Effect,
-) -> None:
-    reasons = far_reaching(stored, agent, wanted, on, effect)
-    if reasons:
-        effect = impacts.of(stored, agent, wanted, effect)
-        raise errors.ConfirmationRequired(reasons, differences(key, on, effect))
-
-
-def far_reaching(
-    stored: catalog.Catalog,
-    agent: agents.Agent,
-    wanted: agents.Agent,
-    on: bool | None,
-    effect: effects.Effect,
-) -> list[str]:
-    """Say why making the agent as ``wanted`` has to be confirmed; nothing: it has not to be."""
-    reasons: list[str] = []
-    is_set = agent.tools_config() != wanted.tools_config() or agent.ends != wanted.ends
-    touched = not effect.is_nothing or is_set or not wanted.protected
-    if agent.protected and touched:
-        reasons.append(f"{agent.key} is protected.")
-    destructive = [tool for tool in effect.added if risks.of(stored.tools[tool]) == "destructive"]
-    if destructive:
-        reasons.append(f"Tools that can destroy something go on: {', '.join(destructive)}.")
-    most: int = conf.CONFIRM_OFF_TOOLS
-    if on is not True and len(effect.removed) > most:
-        reasons.append(f"{len(effect.removed)} active tools go away.")
-    return reasons
-
-
-def differences(key: str, on: bool | None, effect: effects.Effect) -> dict[str, Any]:
-    """Give an effect as plain values, as the screens, the API and a refusal show it."""
-    return {
-        "key": key,
-        "on": on,
-        "tools": [effect.tools_before, effect.tools_after],
-        "tokens": [effect.tokens_before, effect.tokens_after],
-        "added": list(effect.added),
-        "removed": list(effect.removed),
-        "policy": [list(change) for change in effect.policy],
-        "breaks": list(effect.breaks),
-        "sessions": effect.sessions,
-    }

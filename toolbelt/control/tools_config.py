@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolbelt.control import actors, endings, switches, writing
-from toolbelt.core import belts, errors
+from toolbelt.core import belts, errors, grants
 from toolbelt.store import snapshots
 
 Flat = Mapping[str, bool | None]
@@ -20,6 +20,17 @@ Flat = Mapping[str, bool | None]
 def read(agent: str) -> dict[str, bool]:
     """Give what is set, by key. Raises errors.NotFound."""
     return snapshots.find(agent, None).agent.tools_config()
+
+
+def ends(agent: str) -> dict[str, dict[str, Any]]:
+    """Give the ends of what is set, by key: ``at``, what stands ``then`` (None: unset) and ``by`` whom. Raises
+    errors.NotFound.
+    """
+    found = snapshots.find(agent, None).agent.ends
+    return {
+        key: {"at": grants.written(end.at), "then": end.then, "by": end.by}
+        for key, end in sorted(found.items())
+    }
 
 
 def put(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 
-from toolbelt.control import actors, endings, entries, ordering, roles, sessions, switches, writing
+from toolbelt.control import actors, endings, entries, guards, ordering, roles, sessions, switches, writing
 from toolbelt.core import errors, grants
 from toolbelt.store import audit, clock, snapshots
 from toolbelt.store import entries as rows
@@ -56,7 +56,7 @@ def undo_act(actor: actors.Actor, entry: int, *, reason: str = "") -> writing.Ch
         effect = None
         if before is not None and agent in rows.names("agent"):
             after = snapshots.find(str(agent), None)
-            effect = switches.effect(before.catalog, before.agent, after.agent)
+            effect = guards.effect(before.catalog, before.agent, after.agent)
     return writing.Change(entry=changes[-1].entry, before=None, after=None, effect=effect)
 
 

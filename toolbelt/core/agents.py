@@ -83,6 +83,7 @@ class Agent:
     session_loadouts: tuple[str, ...] = ()
     subagent_kinds: tuple[str, ...] = ()
     mcp_loading: McpLoading = "dispatch"
+    archived: bool = False
 
     def loadout_name(self, kind_loadouts: Mapping[str, str] = KIND_LOADOUTS) -> str:
         """Name the loadout in force: the agent's own, else its kind's, else none (empty)."""

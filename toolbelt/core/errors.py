@@ -6,6 +6,7 @@
     ├── Invalid               the writer: what was written is not sound; every problem with its path
     │   └── ProviderLimit     the operator: what is active is sound, but the provider asked for does not take it
     ├── NotFound              the caller: that name is not known; the nearest names that are
+    │   └── Archived          the operator: the agent is there, and archived; how to bring it back
     ├── Stale                 the writer: somebody changed this very key since; what it is now
     ├── ConfirmationRequired  the writer: sound, but it deserves a second look; the differences
     └── Refused               nobody as things stand: a rule of the product forbids it; the way out
@@ -19,6 +20,9 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+# The way out for whatever an archived agent does not do.
+BRING_BACK = "bring it back first, on its Settings page or with archived: false"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +72,14 @@ class NotFound(ToolbeltError):
         self.nearest = nearest(name, known)
         hint = f" Did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
         super().__init__(f"There is no {what} named {name!r}.{hint}")
+
+
+class Archived(NotFound):
+    """The agent is archived: to whoever asks as one, it is not there; an operator may bring it back."""
+
+    def __init__(self, agent: str) -> None:
+        super().__init__("agent", agent)
+        self.args = (f"{agent} is archived, so it answers nobody: {BRING_BACK}.",)
 
 
 class Stale(ToolbeltError):

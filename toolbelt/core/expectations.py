@@ -7,9 +7,10 @@ would hold whatever came out, is itself a mismatch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
-from toolbelt.core import questions, surface
+from toolbelt.core import grants, questions, surface
 
 # What was expected, and what there was instead.
 Mismatch = tuple[str, str]
@@ -28,7 +29,11 @@ def of_step(written: Any) -> list[Mismatch]:
     if len(kinds) != 1:
         return [(f"a step that does one of {', '.join(_STEPS)}", _listed(written))]
     kind, asked = kinds[0], written[kinds[0]]
-    found = [(f"a step of {kind} and expect", key) for key in written if key not in (kind, "expect", "note")]
+    found = [
+        (f"a step of {kind} and expect", key) for key in written if key not in (kind, "expect", "note", "now")
+    ]
+    if "now" in written and (problem := of_now(written["now"])):
+        found.append((problem, repr(written["now"])))
     if kind == "edit" and "expect" in written:
         found.append(("an edit, which has no answer", "expect"))
     if not isinstance(written.get("expect", {}), Mapping):
@@ -38,6 +43,16 @@ def of_step(written: Any) -> list[Mismatch]:
     if kind != "edit":
         found += [(f"a key that {kind} has", key) for key in asked if key not in _STEPS[kind]]
     return found + [(f"{kind} with {key}", _listed(asked)) for key in _REQUIRED[kind] if key not in asked]
+
+
+def of_now(written: Any) -> str:
+    """Say what a moment has to be, where this is none; empty: it is one."""
+    return "" if moment(written) else "now: a moment with its zone, such as 2031-05-04T14:00:00Z"
+
+
+def moment(written: Any) -> datetime | None:
+    """Read a moment, to the second: as a text in ISO 8601 with its zone, or as YAML has read it already."""
+    return grants.moment(written.isoformat() if isinstance(written, datetime) else written)
 
 
 def of_call(content: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Mismatch]:

@@ -6,9 +6,12 @@ road to the same answers, such as rows and the two doors. Every world must give 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from toolbelt.core import (
@@ -18,6 +21,7 @@ from toolbelt.core import (
     calls,
     errors,
     expectations,
+    grants,
     meta_tools,
     resolution,
     sessions,
@@ -40,7 +44,11 @@ class Failure:
 
 
 class World(Protocol):
-    """A road from a belt to answers. ``load`` and ``edit`` raise errors.Invalid for what is not sound."""
+    """A road from a belt to answers. ``load`` and ``edit`` raise errors.Invalid for what is not sound. Within ``at`` it
+    is that moment.
+    """
+
+    def at(self, now: datetime) -> AbstractContextManager[None]: ...
 
     def load(self, belt: Mapping[str, Any], *, lenient: bool) -> None: ...
 
@@ -67,7 +75,10 @@ class World(Protocol):
 
 
 class CoreWorld:
-    """The core alone: no database, no clock; a tool that is admitted answers ``is_error: false``."""
+    """The core alone: no database, no clock; a tool that is admitted answers ``is_error: false``.
+
+    Nothing ends but within :meth:`at`, for only there it is some moment.
+    """
 
     def __init__(
         self,
@@ -80,6 +91,16 @@ class CoreWorld:
         self._document: dict[str, Any] = {}
         self._belt: belts.Belt | None = None
         self._sessions: dict[tuple[str, str], sessions.Session] = {}
+        self._now: datetime | None = None
+
+    @contextlib.contextmanager
+    def at(self, now: datetime) -> Iterator[None]:
+        """Let it be this moment within the block."""
+        before, self._now = self._now, now
+        try:
+            yield
+        finally:
+            self._now = before
 
     def load(self, belt: Mapping[str, Any], *, lenient: bool) -> None:
         """Load a whole configuration; sessions begin anew."""
@@ -90,7 +111,7 @@ class CoreWorld:
     def edit(self, entries: Mapping[str, list[dict[str, Any]]], *, lenient: bool) -> None:
         """Replace the keys that each entry names in the entry of the same key or name."""
         before = self._document
-        self._document = edited(before, entries)
+        self._document = edited(before, entries, self._now)
         try:
             self._belt = self._read(lenient)
         except errors.Invalid:
@@ -140,12 +161,13 @@ class CoreWorld:
             raise errors.NotFound("agent", agent, self._belt.agents if self._belt else ())
         if subagent is not None and subagent not in agents.KINDS:
             raise errors.NotFound("kind of agent", subagent, agents.KINDS)
+        consumer = self._belt.agents[agent]
         held = None
         if session is not None:
             held = self._sessions.get((agent, session)) or sessions.Session(key=session)
         return resolution.Snapshot(
             catalog=self._belt.catalog,
-            agent=self._belt.agents[agent],
+            agent=consumer if self._now is None else consumer.standing(self._now),
             session=held,
             request_id=request_id,
             subagent=subagent,
@@ -153,8 +175,14 @@ class CoreWorld:
         )
 
 
-def edited(document: Mapping[str, Any], entries: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """Give the belt after an edit; an entry whose key or name is new is added at the end."""
+def edited(
+    document: Mapping[str, Any], entries: Mapping[str, list[dict[str, Any]]], now: datetime | None = None
+) -> dict[str, Any]:
+    """Give the belt after an edit; an entry whose key or name is new is added at the end.
+
+    What of an agent is over by ``now`` is written down first, as by every writer; and what is set otherwise without a
+    word on its end stands for good.
+    """
     after = copy.deepcopy(dict(document))
     for section, changes in entries.items():
         known = after[section] = after.get(section) or []
@@ -163,9 +191,30 @@ def edited(document: Mapping[str, Any], entries: Mapping[str, list[dict[str, Any
             match = next((entry for entry in known if entry.get(naming) == change.get(naming)), None)
             if match is None:
                 known.append(copy.deepcopy(change))
-            else:
-                match.update(copy.deepcopy(change))
+                continue
+            if section == "agents" and isinstance(match.get("ends"), Mapping):
+                _write_what_is_over(match, now)
+                if "tools_config" in change and "ends" not in change:
+                    match["ends"] = _still_ending(match, change["tools_config"] or {})
+            match.update(copy.deepcopy(change))
     return after
+
+
+def _write_what_is_over(entry: dict[str, Any], now: datetime | None) -> None:
+    for key, end in list(entry["ends"].items()):
+        at = grants.moment(end.get("at"))
+        if now is not None and at is not None and at <= now:
+            del entry["ends"][key]
+            entry["tools_config"][key] = end.get("then")
+
+
+def _still_ending(entry: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    had = entry.get("tools_config") or {}
+    return {
+        key: end
+        for key, end in entry["ends"].items()
+        if wanted.get(key) is not None and wanted[key] is had.get(key)
+    }
 
 
 def run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:
@@ -173,8 +222,11 @@ def run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:
     name = str(scenario.get("id", "(no id)"))
     lenient = scenario.get("lenient") is True
     wanted = scenario.get("expect_error")
+    now = None
     try:
-        world.load(scenario.get("belt", {}), lenient=lenient)
+        now = _moment(scenario, None)
+        with _at(world, now):
+            world.load(scenario.get("belt", {}), lenient=lenient)
     except Exception as error:
         for expected, got in _refusal(wanted, error):
             yield Failure(scenario=name, step=0, expected=expected, got=got)
@@ -184,11 +236,29 @@ def run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:
         return
     for number, step in enumerate(scenario.get("steps") or [], start=1):
         try:
-            for expected, got in expectations.of_step(step) or _take(step, world, lenient):
+            found = expectations.of_step(step)
+            if not found:
+                now = _moment(step, now)
+                with _at(world, now):
+                    found = list(_take(step, world, lenient))
+            for expected, got in found:
                 yield Failure(scenario=name, step=number, expected=expected, got=got)
         except Exception as error:
             # A crash is one scenario's failure, and no reason to leave the others unrun.
             yield Failure(scenario=name, step=number, expected="an answer", got=_said(error))
+
+
+def _moment(said: Mapping[str, Any], before: datetime | None) -> datetime | None:
+    """Read what moment it is from here on; where nothing is said, it stays the one ``before``."""
+    if "now" not in said:
+        return before
+    if problem := expectations.of_now(said["now"]):
+        raise errors.Invalid([errors.Problem(path="now", message=problem)])
+    return expectations.moment(said["now"])
+
+
+def _at(world: World, now: datetime | None) -> AbstractContextManager[None]:
+    return contextlib.nullcontext() if now is None else world.at(now)
 
 
 def _refusal(wanted: Any, error: Exception) -> Iterator[expectations.Mismatch]:

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from toolbelt.api import limits
 from toolbelt.front import ids, notes
-from toolbelt.mcp import heads
+from toolbelt.mcp import exchanges, heads
 from toolbelt.mcp import server as mcp
 from toolbelt.runtime import ready
 
@@ -32,7 +32,7 @@ def is_here(scope: Mapping[str, Any]) -> bool:
 def server(answers: ready.Answers | None, taken: notes.Notes) -> mcp.Server:
     """Make the endpoint of a server process."""
 
-    def note(answered: mcp.Answered) -> None:
+    def note(answered: exchanges.Answered) -> None:
         taken.take(
             notes.Note(
                 answered,
@@ -46,4 +46,4 @@ def server(answers: ready.Answers | None, taken: notes.Notes) -> mcp.Server:
             )
         )
 
-    return mcp.Server(answers, mcp.Surroundings(ids.new, note, limits.rates.take))
+    return mcp.Server(answers, exchanges.Surroundings(ids.new, note, limits.rates.take))

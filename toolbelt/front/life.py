@@ -40,9 +40,10 @@ class Life:
             endings.start()
 
     async def end(self) -> None:
-        """End the feed, write what was noted, let plugins come to their end within the grace period, and let go of
-        the database.
+        """End the feed and the writing of ends, write what was noted, let plugins come to their end within the grace
+        period, and let go of the database.
         """
+        endings.stop()
         await feed.close()
         self._notes.write()
         if not await _within(plugins.stop, self._grace):

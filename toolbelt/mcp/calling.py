@@ -48,7 +48,7 @@ class Call:
 
         async with threads.one_thread():
             if self.bearer.kind == "operator":
-                await threads.within(doors.check_call, self.bearer)
+                await threads.within(doors.check_call, self.bearer, self.head.agent)
             return await calls.arun(
                 self.head.agent,
                 self.tool,
@@ -80,16 +80,18 @@ class Running:
     """The calls that are under way in this process, so that their clients can take them back."""
 
     def __init__(self) -> None:
-        self._tasks: dict[Hashable, asyncio.Task[calls.Answer]] = {}
+        self._tasks: dict[Hashable, set[asyncio.Task[calls.Answer]]] = {}
 
     def begin(self, call: Call, id_: protocol.Id) -> asyncio.Task[calls.Answer]:
         """Begin a call that was made under this id."""
         task = asyncio.create_task(call.run())
         place = _place(call.head, id_)
-        self._tasks[place] = task
+        self._tasks.setdefault(place, set()).add(task)
 
         def ended(done: asyncio.Task[calls.Answer]) -> None:
-            if self._tasks.get(place) is done:
+            under_way = self._tasks[place]
+            under_way.discard(done)
+            if not under_way:
                 del self._tasks[place]
             # If nobody waits for it any more, nobody asks what became of it.
             if not done.cancelled():
@@ -99,9 +101,14 @@ class Running:
         return task
 
     def cancel(self, head: heads.Head, id_: object) -> None:
-        """Cancel the call that this client made under the id, if it is under way here."""
-        if isinstance(id_, str | int) and (task := self._tasks.get(_place(head, id_))) is not None:
-            task.cancel()
+        """Cancel the call that this client made under the id, if it is under way here.
+
+        Clients that send no session's id look alike: where two of them use the same id at once, neither is cancelled.
+        """
+        under_way = self._tasks.get(_place(head, id_), set()) if isinstance(id_, str | int) else set()
+        if head.client_session or len(under_way) == 1:
+            for task in under_way:
+                task.cancel()
 
 
 def _place(head: heads.Head, id_: protocol.Id) -> Hashable:

@@ -3,7 +3,7 @@
 ======================  ========================================  ===================================================
 method                  an agent's token                          an operator's token
 ======================  ========================================  ===================================================
-``tools/call``          its own agent                             that may write, of whoever may change agents
+``tools/call``          its own agent                             that may write, and flip the agent's switches
 all others              its own agent                             any
 ======================  ========================================  ===================================================
 
@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from django.contrib import auth
 
+from toolbelt.control import rights
 from toolbelt.mcp import heads, protocol
 from toolbelt.runtime import access
-
-CALLS = "toolbelt.change_agent"
 
 
 def admitted(token: str, agent: str) -> access.Bearer:
@@ -30,15 +29,15 @@ def admitted(token: str, agent: str) -> access.Bearer:
     return bearer
 
 
-def check_call(bearer: access.Bearer) -> None:
-    """Refuse calls by whoever may only look, in a thread that may block. Raises protocol.Fault."""
+def check_call(bearer: access.Bearer, agent: str) -> None:
+    """Refuse calls by whoever may only look at the agent, in a thread that may block. Raises protocol.Fault."""
     if bearer.kind == "agent":
         return
     if bearer.scope != "write":
         raise _forbidden(f"This token of {bearer.name} may only read: call with one that may write.")
     user = auth.get_user_model()._default_manager.filter(pk=bearer.user or 0, is_active=True).first()
-    if user is None or not user.has_perm(CALLS):
-        raise _forbidden(f"{bearer.name} may not call: it takes the permission {CALLS}.")
+    if user is None or not rights.may_flip(user, agent):
+        raise _forbidden(f"{bearer.name} may not call: it takes the permission {rights.FLIP}.")
 
 
 def _forbidden(message: str) -> protocol.Fault:

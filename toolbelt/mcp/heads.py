@@ -23,8 +23,12 @@ from toolbelt.mcp import protocol
 WHERE = "/mcp"
 ALLOW = ((b"allow", b"GET, POST"),)
 ALLOW_POST = ((b"allow", b"POST"),)
-# How many heads to keep read.
+# How many heads to keep read, and how many bytes one of them may have: whoever sends large ones fills no memory.
 MOST_KEPT = 2048
+LARGEST_KEPT = 4096
+# Larger ones are not read at all. Servers in front of this take no more either, most of them far less.
+LARGEST = 65_536
+LONGEST_SESSION = 256
 
 _PATH = re.compile(r"/mcp/([A-Za-z0-9_.-]{1,64})(?:/s/(.+?))?/?", re.DOTALL)
 _READ = frozenset(
@@ -88,7 +92,12 @@ class Reader:
         place = (scope["path"], scope["method"], scope["scheme"], scope.get("client"), *scope["headers"])
         head = self._known.get(place)
         if head is None:
+            size = sum([len(name) + len(value) for name, value in scope["headers"]])
+            if size > LARGEST:
+                raise _fault(431, f"The head of a request may have {LARGEST} bytes: send less in headers.")
             head = read(scope, self.most)
+            if size > LARGEST_KEPT:
+                return head
             if len(self._known) >= MOST_KEPT:
                 self._known.clear()
             self._known[place] = head
@@ -125,6 +134,10 @@ def read(scope: Mapping[str, Any], most: int) -> Head:
     method: str = scope["method"]
     if method not in ("GET", "POST", "DELETE"):
         raise _fault(405, f"There is no {method} here.", headers=ALLOW)
+    if len(get(b"mcp-session-id", "")) > LONGEST_SESSION:
+        raise _fault(
+            400, f"Mcp-Session-Id has at most {LONGEST_SESSION} characters: send the one of the handshake."
+        )
     kind, _, token = get(b"authorization", "").partition(" ")
     token = token.strip()
     if kind.lower() != "bearer" or not api_tokens.is_well_formed(token):

@@ -20,9 +20,12 @@ from toolbelt.runtime import feed
 
 # How often a stream that has nothing to say says so, for whoever stands in between; and how often its token is asked.
 KEEP_ALIVE = 15.0
-# Of one process, and of one token.
-MOST = 2000
+# Of one process, of one agent in it, and of one token.
+MOST = 4000
+MOST_OF_AGENT = 2000
 MOST_OF_ONE = 1000
+# When to try again where there are too many, in seconds.
+PAUSE = 15
 
 _log = structlog.get_logger(__name__)
 
@@ -91,13 +94,14 @@ class Streams:
 
     def open(self, stream: Stream) -> None:
         """Take a stream in. Raises protocol.Fault where there are too many."""
-        token = stream.seen.token
-        own = sum(one.seen.token == token for one in self._by_agent.get(stream.seen.agent, ()))
-        if len(self) >= MOST or own >= MOST_OF_ONE:
-            raise protocol.Fault(
-                protocol.INVALID_REQUEST, "Too many streams are open: close some.", status=429
-            )
-        agent = stream.seen.agent
+        agent, token = stream.seen.agent, stream.seen.token
+        others = self._by_agent.get(agent, set())
+        if sum(one.seen.token == token for one in others) >= MOST_OF_ONE:
+            raise _too_many(f"This token has {MOST_OF_ONE} streams open here")
+        if len(others) >= MOST_OF_AGENT:
+            raise _too_many(f"The agent {agent} has {MOST_OF_AGENT} streams open here")
+        if len(self) >= MOST:
+            raise _too_many(f"This server has {MOST} streams open")
         self._by_agent.setdefault(agent, set()).add(stream)
         if self._is_over:
             stream.end()
@@ -136,10 +140,10 @@ class Streams:
         """Say whether this client has a stream here that sees this list."""
         return any(one.seen == seen and one.client == client for one in self._by_agent.get(seen.agent, ()))
 
-    def leave(self, agent: str, client: str) -> None:
-        """End the streams of a client that takes its leave."""
+    def leave(self, token: str, agent: str, client: str) -> None:
+        """End the streams of a client that takes its leave: those that it opened with its token."""
         for stream in self._by_agent.get(agent, ()):
-            if client and stream.client == client:
+            if client and stream.client == client and stream.seen.token == token:
                 stream.end()
 
     def end(self) -> None:
@@ -169,3 +173,12 @@ class Streams:
             await self.look(agent)
             async for _ in changes:
                 await self.look(agent)
+
+
+def _too_many(what: str) -> protocol.Fault:
+    return protocol.Fault(
+        protocol.INVALID_REQUEST,
+        f"{what}, and no more are opened: close some, or come again after a while.",
+        status=429,
+        headers=((b"retry-after", b"%d" % PAUSE),),
+    )

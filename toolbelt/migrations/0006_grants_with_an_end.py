@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='toolkitswitch',
             name='by',
-            field=models.CharField(blank=True, help_text='Who gave it for so long.', max_length=150),
+            field=models.CharField(blank=True, db_default='', default='', help_text='Who gave it for so long.', max_length=150),
         ),
         migrations.AddField(
             model_name='toolkitswitch',
@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='tooloverride',
             name='by',
-            field=models.CharField(blank=True, help_text='Who gave it for so long.', max_length=150),
+            field=models.CharField(blank=True, db_default='', default='', help_text='Who gave it for so long.', max_length=150),
         ),
         migrations.AddField(
             model_name='tooloverride',

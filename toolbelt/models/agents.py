@@ -44,6 +44,11 @@ class Agent(naming.Named):
     protected = models.BooleanField(
         default=False, help_text="Every change of its switches has to be confirmed."
     )
+    archived = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="It answers nobody and is in no list until it is brought back; what is set stays as it is.",
+    )
     session_loadouts = fields.JSONText(
         default=list,
         blank=True,
@@ -162,7 +167,9 @@ class Grant(naming.Named):
     then = models.BooleanField(
         null=True, blank=True, help_text="What stands when it has ended: on, off, or nothing (unset)."
     )
-    by = models.CharField(max_length=150, blank=True, help_text="Who gave it for so long.")
+    by = models.CharField(
+        max_length=150, blank=True, default="", db_default="", help_text="Who gave it for so long."
+    )
 
     class Meta:
         abstract = True

@@ -18,7 +18,7 @@ from django.db import connections
 
 from toolbelt.core import api_tokens, errors
 from toolbelt.runtime import snapshots
-from toolbelt.store import access
+from toolbelt.store import access, clock
 
 # How far apart two notes of one token's use are, whichever process makes them.
 APART = dt.timedelta(minutes=5)
@@ -60,7 +60,7 @@ def admit(text: str, kept: access.Kept | None) -> Bearer | None:
 
 def admits(kept: access.Kept) -> bool:
     """Say whether a token that was recognised still opens anything; note that it was used, if so."""
-    now = dt.datetime.now(dt.UTC)
+    now = clock.now()
     if not kept.is_active or not kept.token.is_valid(now):
         return False
     _uses[kept.token.prefix] = now

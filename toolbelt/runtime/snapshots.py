@@ -12,22 +12,28 @@ def take(
 ) -> tuple[resolution.Snapshot, snapshots.Found]:
     """Read the snapshot of a question, and what it was read from.
 
-    Raises errors.NotFound for an unknown agent and errors.Invalid for ids or a subagent kind that cannot be.
+    Raises errors.NotFound for an unknown agent, errors.Archived for one that is put away, and errors.Invalid for ids or
+    a subagent kind that cannot be.
     """
     _check(session=session, request_id=request_id, subagent=subagent)
     if not agent.isprintable():
         # No agent is called so, and PostgreSQL does not take a NUL to look for.
         raise errors.NotFound("agent", agent)
     found = snapshots.find(agent, session)
+    if found.agent.archived:
+        raise errors.Archived(agent)
     return _snapshot(found, request_id, subagent), found
 
 
 def known(
     look: looks.Look, session: str | None = None, request_id: str | None = None, subagent: str | None = None
 ) -> resolution.Snapshot | None:
-    """Give the snapshot of a sound question after this look, if all of it is kept in this process; no query."""
+    """Give the snapshot of a sound question after this look, if all of it is kept in this process; no query.
+
+    None too for an archived agent: :func:`take` says what there is to say.
+    """
     found = snapshots.known(look, session)
-    return None if found is None else _snapshot(found, request_id, subagent)
+    return None if found is None or found.agent.archived else _snapshot(found, request_id, subagent)
 
 
 def is_over(snapshot: resolution.Snapshot) -> bool:

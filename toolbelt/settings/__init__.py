@@ -230,6 +230,9 @@ PERMISSIONS_POLICY: dict[str, list[str]] = {
     "usb": [],
 }
 
+# The editor of a toolkit sends up to ten fields for a tool with a trigger, and the admin as many for an agent's rows.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
+
 # Files, language, time
 
 STATIC_URL = "/static/"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import auth
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce
 
 from toolbelt import models
 from toolbelt.core import errors
@@ -35,7 +36,10 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What recognises a token, and who acts with it: ``user_id`` is None where it is an agent's."""
+    """What recognises a token, and who acts with it: ``user_id`` is None where it is an agent's.
+
+    ``is_active``: its user is, or its agent is not archived.
+    """
 
     token: Token
     digest: str
@@ -108,7 +112,7 @@ def kept(row: tuple[Any, ...]) -> Kept:
         ),
         digest=digest,
         user_id=user_id,
-        is_active=user_id is None or bool(is_active),
+        is_active=bool(is_active),
     )
 
 
@@ -126,6 +130,7 @@ def _kept(**narrowed: str) -> list[Kept]:
         "last_used",
         "digest",
         "user_id",
-        "user__is_active",
+        # A user's who is there, or an agent's that is not archived.
+        Coalesce("user__is_active", ~F("agent__archived")),
     )
     return [kept(row) for row in rows]

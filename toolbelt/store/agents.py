@@ -37,6 +37,11 @@ def naming(kind: str, name: str) -> list[agents.Agent]:
     return every(id__in=set(models.Agent.objects.filter(naming_it).values_list("id", flat=True)))
 
 
+def present(**narrowed: Any) -> list[agents.Agent]:
+    """Give the agents that are not archived, as :func:`every` does."""
+    return every(archived=False, **narrowed)
+
+
 def every(**narrowed: Any) -> list[agents.Agent]:
     """Give the agents as they stand at this moment, in order."""
     now = clock.now()
@@ -69,9 +74,14 @@ def _read(**narrowed: Any) -> list[agents.Agent]:
     ]
 
 
+def keys() -> list[str]:
+    """Name the agents that are not archived, in order."""
+    return list(models.Agent.objects.filter(archived=False).values_list("key", flat=True))
+
+
 def briefly() -> list[agents.Agent]:
     """Give the agents in order, with what stands in their own columns for people to tell them by, and no more."""
-    fields = ("key", "title", "description", "role", "model", "kind", "loadout", "protected")
+    fields = ("key", "title", "description", "role", "model", "kind", "loadout", "protected", "archived")
     return [agents.Agent(**row) for row in models.Agent.objects.values(*fields)]
 
 

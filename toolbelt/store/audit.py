@@ -125,7 +125,9 @@ def record_all(
 
 @contextlib.contextmanager
 def dated(moment: dt.datetime) -> Iterator[None]:
-    """Let what is recorded within bear this time: for the made-up past of a demo, and for nothing else."""
+    """Let what is recorded within bear this time: of what ended by itself before it is recorded, and of the made-up
+    past of a demo.
+    """
     before = _moment.set(moment)
     try:
         yield

@@ -12,8 +12,8 @@ from toolbelt import models
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many agents there are, how many tools of plugins wait for a look (new ones, and those held), and the number
-    of the last write of configuration.
+    """How many agents there are that are not archived, how many tools of plugins wait for a look (new ones, and those
+    held), and the number of the last write of configuration.
     """
 
     agents: int
@@ -25,8 +25,10 @@ def count() -> Counts:
     """Count."""
     held = Q(seen=False) | Q(approved_version__isnull=False)
     waiting = models.Tool.objects.filter(held, retired=False, plugin__isnull=False)
-    revision = models.Revision.objects.order_by().annotate(what=Value("revision")).values_list("what", "number")
-    rows = _counted("agents", models.Agent.objects.all()).union(
+    revision = (
+        models.Revision.objects.order_by().annotate(what=Value("revision")).values_list("what", "number")
+    )
+    rows = _counted("agents", models.Agent.objects.filter(archived=False)).union(
         _counted("waiting", waiting), revision, all=True
     )
     return Counts(**dict(rows))

@@ -29,7 +29,8 @@ def put(agent: str, users: Iterable[str]) -> None:
     row = models.Agent.objects.filter(key=agent).first()
     if row is None:
         raise errors.NotFound("agent", agent, models.Agent.objects.values_list("key", flat=True))
-    wanted = {name: _user(name) for name in users}
+    named = of_agent(agent)
+    wanted = {name: _user(name, is_named=name in named) for name in users}
     kept = models.AgentOperator.objects.filter(agent=row)
     kept.exclude(user__in=wanted.values()).delete()
     there = set(kept.values_list("user", flat=True))
@@ -38,10 +39,12 @@ def put(agent: str, users: Iterable[str]) -> None:
     )
 
 
-def _user(name: str) -> int:
+def _user(name: str, *, is_named: bool) -> int:
     users = auth.get_user_model()._default_manager
     field = auth.get_user_model().USERNAME_FIELD
-    found: int | None = users.filter(**{field: name, "is_active": True}).values_list("pk", flat=True).first()
+    # Whoever is named already may stay so while their login is closed.
+    open_ = {} if is_named else {"is_active": True}
+    found: int | None = users.filter(**{field: name, **open_}).values_list("pk", flat=True).first()
     if found is None:
         raise errors.NotFound("user", name, users.values_list(field, flat=True))
     return found

@@ -14,6 +14,24 @@ from toolbelt.web import spans, words
 _WORDS = [(word, word) for word in ("true", "false", "unset")]
 
 
+class Document(forms.JSONField):
+    """Takes JSON. One that is nested without end is as little JSON as one that does not end."""
+
+    def to_python(self, value: Any) -> Any:
+        """Read it."""
+        try:
+            return super().to_python(value)
+        except RecursionError as error:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from error
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Give what was sent, to be shown again."""
+        try:
+            return super().bound_data(data, initial)
+        except RecursionError:
+            return None
+
+
 class Followed(forms.Form):
     """What an open page wants to hear of: one agent with the catalog, or everything."""
 
@@ -109,7 +127,7 @@ class Bulk(Change):
     """What shall be set as a page showed it (``seen``: by agent, by key, what was set)."""
 
     on = forms.ChoiceField(choices=_WORDS)
-    seen = forms.JSONField()
+    seen = Document()
 
     def clean_seen(self) -> dict[str, dict[str, bool | None]]:
         """Take nothing but states, by the keys of agents and of what is switched."""
@@ -218,7 +236,7 @@ class Settings(Change):
     on_exceed = forms.ChoiceField(required=False, choices=[(word, word) for word in agents.ON_EXCEED])
     mcp_loading = forms.ChoiceField(required=False, choices=[(word, word) for word in agents.MCP_LOADINGS])
     protected = forms.BooleanField(required=False)
-    was = forms.JSONField(required=False)
+    was = Document(required=False)
 
     def clean_was(self) -> dict[str, Any]:
         """Take nothing but what the page shows."""
@@ -245,6 +263,19 @@ class Settings(Change):
         }
 
 
+class Operators(Change):
+    """Which users shall operate an agent, and which of them the page showed (``was``)."""
+
+    user = Names(required=False)
+    was = Names(required=False)
+
+
+class Archiving(Change):
+    """Whether an agent shall be archived."""
+
+    archived = forms.ChoiceField(choices=[("yes", "yes"), ("no", "no")])
+
+
 class Copy(forms.Form):
     """The key of an agent that is to be like another one."""
 
@@ -257,6 +288,7 @@ class AgentsFilter(forms.Form):
     q = forms.CharField(required=False, max_length=200)
     kind = forms.CharField(required=False, max_length=20)
     loadout = forms.CharField(required=False, max_length=64)
+    archived = forms.BooleanField(required=False)
     sort = forms.CharField(required=False, max_length=20)
 
 

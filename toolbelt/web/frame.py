@@ -8,8 +8,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
+from django import db
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, HttpResponseServerError
 from django.http.response import HttpResponseBase
 from django.shortcuts import render, resolve_url
@@ -116,14 +117,14 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Say that the request makes no sense, or is larger than any that is taken, and which one it was."""
-    if isinstance(exception, RequestDataTooBig):
+    if isinstance(exception, RequestDataTooBig | TooManyFieldsSent):
         return _told(request, "413.html", 413)
     return _told(request, "400.html", 400)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Say that this login may not."""
-    return _told(request, "403.html", 403)
+    return _told(request, "403.html", 403, why=str(exception))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -142,18 +143,30 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return HttpResponseServerError(page)
 
 
-def _told(request: HttpRequest, template: str, status: int) -> HttpResponse:
+def _told(request: HttpRequest, template: str, status: int, **said: str) -> HttpResponse:
     """Tell in the frame of the other pages; alone, where what the frame asks for does not answer."""
     if request.path_info.startswith(_FOR_PROGRAMS):
         # No page is made for those who cannot read one: what stands around the API says it as a problem.
         return HttpResponse(status=status)
     try:
-        return render(request, template, status=status)
+        return render(request, template, said, status=status)
     except Exception:
         _log.exception("error_page_failed", template=template)
+    finally:
+        _let_go()
     try:
         alone = {"chrome": chrome.Chrome(request_id=request_ids.current())}
         page = loader.get_template(template).render(alone)
     except Exception:
         page = _BARE.format(status=status, request_id=html.escape(request_ids.current()))
     return HttpResponse(page, status=status)
+
+
+def _let_go() -> None:
+    """Let go of the database: under ASGI, Django makes these pages in a thread that nobody tells of the request's end.
+
+    Each such thread would keep a connection, until none is left for anyone.
+    """
+    for connection in db.connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.http import QueryDict
 
 from toolbelt.core import catalog
@@ -15,6 +16,8 @@ from toolbelt.web import drafts
 
 # More rows than anybody would scroll through; a belt takes any number.
 MOST_ROWS = 300
+# How many fields of a form a row takes, and all that is not in a row.
+_OF_MEMBER, _OF_TRIGGER, _BESIDE = 3, 7, 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +85,30 @@ class Draft:
         }
 
     def problems(self) -> dict[str, str]:
-        """Say what cannot even be written as an entry, by its place: options that are no JSON object."""
+        """Say what cannot even be written as an entry, by its place: options that are no JSON object, or more rows than
+        the editor takes.
+        """
+        crowded = too_many(len(self.members), len(self.triggers))
         return {
-            f"members[{place}].options": 'Options are a JSON object, such as {"depth": 3}.'
-            for place, row in enumerate(self.members)
-            if row.options and not isinstance(_json(row.options), dict)
+            **({"": crowded} if crowded else {}),
+            **{
+                f"members[{place}].options": 'Options are a JSON object, such as {"depth": 3}.'
+                for place, row in enumerate(self.members)
+                if row.options and not isinstance(_json(row.options), dict)
+            },
         }
+
+
+def too_many(members: int, triggers: int) -> str:
+    """Say why the editor does not take so many rows, and what does; empty: it takes them."""
+    most: int | None = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+    sent = _OF_MEMBER * members + _OF_TRIGGER * triggers + _BESIDE
+    if max(members, triggers) <= MOST_ROWS and (most is None or sent <= most):
+        return ""
+    return (
+        f"{members} tools and {triggers} triggers are more than this editor takes (at most {MOST_ROWS} of each)."
+        " Write them in a belt instead: export it, change the toolkit there, and import it."
+    )
 
 
 def of(toolkit: catalog.Toolkit) -> Draft:
@@ -150,8 +171,8 @@ def read(posted: QueryDict, name: str, shown: Draft) -> Draft:
         policy=drafts.text(posted.get("policy", "")),
         policy_when_off=drafts.text(posted.get("policy_when_off", "")),
         examples=drafts.text(posted.get("examples", "")),
-        members=tuple(members[:MOST_ROWS]),
-        triggers=tuple(triggers[:MOST_ROWS]),
+        members=tuple(members),
+        triggers=tuple(triggers),
         other_notes=shown.other_notes,
     )
     act = drafts.act(posted)

@@ -11,7 +11,7 @@ from toolbelt.web.views import (
     calls,
     changes,
     compare,
-    help,
+    help,  # noqa: A004 (the page is called so)
     history,
     home,
     live,
@@ -65,6 +65,8 @@ urlpatterns = [
     path("agents/<name:agent>/settings/", settings.page, name="settings"),
     path("agents/<name:agent>/settings/change/", settings.change, name="change_settings"),
     path("agents/<name:agent>/duplicate/", settings.duplicate, name="duplicate"),
+    path("agents/<name:agent>/operators/", settings.name_operators, name="name_operators"),
+    path("agents/<name:agent>/archive/", settings.archive, name="archive"),
     path("agents/<name:agent>/switches/<name:toolkit>/", switches.switch, name="switch"),
     path("agents/<name:agent>/overrides/<name:tool>/", switches.override, name="override"),
     path("agents/<name:agent>/reset/", switches.reset, name="reset"),

@@ -19,7 +19,9 @@ Entry = Mapping[str, Any]
 # What says which agent it is, and not how it works: that differs between any two of them, and is nobody else's.
 IDENTITY = ("key", "title", "description", "role")
 _SINGLY = frozenset({"tools_config", "ends", "tools", "allowed_toolkits", "initial_toolkits"})
-SETTINGS = tuple(name for name in vocabulary.KINDS["agent"].fields if name not in _SINGLY and name != "key")
+# Whether an agent is put away says nothing of what it has, and is not to be copied with that.
+_NOT_COMPARED = ("key", "archived")
+SETTINGS = tuple(name for name in vocabulary.KINDS["agent"].fields if name not in (*_SINGLY, *_NOT_COMPARED))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,6 +132,7 @@ _AGENT: Mapping[str, shapes.Shape] = {
     "initial_toolkits": _TEXTS,
     "budget": BUDGET,
     "protected": _YES_NO,
+    "archived": _YES_NO,
     "session_loadouts": _TEXTS,
     "subagent_kinds": shapes.Each(shapes.OneOf(agents.KINDS)),
     "mcp_loading": shapes.OneOf(agents.MCP_LOADINGS),

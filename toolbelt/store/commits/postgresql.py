@@ -88,9 +88,14 @@ class Watch:
 
     async def _listening(self) -> psycopg.AsyncConnection[Any]:
         opened = await psycopg.AsyncConnection.connect(**self._parameters, autocommit=True)
-        if self._role:
-            await opened.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(self._role)))
-        await opened.execute(sql.SQL("LISTEN {}").format(sql.Identifier(triggers.CHANNEL)))
+        try:
+            if self._role:
+                await opened.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(self._role)))
+            await opened.execute(sql.SQL("LISTEN {}").format(sql.Identifier(triggers.CHANNEL)))
+        except BaseException:
+            # Whoever followed may be gone by now, and with them whoever would close it.
+            await opened.close()
+            raise
         return opened
 
     async def _let_go(self) -> None:

@@ -97,7 +97,7 @@ def with_token(asked: str, prefix: str, agent: str, session: str, extra: str = "
     name = cast("Field[Any, Any]", user.get_field(auth.get_user_model().USERNAME_FIELD))
     return f"""
     SELECT {extra} t.prefix, t.name, ta.key, u."{name.column}", t.scope, t.created, t.expires, t.revoked,
-        t.last_used, t.digest, t.user_id, u.is_active, {_STATE}
+        t.last_used, t.digest, t.user_id, coalesce(u.is_active, NOT ta.archived), {_STATE}
     FROM {asked} {models.Agent._meta.db_table} a
     JOIN {models.ApiToken._meta.db_table} t ON t.prefix = {prefix}
     LEFT JOIN {models.Agent._meta.db_table} ta ON ta.id = t.agent_id

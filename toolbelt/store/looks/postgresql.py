@@ -86,7 +86,8 @@ class Eyes:
             try:
                 async with asyncio.timeout(SECONDS):
                     found = await self._found(list(asking))
-            except (psycopg.Error, OSError, TimeoutError) as error:
+            except Exception as error:
+                # Whatever it is, a defect too: nobody is left waiting for an answer that does not come.
                 if isinstance(error, _NOT_KEPT):
                     self._parameters["prepare_threshold"] = None
                 self._trouble = str(error) or f"no answer within {SECONDS:g} s"
@@ -94,6 +95,13 @@ class Eyes:
                 await self._let_go()
                 for answer in asking.values():
                     answer.set_exception(looks.Unreachable(self._trouble))
+            except asyncio.CancelledError:
+                # The event loop ends, and all who wait with it; whoever asks on another one begins anew.
+                for answer in (*asking.values(), *self._waiting.values()):
+                    answer.cancel()
+                self._waiting = {}
+                await self._let_go()
+                raise
             else:
                 for asked, answer in asking.items():
                     answer.set_result(found.get(asked))

@@ -28,9 +28,12 @@ def page(
     notice: answers.Notice | None,
     change: effects.Effect | None,
     may_change: bool,
+    may_undo: bool = False,
     may_stop: bool = False,
 ) -> access.AccessPage:
-    """Fill the page: ``said`` is the filter, ``opened`` the ids of sections that somebody opened."""
+    """Fill the page: ``said`` is the filter, ``opened`` the ids of sections that somebody opened; ``may_undo``
+    says whether the reader may take back the last change.
+    """
     narrowed = bool(said["q"] or said["show"])
     every = (
         (group, [key for key in group.tools if _fits(found, group, key, said)])
@@ -52,7 +55,7 @@ def page(
         )
         (toolkits if group.toolkit else loose).append(filled)
     return access.AccessPage(
-        agent=agents.header(found.summary, may_undo=may_change),
+        agent=agents.header(found.summary, may_undo=may_undo),
         acts=acts(may_stop=may_stop),
         filter=access.Filter(
             query=said["q"],
@@ -64,7 +67,7 @@ def page(
         loose=tuple(loose),
         model=model.view(found.surface, said["message"], change),
         notice=notice,
-        may_change=may_change,
+        may_change=may_change and not found.agent.archived,
         here=here,
     )
 
@@ -104,10 +107,11 @@ def answer(
     here: str,
     notice: answers.Notice,
     change: effects.Effect | None,
+    may_undo: bool,
 ) -> access.AccessAnswer:
     """Fill the parts that a change leaves behind: of the ``tools`` and sections that the page says are ``shown``."""
     return access.AccessAnswer(
-        agent=agents.header(found.summary, may_undo=True),
+        agent=agents.header(found.summary, may_undo=may_undo),
         sections=tuple(
             sections.section(found, group, matching=0, shown=None, is_open=False, open_url="")
             for group in sections.groups(found)

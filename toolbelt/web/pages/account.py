@@ -11,7 +11,7 @@ from django.contrib.auth import password_validation
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from toolbelt.control import queries
+from toolbelt.control import queries, rights, roles
 from toolbelt.control import tokens as issued
 from toolbelt.web import words
 from toolbelt.web.pages import entries, tokens
@@ -56,6 +56,7 @@ def page(
         full_name=user.get_full_name(),
         email=user.email,
         roles=tuple(user.groups.order_by("name").values_list("name", flat=True)),
+        agents=() if user.has_perm(rights.FLIP) else tuple(roles.agents_of(user.pk)),
         is_everything=user.is_superuser,
         may_administer=user.is_staff,
         rights=() if user.is_superuser else tuple(_rights(user.get_all_permissions())),

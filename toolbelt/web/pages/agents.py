@@ -50,7 +50,7 @@ def page(
     """Fill the list, narrowed and sorted as the form says; ``path`` is the page's own, ``may_flip`` says for which
     agents the reader may switch a toolkit.
     """
-    every = list(queries.summaries())
+    every = list(queries.summaries(archived=bool(said["archived"])))
     found = matching(every, said)
     sort = said["sort"] if str(said["sort"]).lstrip("-") in _SORTS else ""
     if sort:
@@ -68,10 +68,12 @@ def page(
             pieces.Choice(value=value, label=label, chosen=value == sort) for value, label in _CHOICES
         ),
         narrowed=len(found) != len(every),
-        configured=bool(every),
-        matches=f"{len(found)} agent{'' if len(found) == 1 else 's'}, {words.tools(total)} in the catalog",
+        archived=bool(said["archived"]),
+        configured=bool(every) or queries.is_any_agent(),
+        matches=f"{len(found)} {'archived ' if said['archived'] else ''}agent{'' if len(found) == 1 else 's'}"
+        + (f", {words.tools(total)} in the catalog" if every else ""),
         here=f"{path}?{urlencode({key: value for key, value in said.items() if value})}",
-        bulk=_bulk([one for one in found if may_flip(one.agent.key)], said),
+        bulk=None if said["archived"] else _bulk([one for one in found if may_flip(one.agent.key)], said),
         notice=notice,
     )
 
@@ -107,6 +109,7 @@ def line(one: queries.Summary) -> agents.AgentLine:
         role=one.agent.role or one.agent.title,
         profile=profile(one.agent, one.loadout),
         protected=one.agent.protected,
+        archived=one.agent.archived,
         active=words.number(spent.tools),
         total=words.number(one.total),
         percent=round(100 * spent.tools / one.total) if one.total else 0,
@@ -125,6 +128,7 @@ def header(one: queries.Summary, *, may_undo: bool = False) -> agents.AgentHeade
         role=one.agent.role or one.agent.title,
         profile=profile(one.agent, one.loadout),
         protected=one.agent.protected,
+        archived=one.agent.archived,
         active=words.number(spent.tools),
         total=words.number(one.total),
         tokens=words.about(spent.tokens),

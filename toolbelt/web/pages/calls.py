@@ -39,8 +39,12 @@ _OUTCOMES = {
 }
 
 
-def page(said: Mapping[str, Any], *, path: str, here: str, may_change: bool) -> calls.CallsPage:
-    """Fill the page, narrowed as the form says; without a first day, it begins so many days ago."""
+def page(
+    said: Mapping[str, Any], *, path: str, here: str, may_flip: Callable[[str], bool]
+) -> calls.CallsPage:
+    """Fill the page, narrowed as the form says; without a first day, it begins so many days ago. ``may_flip`` says
+    for which agents the reader may turn off what was never called.
+    """
     today = timezone.localdate()
     first = said["since"] or today - dt.timedelta(days=USUAL_DAYS - 1)
     last = said["until"] or None
@@ -77,12 +81,12 @@ def page(said: Mapping[str, Any], *, path: str, here: str, may_change: bool) -> 
             said["agent"],
             usage.unused(found, agent=said["agent"], **period),
             "" if said["unused"] else f"{path}?{urlencode({**kept, 'unused': 'all'})}",
+            may_flip,
         )
         if not (said["tool"] or said["outcome"])
         else None,
         calls=tuple(_call(one, there, {holder.agent.key for holder in found.holders}) for one in log.calls),
         pages=_pages(log, kept, path, bool(said["older"])),
-        may_change=may_change,
         here=here,
     )
 
@@ -203,7 +207,11 @@ def _bar(place: int, day: dt.date, one: usage.OfDay | None, most: int) -> calls.
 
 
 def _unused(
-    found: holdings.Holdings, agent: str, idle: Sequence[usage.Unused], every_url: str
+    found: holdings.Holdings,
+    agent: str,
+    idle: Sequence[usage.Unused],
+    every_url: str,
+    may_flip: Callable[[str], bool],
 ) -> calls.Unused | None:
     """Advise: the dearest first, with whom each could be turned off for; many of them where no url leads to more."""
     if not idle:
@@ -224,10 +232,12 @@ def _unused(
                 prefix=model.split(one.tool.key)[0],
                 name=model.split(one.tool.key)[1],
                 agents=words.listing(one.agents),
+                is_of_many=len(one.agents) > 1,
                 tokens=words.number(one.tool.tokens),
                 holders=tuple(
                     calls.Holder(agent=holder, was=words.stored(overrides[holder].get(one.tool.key)))
                     for holder in one.agents
+                    if may_flip(holder)
                 ),
             )
             for one in shown

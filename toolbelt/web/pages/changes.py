@@ -41,17 +41,17 @@ def page(
 ) -> changes.ChangesPage:
     """Fill a page of the log, narrowed as the form says; ``may_see`` says of what kinds the reader may look inside."""
     found = queries.changes(**asked(said), older_than=said["older"] or None, newer_than=said["newer"] or None)
-    told = [
-        (
-            words.day(entry.at),
-            entries.present(entry, may_undo(entry), is_open=may_see(entry.subject_kind)),
-        )
-        for entry in found.entries
-    ]
+    waiting = unrecorded(asked(said), found)
+    told = with_unrecorded(
+        [
+            (entry, entries.present(entry, may_undo(entry), is_open=may_see(entry.subject_kind)))
+            for entry in found.entries
+        ],
+        waiting,
+    )
     narrowed = {name: str(said[name]) for name in FILTERS if said[name]}
-    count = found.total
     return changes.ChangesPage(
-        days=days(told),
+        days=days((words.day(entry.at), line) for entry, line in told),
         people=choices("Anyone", {name: name for name in queries.said("actor")}, said["person"]),
         agents=choices("Any agent", {name: name for name in queries.agent_keys()}, said["agent"]),
         actions=choices(
@@ -73,7 +73,7 @@ def page(
             for form, label in (("csv", "CSV"), ("json", "JSON"))
         ),
         narrowed=bool(narrowed),
-        matches=f"{words.number(count)} change{'' if count == 1 else 's'}, newest first",
+        matches=matches(found.total, len(waiting)),
         pages=pages(found, narrowed, path),
         notice=notice,
         here=here,
@@ -123,6 +123,33 @@ def days(told: Iterable[tuple[str, changes.Entry]]) -> tuple[changes.Day, ...]:
     return tuple(
         changes.Day(words=day, entries=tuple(entry for _, entry in grouped))
         for day, grouped in itertools.groupby(told, key=lambda one: one[0])
+    )
+
+
+def unrecorded(narrowing: Mapping[str, Any], found: Any) -> list[queries.Entry]:
+    """Give what has ended and is still to be recorded; it belongs on the first page."""
+    return [] if found.has_newer else queries.unrecorded(**narrowing)
+
+
+def with_unrecorded(
+    told: Iterable[tuple[queries.Entry, changes.Entry]], waiting: Iterable[queries.Entry]
+) -> list[tuple[queries.Entry, changes.Entry]]:
+    """Put what is still to be recorded among what is, each before what was there when it ended."""
+    lines, left = [], [(entry, entries.present_unrecorded(entry)) for entry in waiting]
+    for entry, line in told:
+        while left and left[0][0].at >= entry.at:
+            lines.append(left.pop(0))
+        lines.append((entry, line))
+    return [*lines, *left]
+
+
+def matches(count: int, waiting: int) -> str:
+    """Say how many changes there are, and how many ends are still to be recorded."""
+    said = f"{words.number(count)} change{'' if count == 1 else 's'}, newest first"
+    return (
+        f"{said}; {words.number(waiting)} end{'' if waiting == 1 else 's'} to be recorded"
+        if waiting
+        else said
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
+
 from django.urls import reverse
 from django.utils.http import urlencode
 
@@ -30,10 +33,13 @@ _STAYS = frozenset(
         "token.issue",
         "token.revoke",
         "session.evict",
+        "user.roles",
         "switch.end",
         "override.end",
     }
 )
+# What changes nothing that an agent could be compared with as it was.
+_NO_VERSIONS = frozenset({"agent.order", "agent.remove", "agent.operators"})
 _VIA = {"api": "API", "mcp": "MCP", "import": "import"}
 
 
@@ -77,7 +83,7 @@ def is_undoable(entry: queries.Entry) -> bool:
 def present(entry: queries.Entry, may_undo: bool, *, is_open: bool = False) -> changes.Entry:
     """Present one entry of the log. What was in a thing that not everybody may look at is told if ``is_open``."""
     undone = entry.undone
-    is_version = entry.subject_kind == "agent" and entry.action not in ("agent.order", "agent.remove")
+    is_version = entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
     key = entry.subject_key
     return changes.Entry(
         id=entry.id,
@@ -96,6 +102,17 @@ def present(entry: queries.Entry, may_undo: bool, *, is_open: bool = False) -> c
         compare_url=f"{reverse('web:compare')}?{urlencode({'a': f'{key}@{entry.id}', 'b': key})}"
         if is_version
         else "",
+    )
+
+
+def present_unrecorded(entry: queries.Entry) -> changes.Entry:
+    """Present what has ended and the log is still to tell of: it has no place there yet that could be shown."""
+    at = words.clock(entry.at).words
+    return dataclasses.replace(
+        present(entry, False),
+        then_url="",
+        compare_url="",
+        waits=f"Ended at {at}, to be recorded with the next change.",
     )
 
 
@@ -120,9 +137,22 @@ def _act(entry: queries.Entry) -> str:
         return "equipped"
     if entry.action == "agent.allow-toolkits":
         return "changed the loadable toolkits of"
+    if entry.action == "agent.operators":
+        return "named the operators of"
+    if entry.action == "user.roles":
+        return "changed the roles of"
+    if entry.action == "agent.change" and (archived := _archived(entry)) is not None:
+        return "archived" if archived else "brought back"
     if act == "order":
         return f"changed the order of {_KINDS.get(family, family)}s, from"
     return f"{ACTS.get(act, act)} {_KINDS.get(family, family)}"
+
+
+def _archived(entry: queries.Entry) -> bool | None:
+    """Say whether a change archived the agent, and did nothing else, or brought it back; None: it was another one."""
+    if not isinstance(entry.after, Mapping) or set(entry.after) != {"archived"}:
+        return None
+    return entry.after["archived"] is True
 
 
 def _to_itself(entry: queries.Entry) -> str:
@@ -134,6 +164,10 @@ def _to_itself(entry: queries.Entry) -> str:
             return "took its loadout away"
         case "agent.allow-toolkits", _:
             return "changed its loadable toolkits"
+        case "agent.operators", _:
+            return "named its operators"
+    if entry.action == "agent.change" and (archived := _archived(entry)) is not None:
+        return "archived it" if archived else "brought it back"
     act = entry.action.partition(".")[2]
     return f"{ACTS.get(act, act)} it"
 

@@ -24,14 +24,17 @@ def page(
 ) -> history.HistoryPage:
     """Fill a page of the history, narrowed as the form says. Raises errors.NotFound for an unknown agent."""
     one = queries.summary(agent)
+    narrowing = {**changes.asked(said), "agent": agent}
     found = queries.changes(
-        **{**changes.asked(said), "agent": agent},
+        **narrowing,
         older_than=said["older"] or None,
         newer_than=said["newer"] or None,
     )
-    told = [(entry, entries.present(entry, may_undo(entry))) for entry in found.entries]
+    waiting = changes.unrecorded(narrowing, found)
+    told = changes.with_unrecorded(
+        [(entry, entries.present(entry, may_undo(entry))) for entry in found.entries], waiting
+    )
     narrowed = {name: str(said[name]) for name in changes.FILTERS if said[name] and name != "agent"}
-    count = found.total
     return history.HistoryPage(
         agent=agents.header(one),
         days=changes.days((words.day(entry.at), dataclasses.replace(line, agent="")) for entry, line in told),
@@ -47,7 +50,7 @@ def page(
         since=str(said["since"]),
         until=str(said["until"]),
         narrowed=bool(narrowed),
-        matches=f"{words.number(count)} change{'' if count == 1 else 's'}, newest first",
+        matches=changes.matches(found.total, len(waiting)),
         pages=changes.pages(found, narrowed, path),
         notice=notice,
         may_change=may_change,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.utils.http import urlencode
@@ -21,12 +21,15 @@ def page(
     path: str,
     here: str,
     notice: answers.Notice | None,
-    may_change: bool,
+    may_flip: Callable[[str], bool],
 ) -> matrix.MatrixPage:
-    """Fill the matrix, narrowed to the toolkits and the agent that the form says; ``path`` is the page's own."""
+    """Fill the matrix, narrowed to the toolkits and the agent that the form says; ``path`` is the page's own,
+    ``may_flip`` says for which agents the reader may flip switches.
+    """
     keys = [holder.agent.key for holder in found.holders]
     one = said["agent"] in keys
     holders = [holder for holder in found.holders if not one or holder.agent.key == said["agent"]]
+    own = frozenset(filter(may_flip, keys))
     kits = [kit for kit in found.catalog.toolkits.values() if _fits(kit, said["q"])]
     kept = {"q": said["q"]} if said["q"] else {}
     count = len(kits)
@@ -34,7 +37,9 @@ def page(
         rows=tuple(
             matrix.Row(
                 toolkit=toolkits.line(toolkits.held(found, kit)),
-                cells=tuple(toolkits.cell(found, holder, kit) for holder in holders),
+                cells=tuple(
+                    toolkits.cell(holder, kit, may_change=holder.agent.key in own) for holder in holders
+                ),
             )
             for kit in kits
         ),
@@ -47,6 +52,7 @@ def page(
             for holder in holders
         ),
         one=one,
+        clear="Follow defaults" if one else "Clear",
         query=said["q"],
         choices=(
             pieces.Choice(value="", label="All agents", chosen=not one),
@@ -56,7 +62,8 @@ def page(
         matches=f"{words.number(count)} toolkit{'' if count == 1 else 's'}, "
         f"{words.number(len(holders))} agent{'' if len(holders) == 1 else 's'}",
         notice=notice,
-        may_change=may_change,
+        may_change=bool(own),
+        may_change_some=0 < len(own) < len(keys),
         here=here,
     )
 

@@ -59,7 +59,10 @@ def page(agent: str, said: Mapping[str, Any], *, path: str, may_change: bool) ->
             )
         except (errors.NotFound, errors.Invalid) as error:
             trouble = f"{trouble} Not looked at as it was: {error}".strip()
-    header = agents.header(queries.summary(agent))
+    one = queries.summary(agent)
+    if one.agent.archived:
+        raise errors.Archived(agent)
+    header = agents.header(one)
     return preview.PreviewPage(
         agent=header,
         question=_question(agent, said, view, form),

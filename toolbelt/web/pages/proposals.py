@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from toolbelt.control import consequences
 from toolbelt.control import proposals as doors
 from toolbelt.core import belts
 from toolbelt.web import words
@@ -92,7 +93,7 @@ def _value(value: object) -> str:
     return words.cut(words.value(value), _LONGEST)
 
 
-def _reached(one: doors.Consequence, proposal: doors.Proposal) -> proposals.Reached:
+def _reached(one: consequences.Consequence, proposal: doors.Proposal) -> proposals.Reached:
     effect = one.effect
     return proposals.Reached(
         agent=one.agent.key,
@@ -113,7 +114,7 @@ def _reached(one: doors.Consequence, proposal: doors.Proposal) -> proposals.Reac
     )
 
 
-def _notes(one: doors.Consequence, proposal: doors.Proposal) -> Iterator[str]:
+def _notes(one: consequences.Consequence, proposal: doors.Proposal) -> Iterator[str]:
     """Say what becomes of the policy; where the text itself is what changes, in other words."""
     rewritten = proposal.kind == "toolkit" and _TEXTS.intersection(proposal.after or {})
     for changed in one.effect.policy:
@@ -124,7 +125,7 @@ def _notes(one: doors.Consequence, proposal: doors.Proposal) -> Iterator[str]:
             yield from model.notes([changed])
 
 
-def _marks(one: doors.Consequence) -> Iterator[access.Mark]:
+def _marks(one: consequences.Consequence) -> Iterator[access.Mark]:
     if one.agent.protected:
         yield access.Mark(word="protected", tone="warning")
     if one.destructive:

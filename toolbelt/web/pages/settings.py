@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from toolbelt import conf
-from toolbelt.control import queries
+from toolbelt.control import queries, roles
 from toolbelt.core import agents as values
 from toolbelt.core import errors
-from toolbelt.web import forms
+from toolbelt.web import forms, words
 from toolbelt.web.pages import agents, clients, frameworks
 from toolbelt.web.presenters import answers, pieces, settings
 
@@ -50,7 +50,10 @@ def page(
     address: str,
     here: str,
     notice: answers.Notice | None,
+    changing: roles.Changing,
     may_change: bool,
+    may_flip: bool,
+    may_name: bool,
     may_add: bool,
     may_issue: bool,
     may_administer: bool,
@@ -60,6 +63,7 @@ def page(
 ) -> settings.SettingsPage:
     """Fill the page; ``address`` is the agent's in the API, as this browser would reach it.
 
+    ``changing`` says who may flip its switches; ``may_flip``: the reader may, ``may_name``: they may say who else.
     ``typed`` is a form that was not taken, for the ``problems`` that are named by its fields.
     """
     agent = found.summary.agent
@@ -79,7 +83,10 @@ def page(
         copy=copy or settings.Copy(),
         admin_url=_admin(agent.key) if may_administer and may_change else "",
         notice=notice,
-        may_change=may_change,
+        changing=_changing(changing, may_name=may_name),
+        may_change=may_change and not agent.archived,
+        may_archive=may_change,
+        may_flip=may_flip,
         may_add=may_add,
         may_issue=may_issue,
         here=here,
@@ -94,6 +101,21 @@ def problems(agent: str, refused: Sequence[errors.Problem]) -> dict[str, str]:
         name = rest if rest in forms.Settings.base_fields else ""
         said.setdefault(name, []).append(problem.message if name else str(problem))
     return {name: " ".join(messages) for name, messages in said.items()}
+
+
+def _changing(found: roles.Changing, *, may_name: bool) -> settings.Changing:
+    count = len(found.everywhere)
+    return settings.Changing(
+        everywhere=f"{words.number(count)} user{'' if count == 1 else 's'}",
+        own=tuple(found.own),
+        users=tuple(
+            pieces.Choice(value=name, label=name, chosen=name in found.own)
+            for name in sorted((*found.own, *found.others))
+        )
+        if may_name
+        else (),
+        may_name=may_name,
+    )
 
 
 def _fields(

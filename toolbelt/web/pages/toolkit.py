@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from django.urls import reverse
 
 from toolbelt.control import holdings
 from toolbelt.core import belts, catalog, code, directives, errors, policy, reasons, risks
-from toolbelt.web import words
+from toolbelt.web import toolkit_drafts, words
 from toolbelt.web.pages import model, sections
 from toolbelt.web.pages import toolkits as pages
 from toolbelt.web.presenters import access, answers, pieces, toolkits
@@ -26,11 +26,13 @@ def page(
     here: str,
     admin_url: str,
     notice: answers.Notice | None,
-    may_change: bool,
+    may_flip: Callable[[str], bool],
     may_stop: bool,
     may_remove: bool = False,
 ) -> toolkits.ToolkitPage:
-    """Fill the page; ``said`` is the message to try and whose eyes to look with. Raises errors.NotFound."""
+    """Fill the page; ``said`` is the message to try and whose eyes to look with, ``may_flip`` says for which agents the
+    reader may flip its switch. Raises errors.NotFound.
+    """
     toolkit = found.catalog.toolkits.get(key)
     if toolkit is None:
         raise errors.NotFound("toolkit", key, found.catalog.toolkits)
@@ -39,18 +41,22 @@ def page(
     closed = holdings.closed(found.catalog)
     order = list(found.catalog.toolkits)
     place = order.index(key)
+    cells = tuple(
+        pages.cell(holder, toolkit, may_change=may_flip(holder.agent.key)) for holder in found.holders
+    )
     return toolkits.ToolkitPage(
         key=key,
         title=line.title,
         description=toolkit.description,
         owner=toolkit.plugin,
+        crowded=toolkit_drafts.too_many(len(toolkit.members), len(toolkit.triggers)) if may_stop else "",
         marks=line.marks,
         tools=words.tools(len(held.members)),
         tokens=line.tokens,
         users=line.users,
         switched=line.switched,
         members=tuple(_member(found.catalog, toolkit, member, closed) for member in toolkit.members),
-        cells=tuple(pages.cell(found, holder, toolkit) for holder in found.holders),
+        cells=cells,
         message=said["message"],
         whose=tuple(whose((holder.agent.key for holder in found.holders), said["whose"])),
         told=told(found, toolkit, said),
@@ -62,7 +68,7 @@ def page(
         down=order[place + 1] if may_stop and place + 1 < len(order) else "",
         admin_url=admin_url,
         notice=notice,
-        may_change=may_change,
+        may_change=any(cell.may_change for cell in cells),
         may_stop=may_stop,
         here=here,
     )

@@ -76,7 +76,7 @@ def _by_field(problems: Mapping[str, str], refused: bool) -> dict[str, str]:
         for place, text in problems.items()
         if place.partition("[")[0].partition(".")[0] not in (*_TEXTS, "members", "triggers")
     ]
-    if problems and refused:
+    if problems and (refused or rest):
         said[""] = " ".join(rest) or "Look at what is marked."
     return said
 

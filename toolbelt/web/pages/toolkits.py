@@ -127,8 +127,8 @@ def switched(one: Held) -> str:
     return ", ".join(told)
 
 
-def cell(found: holdings.Holdings, holder: holdings.Holder, toolkit: catalog.Toolkit) -> toolkits.Cell:
-    """Present one agent's switch of a toolkit."""
+def cell(holder: holdings.Holder, toolkit: catalog.Toolkit, *, may_change: bool) -> toolkits.Cell:
+    """Present one agent's switch of a toolkit, to one who may change it or not."""
     decisions = list(holder.decisions(toolkit).values())
     on = holder.agent.switches.get(toolkit.key)
     state: access.State = next(
@@ -138,7 +138,10 @@ def cell(found: holdings.Holdings, holder: holdings.Holder, toolkit: catalog.Too
     return toolkits.Cell(
         agent=holder.agent.key,
         toolkit=toolkit.key,
-        title=toolkit.title or toolkit.key,
+        id=f"at:{holder.agent.key}:{toolkit.key}",
+        what=f"{toolkit.title or toolkit.key} for {holder.agent.key}",
+        wants="false" if on else "true",
+        other="false" if on is None else "unset",
         switch=access.Switch(
             stored=words.stored(on), words={True: "On", False: "Off", None: "Follows defaults"}[on]
         ),
@@ -147,6 +150,7 @@ def cell(found: holdings.Holdings, holder: holdings.Holder, toolkit: catalog.Too
         short=f"{active}/{len(decisions)}" if active else _WORDS[state],
         reason=_reason(decisions, state),
         protected=holder.agent.protected,
+        may_change=may_change,
     )
 
 
@@ -162,7 +166,7 @@ def answer(
     kits = [found.catalog.toolkits[key] for key in shown if key in found.catalog.toolkits]
     holders = [holder for holder in found.holders if holder.agent.key == agent]
     return toolkits.CellsAnswer(
-        cells=tuple(cell(found, holder, kit) for holder in holders for kit in kits),
+        cells=tuple(cell(holder, kit, may_change=True) for holder in holders for kit in kits),
         toolkits=tuple(line(held(found, kit)) for kit in kits),
         notice=notice,
         may_change=True,

@@ -18,7 +18,8 @@ class Right:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountPage:
-    """The page. `is_everything`: no right is lacking, so none is listed. `problems` are those of the form for another
+    """The page. `agents`: those that one operates though one may not every agent.
+    `is_everything`: no right is lacking, so none is listed. `problems` are those of the form for another
     password, by its fields; `has_password` is False for a login that another system looks after.
     """
 
@@ -26,6 +27,7 @@ class AccountPage:
     full_name: str
     email: str
     roles: tuple[str, ...]
+    agents: tuple[str, ...]
     is_everything: bool
     may_administer: bool
     rights: tuple[Right, ...]

@@ -23,6 +23,7 @@ class AgentLine:
     percent: int
     tokens: str
     last_change: pieces.LastChange | None
+    archived: bool = False
     trouble: str = ""
     budget: pieces.Meter | None = None
 
@@ -39,6 +40,7 @@ class AgentHeader:
     total: str
     tokens: str
     last_change: pieces.LastChange | None
+    archived: bool = False
     budget: pieces.Meter | None = None
 
 
@@ -54,7 +56,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentsPage:
-    """The list. `configured` is False while no agent exists: the page then tells how to load the demo."""
+    """The list, of agents or of the `archived` ones. `configured` is False while no agent exists: the page then tells
+    how to load the demo.
+    """
 
     agents: tuple[AgentLine, ...]
     columns: tuple[Column, ...]
@@ -63,6 +67,7 @@ class AgentsPage:
     loadouts: tuple[pieces.Choice, ...]
     sorts: tuple[pieces.Choice, ...]
     narrowed: bool
+    archived: bool
     configured: bool
     matches: str
     here: str

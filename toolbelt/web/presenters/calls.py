@@ -105,12 +105,16 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusedTool:
-    """A tool that agents have and did not call; `tokens` is what it costs in a request of each of them."""
+    """A tool that agents have and did not call; `tokens` is what it costs in a request of each of them.
+
+    `holders` are those of them for whom the reader may turn it off.
+    """
 
     tool: str
     prefix: str
     name: str
     agents: str
+    is_of_many: bool
     tokens: str
     holders: tuple[Holder, ...]
 
@@ -145,5 +149,4 @@ class CallsPage:
     unused: Unused | None
     calls: tuple[Call, ...]
     pages: changes.Pages
-    may_change: bool
     here: str

@@ -26,15 +26,19 @@ class Agent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixPage:
-    """The page. `one`: it is narrowed to one agent, and laid out as a list."""
+    """The page. `one`: it is narrowed to one agent, and laid out as a list. `may_change_some`: the reader may flip the
+    switches of some agents, not of all. `clear` names the way back to the defaults, in as much room as there is.
+    """
 
     rows: tuple[Row, ...]
     agents: tuple[Agent, ...]
     one: bool
+    clear: str
     query: str
     choices: tuple[pieces.Choice, ...]
     narrowed: bool
     matches: str
     notice: answers.Notice | None
     may_change: bool
+    may_change_some: bool
     here: str

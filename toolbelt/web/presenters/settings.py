@@ -57,10 +57,24 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Changing:
+    """Who may flip the agent's switches: how many users by a role ("3 users"), and who are its `own` operators.
+
+    `users` can be ticked to be that, by whom `may_name` them.
+    """
+
+    everywhere: str
+    own: tuple[str, ...]
+    users: tuple[pieces.Choice, ...]
+    may_name: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsPage:
     """The page. `issue` is the command that makes a token; `admin_url` is empty for who may not go there.
 
-    `snippets` ask over HTTP, `clients` configure MCP clients, `frameworks` are programs whose framework asks.
+    `may_change` its settings now, which an archived agent's are not, `may_archive` it and bring it back, `may_flip` its
+    switches. `snippets` ask over HTTP, `clients` configure MCP clients, `frameworks` are programs whose framework asks.
     """
 
     agent: agents.AgentHeader
@@ -73,8 +87,11 @@ class SettingsPage:
     frameworks: tuple[Snippet, ...]
     copy: Copy
     admin_url: str
+    changing: Changing
     notice: answers.Notice | None
     may_change: bool
+    may_archive: bool
+    may_flip: bool
     may_add: bool
     may_issue: bool
     here: str

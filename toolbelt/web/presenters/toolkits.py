@@ -60,17 +60,23 @@ class Cell:
     """One agent's switch of one toolkit, and what the agent has of it.
 
     `word` counts ("3 of 5 active"), `short` does so where there is little room ("3/5"), `reason` says why it is so.
+    `id` begins the names of its parts, `what` names it for those who do not see where it stands; `wants` is what
+    its switch asks for, `other` what the link beside it does. They are worked out once: a matrix has hundreds.
     """
 
     agent: str
     toolkit: str
-    title: str
+    id: str
+    what: str
+    wants: str
+    other: str
     switch: access.Switch
     state: access.State
     word: str
     short: str
     reason: str
     protected: bool = False
+    may_change: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,15 +131,17 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolkitPage:
-    """The page. `owner` is the plugin whose code it is, empty if operators own it; `admin_url` leads to where they
-    change it, for those who may. `whose` chooses whose eyes `told` is for. `seen` is its entry, for those who may
-    remove it; `up` and `down` are the neighbours that it would change places with, for those who may order them.
+    """The page. `owner` is the plugin whose code it is, empty if operators own it; `crowded` says why the editor
+    does not take it, to those who may edit it; `admin_url` leads to where they change it, for those who may. `whose`
+    chooses whose eyes `told` is for. `seen` is its entry, for those who may remove it; `up` and
+    `down` are the neighbours that it would change places with, for those who may order them.
     """
 
     key: str
     title: str
     description: str
     owner: str
+    crowded: str
     marks: tuple[access.Mark, ...]
     tools: str
     tokens: str

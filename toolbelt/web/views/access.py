@@ -35,6 +35,7 @@ def page(request: HttpRequest, agent: str) -> HttpResponse:
         notice=notice,
         change=change,
         may_change=rights.may_flip(request.user, agent),
+        may_undo=found.last is not None and rights.may_undo(request.user, found.last),
         may_stop=request.user.has_perm(rights.to("change", "tool"))
         and request.user.has_perm(rights.to("change", "toolkit")),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
@@ -20,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 from toolbelt.control import rights
 from toolbelt.web.pages import account
 from toolbelt.web.presenters import answers
-from toolbelt.web.views import answering, changes
+from toolbelt.web.views import answering
 
 _log = structlog.get_logger(__name__)
 
@@ -87,7 +86,7 @@ def _shown(
         notice=notice,
         may_see_tokens=rights.may_read(request.user, "api_token"),
         may_revoke=request.user.has_perm(rights.to("change", "token")),
-        may_undo=functools.partial(changes.may_undo, request),
+        may_undo=rights.undoable(request.user),
         problems=problems,
     )
     return render(request, "account/account.html", {"page": shown}, status=status)

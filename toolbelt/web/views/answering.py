@@ -89,6 +89,7 @@ def in_place(
         here=back(request, home).partition("#")[0],
         notice=notice,
         change=change,
+        may_undo=found.last is not None and rights.may_undo(request.user, found.last),
     )
     return render(request, "agents/_answer.html", {"page": page, "confirmation": question}, status=status)
 

@@ -19,7 +19,7 @@ from toolbelt.core import errors
 from toolbelt.web import forms
 from toolbelt.web.pages import belt, entries
 from toolbelt.web.presenters import answers
-from toolbelt.web.views import answering, changes
+from toolbelt.web.views import answering
 
 _TYPES = {"yaml": "application/yaml", "json": "application/json"}
 
@@ -163,7 +163,7 @@ def _to_undo(request: HttpRequest, done: belts.Imported) -> int | None:
     if done.entry is None or queries.change(done.entry) is None:
         return None
     act = undoing.act_of(done.entry)
-    may = all(entries.is_undoable(one) and changes.may_undo(request, one) for one in act)
+    may = all(entries.is_undoable(one) and rights.may_undo(request.user, one) for one in act)
     return done.entry if may else None
 
 

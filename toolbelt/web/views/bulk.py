@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -45,7 +45,7 @@ def of_tools(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _refused(request, f"Not changed: {form.problems()}", reverse("web:tools"))
     keys = [tool.key for tool in tools.matching(holdings.shelf(), said)]
-    names = form.cleaned_data["for"] or queries.agent_keys()
+    names = _named(request, form)
     return _asked(request, names, keys, form.wanted()[1], f"{reverse('web:tools')}?{forms.kept(said)}")
 
 
@@ -68,7 +68,7 @@ def of_toolkit(request: HttpRequest, toolkit: str) -> HttpResponse:
     home = reverse("web:toolkit", args=[toolkit])
     if not form.is_valid():
         return _refused(request, f"Not changed: {form.problems()}", home)
-    names = form.cleaned_data["for"] or queries.agent_keys()
+    names = _named(request, form)
     return _asked(request, names, [toolkit], form.wanted()[1], home)
 
 
@@ -83,8 +83,7 @@ def apply(request: HttpRequest) -> HttpResponse:
         return _refused(request, f"Not changed: {form.problems()}", home)
     wanted = form.wanted()
     names = list(wanted["seen"])
-    if not all(map(may_flip, names)):
-        raise PermissionDenied
+    _refuse_others(names, may_flip)
     try:
         change = bulk.apply(answering.actor(request), **wanted)
     except errors.NotFound as error:
@@ -101,6 +100,20 @@ def apply(request: HttpRequest) -> HttpResponse:
     if answering.is_in_place(request) and on_access:
         return answering.in_place(request, names[0], notice, change.effect)
     return _led_back(request, notice, home)
+
+
+def _named(request: HttpRequest, form: forms.SetAll) -> list[str]:
+    """Name the agents that were ticked, or all; whoever ticks one that is not theirs is refused."""
+    ticked: list[str] = form.cleaned_data["for"]
+    if ticked:
+        _refuse_others(ticked, rights.flippable(request.user))
+    return ticked or queries.agent_keys()
+
+
+def _refuse_others(names: Sequence[str], may_flip: Callable[[str], bool]) -> None:
+    others = [name for name in names if not may_flip(name)]
+    if others:
+        raise PermissionDenied(f"You may not flip the switches of {', '.join(others[:10])}.")
 
 
 def _asked(

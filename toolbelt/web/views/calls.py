@@ -23,7 +23,7 @@ def listing(request: HttpRequest) -> HttpResponse:
         forms.said(forms.CallsFilter(request.GET)),
         path=request.path,
         here=request.get_full_path(),
-        may_change=request.user.has_perm(rights.FLIP),
+        may_flip=rights.flippable(request.user),
     )
     notice = None if in_place else answering.kept(request)[0]
     shown = {"page": page, "in_place": in_place, "notice": notice}

@@ -30,7 +30,7 @@ def listing(request: HttpRequest) -> HttpResponse:
         path=request.path,
         here=request.get_full_path(),
         notice=notice,
-        may_undo=functools.partial(may_undo, request),
+        may_undo=rights.undoable(request.user),
         may_see=functools.partial(rights.may_read, request.user),
     )
     shown = {"page": page, "in_place": in_place}
@@ -56,7 +56,7 @@ def undo(request: HttpRequest, entry: int) -> HttpResponse:
     if done is None:
         raise Http404(f"There is no change {entry}.")
     whole = bool(request.POST.get("whole"))
-    if not all(may_undo(request, one) for one in (undoing.act_of(entry) if whole else [done])):
+    if not all(map(rights.undoable(request.user), undoing.act_of(entry) if whole else [done])):
         raise PermissionDenied
     write = undoing.undo_act if whole else undoing.undo
     try:
@@ -78,11 +78,6 @@ def undo(request: HttpRequest, entry: int) -> HttpResponse:
         undo_word="Redo",
     )
     return _answered(request, done, notice, change.effect)
-
-
-def may_undo(request: HttpRequest, entry: queries.Entry) -> bool:
-    """Say whether who looks may make the change that takes this one back."""
-    return rights.may_undo(request.user, entry)
 
 
 def _changed_since(request: HttpRequest, done: queries.Entry, stale: errors.Stale) -> HttpResponse:

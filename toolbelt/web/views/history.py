@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -12,7 +10,7 @@ from toolbelt.control import rights
 from toolbelt.core import errors
 from toolbelt.web import forms
 from toolbelt.web.pages import history
-from toolbelt.web.views import answering, changes
+from toolbelt.web.views import answering
 
 
 @require_safe
@@ -27,7 +25,7 @@ def page(request: HttpRequest, agent: str) -> HttpResponse:
             here=request.get_full_path(),
             notice=None if in_place else answering.kept(request)[0],
             may_change=rights.may_flip(request.user, agent),
-            may_undo=functools.partial(changes.may_undo, request),
+            may_undo=rights.undoable(request.user),
         )
     except errors.NotFound as error:
         raise Http404(str(error)) from error

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from toolbelt.control import rights
 from toolbelt.web.pages import home
-from toolbelt.web.views import answering, changes
+from toolbelt.web.views import answering
 
 
 @require_safe
@@ -20,6 +18,6 @@ def page(request: HttpRequest) -> HttpResponse:
         here=request.path,
         notice=answering.kept(request)[0],
         may_see_calls=rights.may_read(request.user, "call_record"),
-        may_undo=functools.partial(changes.may_undo, request),
+        may_undo=rights.undoable(request.user),
     )
     return render(request, "home/home.html", {"page": shown})

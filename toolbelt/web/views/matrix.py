@@ -22,7 +22,7 @@ def page(request: HttpRequest) -> HttpResponse:
         path=request.path,
         here=request.get_full_path(),
         notice=None if in_place else answering.kept(request)[0],
-        may_change=request.user.has_perm(rights.FLIP),
+        may_flip=rights.flippable(request.user),
     )
     shown = {"page": filled, "in_place": in_place}
     return render(request, "matrix/_table.html" if in_place else "matrix/matrix.html", shown)

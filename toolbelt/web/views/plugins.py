@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control import plugins as configured
-from toolbelt.control import providers, rights, upstreams
+from toolbelt.control import providers, rights, stops, upstreams, writing
 from toolbelt.core import errors
 from toolbelt.runtime import plugins as running
 from toolbelt.runtime import upstreams as servers
@@ -23,7 +23,7 @@ from toolbelt.web.pages import plugin as one
 from toolbelt.web.pages import plugins as pages
 from toolbelt.web.presenters import answers
 from toolbelt.web.presenters import plugins as presenters
-from toolbelt.web.views import answering
+from toolbelt.web.views import answering, stopping
 
 ADD = rights.to("add", "plugin")
 CHANGE = rights.to("change", "plugin")
@@ -116,7 +116,7 @@ def switch(request: HttpRequest, plugin: str) -> HttpResponse:
         )
     wanted = form.wanted()
     try:
-        change = providers.switch(answering.actor(request), plugin, **wanted)
+        change, whom = _switched(request, plugin, **wanted)
     except errors.NotFound as error:
         raise Http404(str(error)) from error
     except errors.Stale as stale:
@@ -126,7 +126,18 @@ def switch(request: HttpRequest, plugin: str) -> HttpResponse:
     done = _done(plugin, wanted["control"], wanted["on"])
     if change.is_nothing:
         return _told(request, plugin, answers.Notice(text=f"Nothing to change: {done} already."))
-    return _told(request, plugin, answers.Notice(text=f"{done}.", undo=change.entry))
+    return _told(request, plugin, answers.Notice(text=f"{done}.", detail=whom, undo=change.entry))
+
+
+def _switched(
+    request: HttpRequest, plugin: str, control: providers.Control, on: bool, was: bool, reason: str
+) -> tuple[writing.Change, str]:
+    """Do what the form wants; of an emergency stop, say whom it reaches."""
+    actor = answering.actor(request)
+    if control != "blocked":
+        return providers.switch(actor, plugin, control, on, was=was, reason=reason), ""
+    change = stops.stop(actor, "plugin", plugin, on, was=was, reason=reason)
+    return change, stopping.whom(change, on)
 
 
 def _filled(request: HttpRequest, notice: answers.Notice | None) -> presenters.PluginsPage:
@@ -153,7 +164,7 @@ def _told(request: HttpRequest, plugin: str, notice: answers.Notice, status: int
         found = providers.find(plugin, most=0)
     except errors.NotFound as error:
         raise Http404(str(error)) from error
-    if notice.undo is not None:
+    if notice.undo is not None and not notice.detail:
         reach = pages.reach(found.provider)
         notice = answers.Notice(text=notice.text, detail=f"Of its tools, {reach}.", undo=notice.undo)
     page = one.page(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from django.contrib.auth.decorators import permission_required
@@ -10,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from toolbelt.control import agents, queries, rights
+from toolbelt.control import agents, queries, rights, roles
 from toolbelt.core import errors
 from toolbelt.web import forms
 from toolbelt.web.pages import model, questions
@@ -91,6 +92,72 @@ def duplicate(request: HttpRequest, agent: str) -> HttpResponse:
     return response
 
 
+@require_POST
+@permission_required(rights.NAME_OPERATORS, raise_exception=True)
+def name_operators(request: HttpRequest, agent: str) -> HttpResponse:
+    """Let the users that are ticked, and no others, operate this agent though they may not flip every agent's."""
+    form = forms.Operators(request.POST)
+    home = reverse("web:settings", args=[agent])
+    if not form.is_valid():
+        return _refused(request, home, form.problems())
+    said = form.cleaned_data
+    try:
+        done = roles.name_operators(
+            answering.actor(request), agent, said["user"], was=said["was"], reason=said["reason"]
+        )
+    except errors.NotFound as error:
+        if error.what == "agent":
+            raise Http404(str(error)) from error
+        return _refused(request, home, str(error))
+    except errors.Stale as stale:
+        return _refused(request, home, str(stale))
+    names = ", ".join(done.after) or "nobody"
+    text = f"{agent} has for operators of its own: {names}."
+    return answering.led_back(request, home, answers.Notice(text=text, undo=done.entry), None)
+
+
+@require_POST
+@permission_required(rights.FLIP, raise_exception=True)
+def archive(request: HttpRequest, agent: str) -> HttpResponse:
+    """Put the agent away, once somebody has said that this is meant; or bring it back."""
+    form = forms.Archiving(request.POST)
+    home = reverse("web:settings", args=[agent])
+    if not form.is_valid():
+        return _refused(request, home, form.problems())
+    said = form.cleaned_data
+    archived = said["archived"] == "yes"
+    try:
+        done = agents.archive(
+            answering.actor(request), agent, archived, reason=said["reason"], confirm=said["confirm"]
+        )
+    except errors.NotFound as error:
+        raise Http404(str(error)) from error
+    except errors.ConfirmationRequired as asked:
+        question = questions.confirmation(
+            asked,
+            title=f"Archive {agent}?" if archived else f"Bring {agent} back?",
+            verb="Archive" if archived else "Bring back",
+            action=request.path,
+            fields=[("archived", said["archived"]), ("reason", said["reason"]), ("next", home)],
+            back=home,
+        )
+        # It is about all that the agent has, and not about what of it differs.
+        return answering.asked(request, dataclasses.replace(question, effect=None))
+    except errors.ToolbeltError as error:
+        return _refused(request, home, str(error))
+    word = "archived" if archived else "back"
+    notice = answers.Notice(
+        text=f"{agent} is {word}{' already' if done.is_nothing else ''}.",
+        detail="" if archived else "It answers again, as it did before.",
+        undo=done.entry,
+    )
+    return answering.led_back(request, home, notice, None)
+
+
+def _refused(request: HttpRequest, home: str, why: str) -> HttpResponse:
+    return answering.led_back(request, home, answers.Notice(text=f"Not changed. {why}", tone="refused"), None)
+
+
 def _not_copied(request: HttpRequest, agent: str, problem: str) -> HttpResponse:
     copy = settings.Copy(key=request.POST.get("key", "")[:200], problem=problem)
     return _shown(request, agent, status=422, copy=copy)
@@ -112,6 +179,9 @@ def _shown(
         notice=notice,
         may_change=user.has_perm(rights.FLIP),
         may_add=user.has_perm(_ADD),
+        changing=roles.changing(agent),
+        may_flip=rights.may_flip(user, agent),
+        may_name=user.has_perms(rights.NAME_OPERATORS),
         may_issue=user.has_perm(rights.to("add", "api_token")) and rights.may_read(user, "api_token"),
         may_administer=user.is_staff,
         **said,

@@ -1,4 +1,4 @@
-"""How is the emergency stop of a tool or a toolkit answered?"""
+"""How is an emergency stop answered?"""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def stop(
     done = f"{name} is {'stopped for everyone' if wanted['on'] else 'no longer stopped'}"
     if change.is_nothing:
         return told(answers.Notice(text=f"Nothing to change: {done} already."))
-    return told(answers.Notice(text=f"{done}.", detail=_whom(change, wanted["on"]), undo=change.entry))
+    return told(answers.Notice(text=f"{done}.", detail=whom(change, wanted["on"]), undo=change.entry))
 
 
-def _whom(change: stops.Stopped, on: bool) -> str:
+def whom(change: stops.Stopped, on: bool) -> str:
     """Say whom it reaches: ``3 agents lose 5 tools``."""
     agents, tools = len(change.agents), sum(change.agents.values())
     if not agents:

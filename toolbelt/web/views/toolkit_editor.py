@@ -52,12 +52,15 @@ def create(request: HttpRequest) -> HttpResponse:
 @require_safe
 @permission_required(CHANGE, raise_exception=True)
 def edit(request: HttpRequest, toolkit: str) -> HttpResponse:
-    """Show the editor, unless the toolkit is the code of a plugin."""
+    """Show the editor, unless the toolkit is the code of a plugin, or larger than the editor takes."""
     stored = _stored(toolkit)
     if stored.plugin:
         text = f"{toolkit} is the code of the plugin {stored.plugin}: its tools, texts and triggers change there."
         home = reverse("web:toolkit", args=[toolkit])
         return answering.led_back(request, home, answers.Notice(text=text, tone="refused"), None)
+    if crowded := toolkit_drafts.too_many(len(stored.members), len(stored.triggers)):
+        home = reverse("web:toolkit", args=[toolkit])
+        return answering.led_back(request, home, answers.Notice(text=crowded, tone="refused"), None)
     seen = json.dumps(belts.entry("toolkit", stored), ensure_ascii=False)
     return _form(request, toolkit_drafts.of(stored), new=False, seen=seen)
 

@@ -65,7 +65,7 @@ def _filled(request: HttpRequest, toolkit: str, notice: answers.Notice | None) -
             here=request.get_full_path() if request.method == "GET" else answering.back(request, home),
             admin_url=admin if may_edit else "",
             notice=notice,
-            may_change=user.has_perm(rights.FLIP),
+            may_flip=rights.flippable(user),
             may_stop=user.has_perm(STOP),
             may_remove=user.has_perm(rights.to("delete", "toolkit")),
         )

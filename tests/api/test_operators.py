@@ -1,0 +1,40 @@
+"""Are the operators of one agent named over the API by who may, and nobody else?"""
+
+from __future__ import annotations
+
+from django.contrib.auth import models as logins
+
+from tests.api.conftest import SETUP, Asking
+from toolbelt.control import roles, tokens
+
+PATH = "/agents/ada/operators"
+
+
+def test_operators_are_named_and_compared_with_what_was_seen(olga):
+    logins.User.objects.create_user("anna")
+    assert olga.get(PATH).json() == {"users": []}
+    done = olga.put(PATH, {"users": ["anna"], "was": []})
+    assert done.status_code == 200
+    assert (done.json()["before"], done.json()["after"]) == ([], ["anna"])
+    stale = olga.put(PATH, {"users": [], "was": []})
+    assert (stale.status_code, stale.json()["code"]) == (409, "stale")
+    assert olga.get(PATH).json() == {"users": ["anna"]}
+    undone = olga.post(f"/changes/{done.json()['change']}/undo", {})
+    assert undone.status_code == 200
+    assert olga.get(PATH).json() == {"users": []}
+
+
+def test_what_is_not_there_is_named(olga):
+    assert olga.get("/agents/adam/operators").status_code == 404
+    unknown = olga.put(PATH, {"users": ["nobody"]})
+    assert unknown.status_code == 404
+    assert "nobody" in unknown.json()["detail"]
+
+
+def test_an_operator_of_one_agent_flips_it_and_names_nobody(stored):
+    logins.User.objects.create_user("anna")
+    roles.name_operators(SETUP, "ada", ["anna"])
+    anna = Asking(tokens.issue(SETUP, user="anna", scope="write").text)
+    assert anna.put("/agents/ada/switches/reading", {"on": True}).status_code == 200
+    assert anna.put("/agents/bob/switches/reading", {"on": False}).status_code == 403
+    assert anna.put(PATH, {"users": ["anna"]}).status_code == 403

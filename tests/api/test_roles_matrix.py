@@ -1,0 +1,105 @@
+"""May each role do over the API what it may on the screens? The table says it for every operation of the document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from tests.api.conftest import SETUP, Asking
+from tests.api.test_doors import OPERATIONS, address
+from tests.web.test_roles_matrix import MAY, PEOPLE
+from toolbelt.control import roles, switches, tokens
+
+# Reading and asking are for every operator's token, but for what the table names.
+TABLE: Mapping[str, str] = {
+    "list_tokens": "administrators",
+    "issue_token": "administrators",
+    "revoke_token": "administrators",
+    "call_tool": "operators of this agent",
+    "equip_session": "operators of this agent",
+    "evict_session": "operators of this agent",
+    "flip_switch": "operators of this agent",
+    "clear_switch": "operators of this agent",
+    "override_tool": "operators of this agent",
+    "clear_override": "operators of this agent",
+    "put_tools_config": "operators of this agent",
+    "change_tools_config": "operators of this agent",
+    "undo_change": "operators of this agent",
+    "name_operators": "administrators",
+    "import_belt": "administrators",
+    **{f"{act}_{kind}": "administrators" for act in ("create", "remove") for kind in ("agent", "toolkit")},
+    **{
+        f"{act}_{kind}": "administrators"
+        for act in ("create", "change", "remove")
+        for kind in ("loadout", "sub_app")
+    },
+    "create_category": "administrators",
+    "remove_category": "administrators",
+    "create_plugin": "administrators",
+    "create_tool": "administrators",
+    "change_agent": "operators",
+    "change_toolkit": "operators",
+    "change_tool": "operators",
+    "change_plugin": "operators",
+    "refresh_plugin": "operators",
+    "approve_tools": "operators",
+    "refuse_tools": "operators",
+}
+READS = (
+    "list_",
+    "read_",
+    "get_",
+    "ask_",
+    "export_",
+    "preview_",
+    "explain_",
+    "search_",
+    "compare_",
+    "review_",
+)
+# What is sent where what may be done depends on it.
+SENT: Mapping[str, Any] = {"import_belt": {"agents": [{"key": "new"}]}}
+
+
+def may(name: str) -> str:
+    if name in TABLE:
+        return TABLE[name]
+    assert name.startswith(READS), f"say in TABLE who may {name}: it does not look like reading"
+    return "who is logged in"
+
+
+def token(who: str) -> str:
+    get_user_model().objects.create_user(who, is_superuser=who == "superuser")
+    if who != "superuser":
+        roles.give(SETUP, who, {"own": "viewer", "other": "viewer"}.get(who, who))  # type: ignore[arg-type]
+    if who in ("own", "other"):
+        roles.name_operators(SETUP, "ada" if who == "own" else "bob", [who])
+    return tokens.issue(SETUP, user=who, scope="write").text
+
+
+@pytest.mark.parametrize("who", PEOPLE[1:])
+def test_each_role_may_what_the_table_says(who: str, stored: None) -> None:
+    asking = Asking(token(who))
+    done = switches.flip(SETUP, "ada", "reading", True, confirm=True)
+    found, expected = {}, {}
+    for method, path, name in OPERATIONS:
+        body = SENT.get(name, None if method in ("GET", "DELETE") else {})
+        where = address(path)
+        if name == "undo_change":
+            where = path.replace("{change}", str(done.entry))
+        with transaction.atomic():
+            answer = asking.send(method, where, body)
+            transaction.set_rollback(True)
+        assert answer.status_code < 500, (name, answer.content)
+        assert answer.status_code != 401, name
+        found[name] = answer.status_code != 403
+        expected[name] = who in MAY[may(name)]
+    assert expected == found
+
+
+def test_the_table_names_only_what_there_is() -> None:
+    assert TABLE.keys() <= {name for _, _, name in OPERATIONS}

@@ -1,0 +1,212 @@
+"""Can a client harm others: by what it sends, by what it does not read, by how much it opens, by whom it looks like?"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connection
+
+from tests.api.conftest import SETUP
+from tests.mcp.conftest import NEW, OLD, Client, Exchange, Request, run
+from tests.mcp.test_streams import flip, opened
+from toolbelt.control import tokens
+from toolbelt.mcp import exchanges, heads, protocol, streams
+
+
+class Unread(Exchange):
+    """A client that reads how its stream begins, and nothing after: its server waits with all else."""
+
+    def __init__(self, application: Any, request: Request, reads: int) -> None:
+        self._reads = reads
+        self.was_kept_waiting = asyncio.Event()
+        super().__init__(application, request)
+
+    async def _send(self, message: Any) -> None:
+        if not self._reads:
+            self.was_kept_waiting.set()
+            await asyncio.Event().wait()
+        self._reads -= 1
+        await super()._send(message)
+
+
+def test_who_does_not_read_holds_up_nobody_and_is_let_go(client: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(exchanges, "STALLED", 0.3)
+
+    async def main() -> None:
+        endpoint = client.endpoint
+        async with endpoint.serving(), endpoint.open(client.listening()) as reader:
+            await opened(reader, client.version)
+            unread = Unread(endpoint.application, client.listening(), reads=2)
+            await opened(unread, client.version)
+            for on in (True, False, True):
+                await flip("reading", on)
+                assert (await reader.message())["method"] == protocol.LIST_CHANGED
+            assert unread.was_kept_waiting.is_set()
+            await asyncio.wait_for(unread.task, 20)
+            assert len(endpoint.application.mcp.streams) == 1
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_another", "who"),
+    [
+        ("MOST_OF_ONE", False, "This token"),
+        ("MOST_OF_AGENT", True, "The agent ada"),
+        ("MOST", True, "This server"),
+    ],
+)
+def test_streams_have_an_end_and_it_is_said_whose(
+    client: Client, monkeypatch: pytest.MonkeyPatch, limit: str, is_another: bool, who: str
+):
+    monkeypatch.setattr(streams, limit, 2)
+    another = client
+    if is_another:
+        another = dataclasses.replace(client, token=tokens.issue(SETUP, agent="ada").text)
+
+    async def main() -> tuple[Any, int]:
+        endpoint = client.endpoint
+        async with endpoint.serving(), endpoint.open(client.listening()) as first:
+            await opened(first, client.version)
+            async with endpoint.open(client.listening()) as second:
+                await opened(second, client.version)
+                refused = await endpoint.asend(another.listening())
+            # There is room again.
+            async with endpoint.open(another.listening()) as third:
+                return refused, (await third.begun())[0]
+
+    refused, then = run(main)
+    assert (refused.status, refused.headers["retry-after"], then) == (429, "15", 200)
+    assert refused.error["message"].startswith(f"{who} has 2 streams open")
+
+
+def test_a_head_that_is_too_large_is_not_read(client: Client):
+    answer = client.ask("tools/list", x_more="x" * heads.LARGEST)
+    assert answer.status == 431
+
+
+def test_large_heads_are_read_each_time_and_kept_nowhere(client: Client):
+    kept = client.endpoint.application.mcp._shared.heads._known
+    assert client.ask("tools/list", x_more="x" * heads.LARGEST_KEPT).status == 200
+    assert not kept
+    assert client.ask("tools/list").status == 200
+    assert len(kept) == 1
+
+
+def test_a_session_s_id_has_a_length(old: Client):
+    told = old.ask("ping", mcp_session_id="x" * (heads.LONGEST_SESSION + 1))
+    assert (told.status, "Mcp-Session-Id" in told.error["message"]) == (400, True)
+
+
+@pytest.mark.parametrize("id_", [1.5, 1.0, True, [1], {"a": 1}, "x" * 1001, 2**60])
+def test_ids_are_texts_and_whole_numbers(client: Client, id_: Any):
+    answer = client.ask("tools/list", id_=id_)
+    assert answer.told == (400, protocol.INVALID_REQUEST)
+    assert answer.json()["id"] is None
+
+
+def test_an_id_that_is_null_is_none_at_all(client: Client):
+    request = client.request("tools/list", id_=7)
+    answer = client.endpoint.send(dataclasses.replace(request, body={**request.body, "id": None}))
+    assert answer.told == (400, protocol.INVALID_REQUEST)
+
+
+def test_requests_under_one_id_are_both_answered(client: Client):
+    async def main() -> list[Any]:
+        async with client.endpoint.serving():
+            return await asyncio.gather(
+                *(client.endpoint.asend(client.request("tools/list", id_="twice")) for _ in range(2))
+            )
+
+    assert [answer.json()["id"] for answer in run(main)] == ["twice", "twice"]
+
+
+def test_two_clients_under_one_session_s_id_are_told_alike(old: Client):
+    one, other = (dataclasses.replace(old, session="same", client=("192.0.2.7", port)) for port in (1, 2))
+
+    async def main() -> None:
+        endpoint = old.endpoint
+        async with (
+            endpoint.serving(),
+            endpoint.open(one.stream()) as first,
+            endpoint.open(other.stream()) as second,
+        ):
+            for stream in (first, second):
+                await opened(stream, OLD)
+            await flip("reading", True)
+            for stream in (first, second):
+                assert (await stream.message())["method"] == protocol.LIST_CHANGED
+
+    run(main)
+
+
+def test_who_takes_leave_ends_no_stream_of_another_token(old: Client):
+    mine = dataclasses.replace(old, session="same")
+    stranger = tokens.issue(SETUP, agent="ada").text
+
+    async def main() -> None:
+        endpoint = old.endpoint
+        async with endpoint.serving(), endpoint.open(mine.stream()) as stream:
+            await opened(stream, OLD)
+            gone = Request(method="DELETE", token=stranger, headers={"mcp-session-id": "same"})
+            assert (await endpoint.asend(gone)).status == 405
+            await flip("reading", True)
+            assert (await stream.message())["method"] == protocol.LIST_CHANGED
+
+    run(main)
+
+
+@pytest.mark.parametrize("last", ["", "x", "tb.", "tb.abc.def", "tb." + "é" * 32 + ".x", "9" * 3000])
+def test_a_last_event_that_was_none_of_ours_is_the_beginning(old: Client, last: str):
+    async def main() -> int:
+        async with old.endpoint.serving(), old.endpoint.open(old.stream(last_event_id=last)) as stream:
+            status, _ = await stream.begun()
+            await stream.event()
+            return status
+
+    assert run(main) == 200
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "PUT", "TRACE"])
+@pytest.mark.parametrize("version", [OLD, NEW])
+def test_other_methods_say_which_there_are(old: Client, method: str, version: str):
+    request = Request(method=method, token=old.token, headers={"mcp-protocol-version": version})
+    answer = old.endpoint.send(request)
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, POST")
+
+
+def test_a_page_of_another_site_may_not_even_ask_whether_it_may(old: Client):
+    asking = {"origin": "https://evil.example", "access-control-request-method": "POST"}
+    answer = old.endpoint.send(Request(method="OPTIONS", headers=asking))
+    assert answer.status == 403
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="about PostgreSQL, whose connections are few")
+def test_streams_that_come_and_go_leave_no_connections(client: Client):
+    def count() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+            return int(cursor.fetchone()[0])
+
+    async def main() -> tuple[int, int]:
+        endpoint = client.endpoint
+        async with endpoint.serving():
+            found = []
+            for turn in range(200):
+                async with endpoint.open(client.listening()) as stream:
+                    await stream.begun()
+                    if turn % 2:
+                        await stream.event()
+                if turn in (9, 199):
+                    found.append(await sync_to_async(count)())
+            return found[0], found[1]
+
+    before, after = run(main)
+    assert after <= before
+    # One that looks, one that listens, and the test's own.
+    assert after <= 3

@@ -1,0 +1,116 @@
+"""Is an agent put away on its Settings page, kept out of sight, and brought back as it was?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control import actors, agents, roles
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+ARCHIVE, HOME = "/agents/ada/archive/", "/agents/ada/settings/"
+SETUP = actors.Actor(name="setup", via="command")
+
+
+@pytest.fixture
+def archived(belt: None) -> None:
+    agents.archive(SETUP, "ada", True, confirm=True)
+
+
+def text(browser: Client, address: str) -> str:
+    answer = browser.get(address)
+    assert answer.status_code == 200, address
+    found: str = answer.content.decode()
+    return found
+
+
+def test_it_is_archived_once_that_is_confirmed_and_brought_back_by_undo(operator: Client) -> None:
+    asked = acting.post(operator, ARCHIVE, htmx=False, archived="yes")
+    assert asked.status_code == 200
+    assert "While ada is archived it answers nobody" in asked.content.decode()
+    assert not models.Agent.objects.get(key="ada").archived
+    done = acting.post(operator, ARCHIVE, htmx=False, archived="yes", confirm="yes")
+    assert (done.status_code, done.headers["Location"]) == (303, HOME)
+    assert models.Agent.objects.get(key="ada").archived
+    entry = acting.newest()
+    assert (entry.action, entry.after) == ("agent.change", {"archived": True})
+    page = text(operator, HOME)
+    assert "ada is archived." in page
+    assert "Bring it back" in page
+    acting.post(operator, f"/changes/{entry.pk}/undo/", htmx=False)
+    assert not models.Agent.objects.get(key="ada").archived
+
+
+def test_it_is_in_no_list_unless_it_is_asked_for(operator: Client, archived: None) -> None:
+    assert "/agents/ada/" not in text(operator, "/agents/")
+    assert "/agents/ada/" in text(operator, "/agents/?archived=1")
+    assert "/agents/bob/" not in text(operator, "/agents/?archived=1")
+    assert "at:ada:" not in text(operator, "/matrix/")
+    assert "at:ada:" not in text(operator, "/toolkits/issues/")
+    assert 'value="ada"' not in text(operator, "/compare/")
+    overview = text(operator, "/").partition('id="agents-title"')[2]
+    assert "/agents/bob/" in overview
+    assert "/agents/ada/" not in overview
+
+
+def test_its_pages_say_so_and_have_no_controls(operator: Client, archived: None) -> None:
+    page = text(operator, "/agents/ada/")
+    assert "Archived." in page
+    assert 'action="/agents/ada/switches/issues/"' not in page
+    assert "/agents/ada/preview/" not in page
+    assert operator.get("/agents/ada/history/").status_code == 200
+    assert operator.get("/agents/ada/preview/").status_code == 404
+    assert operator.get("/agents/ada/sessions/").status_code == 404
+
+
+def test_what_is_posted_by_hand_changes_nothing(operator: Client, archived: None) -> None:
+    before = acting.newest()
+    flipped = acting.switch(operator, "issues", "false", "true", confirm="yes")
+    assert flipped.status_code == 422
+    assert "bring it back first" in flipped.content.decode()
+    seen = '{"ada": {"issues": true}}'
+    acting.post(operator, "/bulk/", on="false", seen=seen, confirm="yes", htmx=False)
+    acting.post(operator, "/agents/ada/settings/change/", htmx=False, title="X", was="{}", confirm="yes")
+    assert acting.newest() == before
+    assert models.ToolkitSwitch.objects.get(agent__key="ada").on
+
+
+def test_the_list_of_archived_agents_says_when_it_is_empty(operator: Client) -> None:
+    assert "No agent is archived" in text(operator, "/agents/?archived=1")
+
+
+def test_who_may_only_look_sees_it_and_cannot_bring_it_back(viewer: Client, archived: None) -> None:
+    page = text(viewer, HOME)
+    assert 'id="archive-title"' in page
+    assert f'action="{ARCHIVE}"' not in page
+    assert acting.post(viewer, ARCHIVE, htmx=False, archived="no").status_code == 403
+
+
+def test_operators_are_named_on_the_page_and_compared_with_what_it_showed(
+    admin_client: Client, django_user_model: Any
+) -> None:
+    for name in ("anna", "ben"):
+        django_user_model.objects.create_user(name)
+    path = "/agents/ada/operators/"
+    assert f'action="{path}"' in text(admin_client, HOME)
+    assert acting.post(admin_client, path, htmx=False, user=["anna"]).status_code == 303
+    assert "ada has for operators of its own: anna." in text(admin_client, HOME)
+    stale = acting.post(admin_client, path, htmx=False, user=["ben"])
+    assert stale.status_code == 303
+    assert "Not changed." in text(admin_client, HOME)
+    named = acting.newest()
+    assert (named.action, named.after) == ("agent.operators", {"operators": ["anna"]})
+    acting.post(admin_client, f"/changes/{named.pk}/undo/", htmx=False)
+    assert "nobody else" in text(admin_client, HOME)
+
+
+def test_who_may_not_name_operators_reads_who_they_are(operator: Client, django_user_model: Any) -> None:
+    django_user_model.objects.create_user("anna")
+    roles.name_operators(SETUP, "ada", ["anna"])
+    page = text(operator, HOME)
+    assert '<span class="given">anna</span>' in page
+    assert 'action="/agents/ada/operators/"' not in page

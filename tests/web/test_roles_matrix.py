@@ -1,0 +1,256 @@
+"""May each role do at each address of the dashboard what it is for, and nothing else?
+
+The table says it for every address; one that it does not name fails. What it says is told in docs/reference/roles.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.test import Client
+
+from tests.web.test_doors import ADDRESSES, CHANGES
+from toolbelt import models
+from toolbelt.control import actors, roles, switches, tokens
+
+pytestmark = pytest.mark.django_db
+SETUP = actors.Actor(name="setup", via="command")
+# ``own`` operates ada alone, and ``other`` bob: all addresses are ada's.
+PEOPLE = ("nobody", "viewer", "other", "own", "operator", "administrator", "superuser")
+MAY: Mapping[str, tuple[str, ...]] = {
+    "everybody": PEOPLE,
+    "who is logged in": PEOPLE[1:],
+    "operators of any agent": PEOPLE[2:],
+    "operators of this agent": PEOPLE[3:],
+    "operators": PEOPLE[4:],
+    "administrators": PEOPLE[5:],
+    "nobody": (),
+}
+TABLE: Mapping[str, str] = {
+    # To look
+    "login": "everybody",
+    "logout": "who is logged in",
+    "home": "who is logged in",
+    "account": "who is logged in",
+    "change_password": "who is logged in",
+    "help": "who is logged in",
+    "agents": "who is logged in",
+    "agent_access": "who is logged in",
+    "effect": "who is logged in",
+    "directive": "who is logged in",
+    "preview": "who is logged in",
+    "sessions": "who is logged in",
+    "history": "who is logged in",
+    "settings": "who is logged in",
+    "compare": "who is logged in",
+    "matrix": "who is logged in",
+    "toolkits": "who is logged in",
+    "toolkit": "who is logged in",
+    "tools": "who is logged in",
+    "tool": "who is logged in",
+    "loadouts": "who is logged in",
+    "loadout": "who is logged in",
+    "sub_apps": "who is logged in",
+    "sub_app": "who is logged in",
+    "calls": "who is logged in",
+    "changes": "who is logged in",
+    "download_changes": "who is logged in",
+    "plugins": "who is logged in",
+    "plugin": "who is logged in",
+    "belt": "who is logged in",
+    "export_belt": "who is logged in",
+    "check_belt": "administrators",
+    "live": "who is logged in",
+    "status": "administrators",
+    # One agent's switches and sessions
+    "bulk_tools": "operators of any agent",
+    "bulk_agents": "operators of any agent",
+    "bulk_toolkit": "operators of any agent",
+    "bulk_agent": "operators of this agent",
+    "apply_bulk": "operators of this agent",
+    "switch": "operators of this agent",
+    "override": "operators of this agent",
+    "reset": "operators of this agent",
+    "evict": "operators of this agent",
+    "undo": "operators of this agent",
+    "copy": "operators of this agent",
+    # What all agents share
+    "change_settings": "operators",
+    "archive": "operators",
+    "edit_toolkit": "operators",
+    "save_toolkit": "operators",
+    "stop_toolkit": "operators",
+    "stop_tool": "operators",
+    "switch_plugin": "operators",
+    "refresh_plugin": "operators",
+    "refresh_plugins": "operators",
+    "review_plugin": "operators",
+    "reconnect_plugin": "operators",
+    "duplicate": "administrators",
+    "name_operators": "administrators",
+    "import_belt": "administrators",
+    "new_toolkit": "administrators",
+    "create_toolkit": "administrators",
+    "remove_toolkit": "administrators",
+    "new_loadout": "administrators",
+    "create_loadout": "administrators",
+    "edit_loadout": "administrators",
+    "save_loadout": "administrators",
+    "remove_loadout": "administrators",
+    "new_sub_app": "administrators",
+    "create_sub_app": "administrators",
+    "edit_sub_app": "administrators",
+    "save_sub_app": "administrators",
+    "remove_sub_app": "administrators",
+    "swap": "administrators",
+    "add_server": "administrators",
+    "save_server": "administrators",
+    "tokens": "administrators",
+    "issue_token": "administrators",
+    "revoke_token": "administrators",
+}
+# What is sent where what may be done depends on it.
+SENT: Mapping[str, Mapping[str, str]] = {
+    "apply_bulk": {"on": "false", "seen": '{"ada": {"issues": true}}'},
+    "copy": {"a": "bob", "b": "ada"},
+    "import_belt": {"belt": '{"agents": [{"key": "new"}]}'},
+    "bulk_tools": {"set": "tools-false"},
+    "bulk_agents": {"set": "toolkits-false", "key": "issues"},
+    "bulk_agent": {"set": "tools-false"},
+    "bulk_toolkit": {"set": "toolkits-false"},
+}
+WEB = [
+    (name.removeprefix("web:"), address, "POST" if name in CHANGES or name == "web:logout" else "GET")
+    for name, address in ADDRESSES
+    if name.startswith("web:")
+]
+
+
+def cookie(who: str) -> str:
+    """Log one of the people in; give what their browser keeps."""
+    if who == "nobody":
+        return ""
+    user = get_user_model().objects.create_user(
+        who, is_superuser=who == "superuser", is_staff=who == "superuser"
+    )
+    if who != "superuser":
+        roles.give(SETUP, who, {"own": "viewer", "other": "viewer"}.get(who, who))  # type: ignore[arg-type]
+    if who in ("own", "other"):
+        roles.name_operators(SETUP, "ada" if who == "own" else "bob", [who])
+    user.refresh_from_db()
+    browser = Client()
+    browser.force_login(user)
+    return browser.cookies["sessionid"].value
+
+
+def ask(kept: str, name: str, address: str, method: str) -> Any:
+    """Ask as they would, and let nothing of it stay."""
+    browser = Client()
+    if kept:
+        browser.cookies["sessionid"] = kept
+    send = browser.post if method == "POST" else browser.get
+    with transaction.atomic():
+        answer = send(address, SENT.get(name, {}))
+        transaction.set_rollback(True)
+    return answer
+
+
+def is_let_in(answer: Any) -> bool:
+    led_away = answer.headers.get("Location", "").startswith("/login/?next=")
+    assert answer.status_code < 500, answer
+    return answer.status_code not in (401, 403) and not led_away
+
+
+def test_the_table_names_every_address_and_no_other():
+    there = {name for name, _, _ in WEB}
+    assert there == TABLE.keys(), "say in TABLE who may go there, and tell it in docs/reference/roles.md"
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+def test_each_role_is_let_in_where_the_table_says(who: str, belt: None) -> None:
+    kept = cookie(who)
+    tokens.issue(SETUP, agent="ada")
+    done = switches.flip(SETUP, "ada", "issues", False, confirm=True)
+    found = {}
+    for name, address, method in WEB:
+        answer = ask(kept, name, address.replace("/changes/1/", f"/changes/{done.entry}/"), method)
+        found[name] = is_let_in(answer)
+    assert {name: who in MAY[may] for name, may in TABLE.items()} == found
+
+
+def test_who_operates_one_agent_changes_it_and_no_other(belt: None) -> None:
+    browser = Client(headers={"HX-Request": "true"})
+    browser.cookies["sessionid"] = cookie("own")
+    for agent, expected in (("ada", 200), ("bob", 403)):
+        sent = {"on": "false", "was": "true" if agent == "ada" else "unset", "confirm": "yes"}
+        assert browser.post(f"/agents/{agent}/switches/issues/", sent).status_code == expected
+    seen = '{"ada": {"issues": false}, "bob": {"issues": null}}'
+    assert browser.post("/bulk/", {"on": "true", "seen": seen, "confirm": "yes"}).status_code == 403
+    rows = models.ToolkitSwitch.objects.filter(toolkit__key="issues").values_list("agent__key", "on")
+    assert list(rows) == [("ada", False)]
+
+
+def test_bulk_acts_refuse_the_agents_that_are_not_theirs_by_name(belt: None) -> None:
+    browser = Client()
+    browser.cookies["sessionid"] = cookie("own")
+    asked = browser.get("/bulk/toolkits/issues/", {"set": "toolkits-false", "for": ["ada", "bob"]})
+    assert asked.status_code == 403
+    assert "You may not flip the switches of bob." in asked.content.decode()
+    # Of all that are shown, those that are theirs.
+    assert "ada" in browser.get("/bulk/toolkits/issues/", {"set": "toolkits-false"}).content.decode()
+
+
+@pytest.mark.parametrize("who", ["viewer", "own", "operator"])
+def test_pages_with_many_agents_have_controls_for_those_that_are_theirs(who: str, belt: None) -> None:
+    browser = Client()
+    browser.cookies["sessionid"] = cookie(who)
+    own = {"viewer": set(), "own": {"ada"}, "operator": {"ada", "bob"}}[who]
+    for address in ("/matrix/", "/toolkits/issues/"):
+        page = browser.get(address).content.decode()
+        for agent in ("ada", "bob"):
+            assert (f'action="/agents/{agent}/switches/issues/"' in page) is (agent in own), address
+            assert f'id="at:{agent}:issues:state"' in page
+    ticks = browser.get("/toolkits/issues/").content.decode()
+    assert {one for one in ("ada", "bob") if f'name="for" value="{one}"' in ticks} == own
+    assert ("Switch it for many agents" in ticks) is bool(own)
+
+
+def test_what_a_page_asks_of_the_database_does_not_grow_with_what_one_operates(
+    belt: None, django_assert_max_num_queries: Any, django_assert_num_queries: Any
+) -> None:
+    kept = cookie("own")
+    counts: dict[str, list[int]] = {}
+    for agents in (["ada"], ["ada", "bob"]):
+        for agent in agents:
+            roles.name_operators(SETUP, agent, ["own"])
+        for address in ("/matrix/", "/toolkits/issues/", "/calls/", "/changes/", "/"):
+            browser = Client()
+            browser.cookies["sessionid"] = kept
+            browser.get(address)
+            with django_assert_max_num_queries(60) as found:
+                browser.get(address)
+            counts.setdefault(address, []).append(len(found))
+    assert {address: count[0] for address, count in counts.items()} == {
+        address: count[1] for address, count in counts.items()
+    }
+
+
+def lines() -> list[str]:
+    """Write the table as the reference tells it."""
+    names = {name: address for name, address, _ in WEB}
+    by_who: dict[str, list[str]] = {}
+    for name, who in TABLE.items():
+        by_who.setdefault(who, []).append(f"`{name}`")
+    assert names
+    return [f"| {who} | {', '.join(sorted(found))} |" for who, found in by_who.items()]
+
+
+def test_the_reference_tells_the_table() -> None:
+    told = (Path(__file__).parents[2] / "docs/reference/roles.md").read_text()
+    missing = [line for line in lines() if line not in told]
+    assert not missing, "write it in docs/reference/roles.md:\n" + "\n".join(missing)

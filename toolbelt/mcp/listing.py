@@ -1,0 +1,83 @@
+"""What is a client told of what there is? The list of tools; and in the handshake, or when it asks, who answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolbelt.mcp import exchanges, heads, protocol, revisions, told
+from toolbelt.runtime import tool_lists
+
+_CAPABILITIES = {"tools": {"listChanged": True}}
+# An answer is old at once: a flip counts at the next question.
+_FRESH = {"ttlMs": 0, "cacheScope": "private"}
+
+
+async def tools(
+    exchange: exchanges.Exchange,
+    head: heads.Head,
+    message: protocol.Message,
+    id_: protocol.Id,
+    revision: revisions.Revision,
+) -> exchanges.Reply:
+    """Answer ``tools/list``: from the bytes that are kept, if they are."""
+    after = protocol.cursor(message)
+    found = await exchange.found(head, may_grow=not revision.is_modern)
+    exchange.shared.told.gave(head, found.tools)
+    body = found.tools.framed.get(revision.is_modern) if after is None else None
+    if body is None:
+        body = _framed(found.tools, after, revision)
+        if after is None:
+            found.tools.framed[revision.is_modern] = body
+    return exchanges.Reply(200, body, exchange.bearer, tail=protocol.id_as_json(id_) + b"}")
+
+
+async def shake_hands(
+    exchange: exchanges.Exchange, head: heads.Head, message: protocol.Message
+) -> exchanges.Reply:
+    """Answer ``initialize``."""
+    found = await exchange.found(head, may_grow=True)
+    result: dict[str, Any] = {
+        "protocolVersion": revisions.agreed(message.params.get("protocolVersion")),
+        "capabilities": _CAPABILITIES,
+        "serverInfo": exchanges.SERVER,
+    }
+    if found.tools.instructions:
+        result["instructions"] = found.tools.instructions
+    session = (b"mcp-session-id", told.new_session(found.tools.digest).encode())
+    return exchange.reply(message, result)._replace(headers=(*exchanges.JSON, session))
+
+
+async def discover(
+    exchange: exchanges.Exchange, head: heads.Head, message: protocol.Message
+) -> exchanges.Reply:
+    """Answer ``server/discover``."""
+    found = await exchange.found(head, may_grow=False)
+    result: dict[str, Any] = {
+        **exchanges.MODERN,
+        **_FRESH,
+        "supportedVersions": list(revisions.SUPPORTED),
+        "capabilities": _CAPABILITIES,
+    }
+    if found.tools.instructions:
+        result["instructions"] = found.tools.instructions
+    return exchange.reply(message, result)
+
+
+def _framed(tools: tool_lists.ToolList, after: str | None, revision: revisions.Revision) -> bytes:
+    """Write the answer with a page of the list, up to the request's id."""
+    page, last = tools.page(after)
+    more = b"" if last is None else b',"nextCursor":"%s"' % protocol.cursor_after(last).encode()
+    begin, end = _LIST_AROUND[revision.is_modern]
+    return b"".join((begin, page, more, end))
+
+
+def _around(is_modern: bool) -> tuple[bytes, bytes]:
+    """Write what stands around the tools of a list: before them, and behind them up to the request's id."""
+    more = {**exchanges.MODERN, **_FRESH} if is_modern else {}
+    said = protocol.answer(None, {**more, "tools": []})
+    marked, _, rest = said.partition(b'"tools":[]')
+    begin = marked.replace(b'"id":null,', b"") + b'"tools":'
+    return begin, rest.removesuffix(b"}") + b',"id":'
+
+
+_LIST_AROUND = {is_modern: _around(is_modern) for is_modern in (True, False)}
