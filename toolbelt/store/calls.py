@@ -123,7 +123,9 @@ def record_all(told: Iterable[Mapping[str, Any]]) -> int:
     """Add many calls in a few statements, each as :func:`record` takes one and no longer than its columns are; say how
     many.
     """
-    return len(models.CallRecord.objects.bulk_create([models.CallRecord(**one) for one in told], batch_size=500))
+    return len(
+        models.CallRecord.objects.bulk_create([models.CallRecord(**one) for one in told], batch_size=500)
+    )
 
 
 def any_there() -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from toolbelt.web.presenters import settings
 
-_CONNECTION = 'http.Http({address!r}, {agent!r}, os.environ["TOOLBELT_TOKEN"])'
+_CONNECTION = 'http.Http({address}, {agent}, os.environ["TOOLBELT_TOKEN"])'
 
 _LANGCHAIN = """import os
 
@@ -15,7 +16,7 @@ from toolbelt.adapters import langchain
 from toolbelt.adapters.connection import http
 
 toolbelt = langchain.Toolbelt(
-    CONNECTION
+    CONNECTION,
 )
 agent = agents.create_agent(model, system_prompt="You are helpful.", middleware=[toolbelt])
 
@@ -32,7 +33,7 @@ from toolbelt.adapters import pydantic_ai as adapter
 from toolbelt.adapters.connection import http
 
 toolbelt = adapter.Toolbelt(
-    CONNECTION
+    CONNECTION,
 )
 agent = pydantic_ai.Agent(model, instructions="You are helpful.", capabilities=[toolbelt])
 
@@ -64,7 +65,7 @@ from toolbelt.adapters import google_adk
 from toolbelt.adapters.connection import http
 
 toolbelt = google_adk.Toolbelt(
-    CONNECTION
+    CONNECTION,
 )
 agent = agents.LlmAgent(
     name="assistant",
@@ -96,7 +97,7 @@ def code(name: str, address: str, agent: str) -> str:
 
     ``model`` is the reader's own.
     """
-    connection = _CONNECTION.format(address=address, agent=agent)
+    connection = _CONNECTION.format(address=json.dumps(address), agent=json.dumps(agent))
     return _CODE[name][1].replace("CONNECTION", connection)
 
 
