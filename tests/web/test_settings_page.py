@@ -290,7 +290,7 @@ def test_the_frameworks_programs_hold_this_agents_address_and_are_sound(operator
     offered = look(operator).frameworks
     assert [one.label for one in offered] == ["LangChain", "Pydantic AI", "OpenAI Agents", "Google ADK"]
     for one in offered:
-        assert "http.Http('http://testserver', 'ada', os.environ[" in one.text
+        assert 'http.Http("http://testserver", "ada", os.environ[' in one.text
         compile(one.text, one.id, "exec")
 
 
