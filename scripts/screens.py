@@ -93,6 +93,9 @@ def open_menu(page: Page) -> None:
 def flip(page: Page) -> None:
     """Turn a toolkit off, so that a notice and its effect stand on the page."""
     section = page.locator("[data-section='toolkit-research']")
+    cleared = section.get_by_role("button", name="Follow defaults")
+    if cleared.is_visible():  # the look before this one has left it off
+        cleared.click()
     section.get_by_role("button", name="Turn off").click()
     page.locator("#toast").get_by_text("research is off").wait_for()
     page.evaluate("scrollTo(0, 0)")
