@@ -49,6 +49,25 @@ def test_nothing_is_done_if_one_of_them_is_not_as_it_was_seen(operator: actors.A
     assert tools_config.read("ada") == {}
 
 
+def test_what_ends_is_not_so_already_and_an_end_that_came_since_is_a_change(operator: actors.Actor) -> None:
+    soon = clock.now() + dt.timedelta(hours=2)
+    plan = bulk.plan(["ada"], ["clock"], False)
+    switches.override(operator, "bob", "clock", True, ends=soon)
+
+    assert bulk.plan(["bob"], ["clock"], True).changes == 1
+    of_both = bulk.plan(["ada", "bob"], ["clock"], True)
+    bulk.apply(operator, of_both.seen, True)
+    assert entries.read("agent", "bob").get("ends") is None
+    with pytest.raises(errors.Stale, match="clock for ada"):
+        bulk.apply(operator, plan.seen, False)
+
+    for_good = bulk.plan(["bob"], ["clock"], False)
+    switches.override(operator, "bob", "clock", None)
+    switches.override(operator, "bob", "clock", True, ends=soon)
+    with pytest.raises(errors.Stale, match="clock for bob"):
+        bulk.apply(operator, for_good.seen, False)
+
+
 def test_a_budget_that_refuses_is_named_in_the_plan_and_stops_the_whole_act(operator: actors.Actor) -> None:
     entries.change(operator, "agent", "ada", {"budget": {"max_tools": 1, "on_exceed": "refuse"}})
     entries.create(operator, "agent", {"key": "cyd"})

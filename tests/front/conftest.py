@@ -16,7 +16,7 @@ from tests import quickly
 from tests.api.conftest import BELT, SETUP, of_operator
 from toolbelt import front
 from toolbelt.api import limits
-from toolbelt.control import belts, tokens
+from toolbelt.control import belts, endings, tokens
 from toolbelt.runtime import access, ready
 from toolbelt.store import snapshots
 
@@ -153,6 +153,8 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     limits.rates.forget()
     snapshots.forget()
     yield
+    # A server that did not come to its end writes down ends from a thread of its own.
+    endings.stop()
     limits.rates.forget()
 
 

@@ -14,12 +14,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolbelt.control import actors, endings, guards, impacts, switches, writing
-from toolbelt.core import agents, catalog, effects, errors
+from toolbelt.core import agents, catalog, effects, errors, grants
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import clock, sessions, snapshots
 
 # What is (or was seen to be) set, by the keys of agents, and of toolkits and tools.
-Seen = Mapping[str, Mapping[str, bool | None]]
+Seen = Mapping[str, Mapping[str, grants.Said]]
 # How many changes one act may make: all of them are in one transaction, during which nobody else writes.
 MOST_CHANGES = 5000
 
@@ -32,7 +32,7 @@ class Part:
     """
 
     agent: str
-    before: Mapping[str, bool | None]
+    before: Mapping[str, grants.Said]
     effect: effects.Effect
     reasons: tuple[str, ...] = ()
     refused: str = ""
@@ -119,10 +119,10 @@ def apply(
         entry, effect = None, None
         for name, before in seen.items():
             found = endings.find(name)
-            now = found.agent.tools_config()
             for key, was in before.items():
-                if now.get(key) is not was:
-                    raise errors.Stale(f"{key} for {name}", was, now.get(key), on)
+                # With its end: on for good, as it was seen, is another thing than on until two, as it is by now.
+                if (now := grants.said(found.agent, key)) != was:
+                    raise errors.Stale(f"{key} for {name}", was, now, on)
             wanted = dict.fromkeys(before, on)
             if not confirm:
                 part = _part(stored, found.agent, before, on)
@@ -133,7 +133,7 @@ def apply(
                     actor,
                     found,
                     wanted,
-                    ends=dict.fromkeys(before, ends) if ends is not None else {},
+                    ends=dict.fromkeys(before, ends),
                     reason=reason,
                     confirm=True,
                     batch=batch,
@@ -162,8 +162,7 @@ def _check(stored: catalog.Catalog, keys: Collection[str], agents_named: int) ->
 
 
 def _part(stored: catalog.Catalog, agent: agents.Agent, keys: Collection[str], on: bool | None) -> Part:
-    now = agent.tools_config()
-    before = {key: now.get(key) for key in keys if now.get(key) is not on}
+    before = {key: now for key in keys if (now := grants.said(agent, key)) != on}
     wanted = switches.wished(stored, agent, dict.fromkeys(before, on))
     effect = guards.effect(stored, agent, wanted)
     refused = ""

@@ -89,7 +89,8 @@ class Reader:
 
     def read(self, scope: Mapping[str, Any]) -> Head:
         """Read the head of a request. Raises protocol.Fault."""
-        place = (scope["path"], scope["method"], scope["scheme"], scope.get("client"), *scope["headers"])
+        # A server may give the client as a list, which cannot be looked up by.
+        place = (scope["path"], scope["method"], scope["scheme"], _client(scope), *scope["headers"])
         head = self._known.get(place)
         if head is None:
             size = sum([len(name) + len(value) for name, value in scope["headers"]])
@@ -154,7 +155,7 @@ def read(scope: Mapping[str, Any], most: int) -> Head:
         method,
         scheme,
         scope["path"],
-        scope.get("client"),
+        _client(scope),
         agent,
         session,
         token,
@@ -242,3 +243,8 @@ def _may_come_from(origin: str, host: str, scheme: str) -> bool:
             if asked.scheme == one.scheme and http.is_same_domain(asked.netloc, one.netloc.lstrip("*")):
                 return True
     return False
+
+
+def _client(scope: Mapping[str, Any]) -> tuple[str, int] | None:
+    client = scope.get("client")
+    return (client[0], client[1]) if client else None

@@ -158,7 +158,8 @@ def revision(message: Message, headers: Headers) -> revisions.Revision:
         raise Fault(HEADER_MISMATCH, "MCP-Protocol-Version does not say what the request's _meta says.")
     if headers.method != message.method:
         raise Fault(HEADER_MISMATCH, "Mcp-Method does not name the method that the request names.")
-    wanted = message.params.get(_NAMED_BY.get(message.method, ""))
+    named_by = _NAMED_BY.get(message.method)
+    wanted = message.params.get(named_by) if named_by is not None else None
     if isinstance(wanted, str) and _decoded(headers.name) != wanted:
         raise Fault(HEADER_MISMATCH, "Mcp-Name does not name what the request names.")
     return _modern(said)

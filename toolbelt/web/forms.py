@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.utils.http import urlencode
 
-from toolbelt.core import agents, sessions
+from toolbelt.core import agents, grants, sessions
 from toolbelt.web import spans, words
 
 _WORDS = [(word, word) for word in ("true", "false", "unset")]
@@ -129,11 +129,13 @@ class Bulk(Change):
     on = forms.ChoiceField(choices=_WORDS)
     seen = Document()
 
-    def clean_seen(self) -> dict[str, dict[str, bool | None]]:
+    def clean_seen(self) -> dict[str, dict[str, grants.Said]]:
         """Take nothing but states, by the keys of agents and of what is switched."""
         seen = self.cleaned_data["seen"]
         sound = isinstance(seen, dict) and all(
-            isinstance(keys, dict) and all(was is None or isinstance(was, bool) for was in keys.values())
+            isinstance(keys, dict)
+            # On, off, unset, or one of these with its end.
+            and all(was is None or isinstance(was, bool | dict) for was in keys.values())
             for keys in seen.values()
         )
         if not sound or not seen:

@@ -26,10 +26,13 @@ def snippets(origin: str, agent: str) -> Iterator[settings.Snippet]:
         label="Claude Code",
         text=(
             f"claude mcp add --transport http {NAME} {shlex.quote(url)} \\\n"
-            '  --header "Authorization: Bearer $TOOLBELT_TOKEN"\n\n'
-            "# Or for everyone who works on a project, in its .mcp.json\n"
-            + _json({"mcpServers": {NAME: {"type": "http", "url": url, **_headers("${TOOLBELT_TOKEN}")}}})
+            '  --header "Authorization: Bearer $TOOLBELT_TOKEN"\n'
         ),
+    )
+    yield settings.Snippet(
+        id="snippet-claude-code-project",
+        label="Claude Code, a project's .mcp.json",
+        text=_json({"mcpServers": {NAME: {"type": "http", "url": url, **_headers("${TOOLBELT_TOKEN}")}}}),
     )
     yield settings.Snippet(
         id="snippet-cursor",

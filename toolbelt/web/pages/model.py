@@ -106,7 +106,7 @@ def in_short(change: effects.Effect | None) -> str:
     if change is None:
         return ""
     if change.is_nothing:
-        return "nothing changes for the model"
+        return "nothing changes outside of sessions" if change.breaks else "nothing changes for the model"
     return f"{words.signed(change.tools)} tools, {words.signed(change.tokens)} tokens"
 
 

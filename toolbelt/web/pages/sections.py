@@ -161,7 +161,9 @@ def _until(found: queries.Access, key: str) -> str:
 
 def _hint(found: queries.Access, group: Group, states: Sequence[str]) -> str:
     if group.toolkit is not None and found.agent.switches.get(group.key) is False:
-        held = sum(found.catalog.tools[key].tokens for key in group.tools)
+        # What its own override keeps off, the switch does not.
+        kept_off = found.agent.overrides
+        held = sum(found.catalog.tools[key].tokens for key in group.tools if kept_off.get(key) is not False)
         return f"keeps {words.about(held)} tokens out"
     loadable = states.count("discoverable")
     if loadable:
