@@ -109,11 +109,15 @@ def open_page(demo: str, new_context: Callable[..., BrowserContext]) -> Iterator
         address: str = "/",
         *,
         who: str | None = "olive",
-        width: int = 1440,
-        theme: str = "light",
+        width: int | None = None,
+        theme: str | None = None,
         expects: str = "",
         **options: Any,
     ) -> Page:
+        # What is tried without scripts, is tried on a phone in the dark: so each flow is seen in both looks.
+        is_plain = options.get("java_script_enabled") is False
+        width = width or (390 if is_plain else 1440)
+        theme = theme or ("dark" if is_plain else "light")
         phone = width < 600
         at = options.pop("base_url", demo)
         context = new_context(

@@ -90,7 +90,7 @@ def test_the_log_undoes(plain: Page) -> None:
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_one_comes_in_and_goes_out(open_page: OpensPage, scripts: bool) -> None:
-    page = open_page("/agents/runner/", who=None, java_script_enabled=scripts)
+    page = open_page("/agents/runner/", who=None, width=1440, java_script_enabled=scripts)
     expect(page).to_have_title("Log in · Toolbelt")
     page.get_by_label("User name").fill("olive")
     page.get_by_label("Password").fill("wrong")
