@@ -259,13 +259,10 @@ def test_the_python_snippet_runs(operator: Client, monkeypatch: pytest.MonkeyPat
 
 def test_mcp_clients_are_configured_with_this_agents_address_and_no_token(operator: Client) -> None:
     offered = {one.label: one.text for one in look(operator).clients}
-    project = "Claude Code, a project's .mcp.json"
-    assert list(offered) == ["Claude Code", project, "Cursor", "VS Code", "Codex"]
+    assert list(offered) == ["Claude Code", "Cursor", "VS Code", "Codex"]
     url, claude, code = "http://testserver/mcp/ada", offered["Claude Code"], offered["VS Code"]
     assert claude.startswith(f"claude mcp add --transport http toolbelt {url} ")
-    of_project = json.loads(offered[project])["mcpServers"]["toolbelt"]
-    assert (of_project["type"], of_project["url"]) == ("http", url)
-    assert of_project["headers"] == {"Authorization": "Bearer ${TOOLBELT_TOKEN}"}
+    assert claude.endswith('  --header "Authorization: Bearer $TOOLBELT_TOKEN"\n')
     of_cursor = json.loads(offered["Cursor"].partition("\n")[2])["mcpServers"]["toolbelt"]
     assert of_cursor == {"url": url, "headers": {"Authorization": "Bearer ${env:TOOLBELT_TOKEN}"}}
     of_code = json.loads(code.partition("\n")[2])

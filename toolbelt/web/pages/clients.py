@@ -30,11 +30,6 @@ def snippets(origin: str, agent: str) -> Iterator[settings.Snippet]:
         ),
     )
     yield settings.Snippet(
-        id="snippet-claude-code-project",
-        label="Claude Code, a project's .mcp.json",
-        text=_json({"mcpServers": {NAME: {"type": "http", "url": url, **_headers("${TOOLBELT_TOKEN}")}}}),
-    )
-    yield settings.Snippet(
         id="snippet-cursor",
         label="Cursor",
         text="// .cursor/mcp.json, or ~/.cursor/mcp.json\n"
