@@ -11,12 +11,12 @@ from django.test import Client as Browser
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, Client, Endpoint, Request, run
+from tests.mcp.slow_tools import calling, progressing
 from tests.runtime import sample_plugins
 from tests.runtime.conftest import Install
 from toolbelt import models
 from toolbelt.control import agents, belts, stops, switches, tokens, undo
 from toolbelt.mcp import protocol, results, tool_calls
-from toolbelt.runtime import calls, upstreams
 
 KB = [tool.name for tool in sample_plugins.Kb.tools]
 AGENT = {
@@ -256,41 +256,7 @@ def test_a_session_s_id_says_it_where_another_process_answered_the_list(old: Cli
     assert result["content"][1]["text"] == "The tools that you may call have changed: list them again."
 
 
-# Progress and cancelling
-
-
-class Progressing:
-    """Stands where `calls.arun` does: tells progress, and ends when it is let go on."""
-
-    def __init__(self) -> None:
-        self.go_on = asyncio.Event()
-        self.begun = asyncio.Event()
-        self.was_cancelled = False
-
-    async def arun(
-        self, *about: Any, progress: upstreams.Progress | None = None, **more: Any
-    ) -> calls.Answer:
-        self.begun.set()
-        if progress is not None:
-            await progress(1, 3, "reading")
-            await progress(2.5, None, None)
-        try:
-            await asyncio.wait_for(self.go_on.wait(), 20)
-        except asyncio.CancelledError:
-            self.was_cancelled = True
-            raise
-        return calls.Result(content={"result": "done"})
-
-
-def progressing(monkeypatch: pytest.MonkeyPatch) -> Progressing:
-    one = Progressing()
-    monkeypatch.setattr(calls, "arun", one.arun)
-    return one
-
-
-def calling(client: Client, id_: Any = 1) -> Request:
-    params = {"name": "kb__search", "arguments": {"query": "x"}, "_meta": {"progressToken": "t1"}}
-    return client.request("tools/call", params, id_=id_)
+# Progress, and going away
 
 
 def test_progress_is_told_ahead_of_the_result(client: Client, monkeypatch: pytest.MonkeyPatch):
@@ -371,48 +337,6 @@ def test_the_first_era_goes_away_without_taking_anything_back(old: Client, monke
         await asyncio.sleep(0.05)
         tool.go_on.set()
         await exchange.task
-        return tool.was_cancelled
-
-    assert not run(main)
-
-
-@pytest.mark.parametrize(
-    ("id_", "is_meant"), [(1, True), ("1", False), (2, False), (True, False), (None, False)]
-)
-def test_the_first_era_takes_back_the_call_that_it_names(
-    old: Client, monkeypatch: pytest.MonkeyPatch, id_: Any, is_meant: bool
-):
-    async def main() -> tuple[bool, Any]:
-        tool = progressing(monkeypatch)
-        exchange = old.endpoint.exchange(calling(old))
-        await tool.begun.wait()
-        taken = await old.endpoint.asend(
-            old.request("notifications/cancelled", {"requestId": id_, "reason": "enough"}, id_=None)
-        )
-        assert taken.status == 202
-        if not is_meant:
-            tool.go_on.set()
-        while "id" not in (message := await exchange.message()):
-            pass
-        return tool.was_cancelled, message
-
-    was_cancelled, message = run(main)
-    assert was_cancelled is is_meant
-    assert ("error" in message) is is_meant
-    if is_meant:
-        assert message["error"]["code"] == protocol.CANCELLED
-
-
-def test_nobody_takes_back_another_s_call(old: Client, monkeypatch: pytest.MonkeyPatch):
-    other = dataclasses.replace(old, token=tokens.issue(SETUP, agent="ada").text)
-
-    async def main() -> bool:
-        tool = progressing(monkeypatch)
-        exchange = old.endpoint.exchange(calling(old))
-        await tool.begun.wait()
-        await other.endpoint.asend(other.request("notifications/cancelled", {"requestId": 1}, id_=None))
-        tool.go_on.set()
-        await exchange.rest()
         return tool.was_cancelled
 
     assert not run(main)

@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from django.db import connection
 
 from tests.api.conftest import SETUP
-from tests.mcp.conftest import NEW, OLD, Client, Exchange, Request, run
+from tests.mcp.conftest import NEW, OLD, Client, Endpoint, Exchange, Request, run
 from tests.mcp.test_streams import flip, opened
 from toolbelt.control import tokens
 from toolbelt.mcp import exchanges, heads, protocol, streams
@@ -82,6 +82,23 @@ def test_streams_have_an_end_and_it_is_said_whose(
     refused, then = run(main)
     assert (refused.status, refused.headers["retry-after"], then) == (429, "15", 200)
     assert refused.error["message"].startswith(f"{who} has 2 streams open")
+
+
+def test_the_streams_of_an_operator_s_token_are_counted_over_all_agents(
+    endpoint: Endpoint, reader: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(streams, "MOST_OF_ONE", 1)
+    of_ada, of_bob = (Client(endpoint=endpoint, token=reader, path=f"/mcp/{name}") for name in ("ada", "bob"))
+
+    async def main() -> tuple[int, int]:
+        async with endpoint.serving():
+            async with endpoint.open(of_ada.listening()) as first:
+                await opened(first, of_ada.version)
+                refused = await endpoint.asend(of_bob.listening())
+            async with endpoint.open(of_bob.listening()) as second:
+                return refused.status, (await second.begun())[0]
+
+    assert run(main) == (429, 200)
 
 
 def test_a_head_that_is_too_large_is_not_read(client: Client):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, OLDER, Client, Endpoint
+from toolbelt.adapters import mcp
 from toolbelt.control import agents, belts, switches
 from toolbelt.core import schema
 from toolbelt.mcp import protocol, revisions
@@ -123,6 +125,25 @@ def test_a_flip_counts_at_the_next_list(client: Client):
     assert client.names() == ["call_tool", "clock", "kb__find", "kb__read", "search_tools"]
     switches.flip(SETUP, "ada", "reading", False)
     assert client.names() == ["call_tool", "clock", "search_tools"]
+
+
+def test_a_flip_costs_writing_down_the_tools_that_are_new_alone(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    written: list[str] = []
+    render = mcp.render
+
+    def noted(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]:
+        written.extend(tool["name"] for tool in document["tools"])
+        return render(document, mode)
+
+    monkeypatch.setattr(mcp, "render", noted)
+    assert client.names() == sorted(written)
+    for on, new in ((True, ["kb__find", "kb__read"]), (False, []), (True, [])):
+        written.clear()
+        switches.flip(SETUP, "ada", "reading", on)
+        assert ("kb__find" in client.names()) is on
+        assert written == new
 
 
 def test_an_agent_that_could_have_nothing_else_gets_no_tools_for_that(endpoint: Endpoint):

@@ -11,6 +11,7 @@ import asyncio
 import collections
 import datetime as dt
 import functools
+import json
 import logging
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
@@ -23,6 +24,8 @@ from toolbelt.front import requests
 
 # How long a note may wait to be written; what a process that is killed leaves unwritten.
 SECONDS = 0.05
+# Of a longer path nothing is kept: whoever sends many fills no memory.
+LONGEST_KEPT = 400
 
 _log = logging.getLogger("django_structlog.middlewares.request")
 
@@ -73,7 +76,8 @@ class Notes:
     def write(self) -> None:
         """Write what was kept."""
         taken, self._taken = self._taken, []
-        _write_lines([_entry(note) for note in taken] if _log.isEnabledFor(logging.INFO) else [])
+        if _log.isEnabledFor(logging.INFO):
+            _write_lines(taken)
         for note in taken:
             _count_size_and_time(note)
         kinds = collections.Counter(
@@ -89,36 +93,68 @@ def is_wanted_whole() -> bool:
     return _log.isEnabledFor(logging.DEBUG)
 
 
+def _write_lines(taken: list[Note]) -> None:
+    """Hand on a line for each note: all of them in one record, if whoever writes them takes lines of JSON."""
+    if all(getattr(handler.formatter, "takes_lines", False) for handler in _handlers()):
+        _log.handle(_record(_entry(taken[0]), lines=[_line(note) for note in taken]))
+        return
+    for note in taken:
+        _log.handle(_record(_entry(note)))
+
+
 def _entry(note: Note) -> dict[str, Any]:
+    return {**_in_common(*_kind(note)), "request_id": note.request_id, "timestamp": _timestamp(note.at)}
+
+
+def _line(note: Note) -> str:
+    """Write a note as JSON: what it has in common with others is written once for all of them."""
+    written = _written if len(note.request.path) <= LONGEST_KEPT else _written.__wrapped__
+    # Neither of the two has a character that JSON would have escaped.
+    own = f', "request_id": "{note.request_id}", "timestamp": "{_timestamp(note.at)}"}}'
+    return written(*_kind(note)) + own
+
+
+def _kind(note: Note) -> tuple[int, str, str, str | None, str]:
     request = note.request
+    return note.status, request.method, request.path, request.address, note.bearer
+
+
+def _in_common(status: int, method: str, path: str, address: str | None, bearer: str) -> dict[str, Any]:
+    """Say of a request what others say, too."""
     return {
-        "code": note.status,
+        "code": status,
         # Without the query, as `settings.logs` leaves it.
-        "request": f"{request.method} {request.path}",
+        "request": f"{method} {path}",
         "event": "request_finished",
-        "request_id": note.request_id,
         "user_id": None,
-        "ip": request.address,
-        "bearer": note.bearer,
+        "ip": address,
+        "bearer": bearer,
         "logger": _log.name,
         "level": "info",
-        "timestamp": dt.datetime.fromtimestamp(note.at, dt.UTC).isoformat()[:-6] + "Z",
     }
 
 
-def _write_lines(entries: list[dict[str, Any]]) -> None:
-    """Hand entries on, each a line; in one record, if whoever writes them can take them apart."""
-    if entries and all(getattr(handler.formatter, "takes_many", False) for handler in _handlers()):
-        _log.handle(_record(entries[0], entries))
-        return
-    for entry in entries:
-        _log.handle(_record(entry, [entry]))
+@functools.lru_cache(1024)
+def _written(status: int, method: str, path: str, address: str | None, bearer: str) -> str:
+    """Begin a line."""
+    return json.dumps(_in_common(status, method, path, address, bearer)).removesuffix("}")
 
 
-def _record(said: dict[str, Any], entries: list[dict[str, Any]]) -> logging.LogRecord:
-    record = logging.LogRecord(_log.name, logging.INFO, "", 0, said, None, None)
-    # `settings.logs` writes the entries, which need nothing more; the other two are for structlog's own formatter.
-    record.entries, record._logger, record._name = entries, _log, "info"
+def _timestamp(at: float) -> str:
+    second, micros = divmod(int(at * 1e6), 1_000_000)
+    return f"{_second(second)}.{micros:06}Z"
+
+
+@functools.lru_cache(4)
+def _second(since_the_epoch: int) -> str:
+    return dt.datetime.fromtimestamp(since_the_epoch, dt.UTC).isoformat()[:-6]
+
+
+def _record(entry: dict[str, Any], lines: list[str] | None = None) -> logging.LogRecord:
+    record = logging.LogRecord(_log.name, logging.INFO, "", 0, entry, None, None)
+    record.lines = lines
+    # For structlog's own formatter.
+    record._logger, record._name = _log, "info"
     return record
 
 

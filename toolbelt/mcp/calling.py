@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,43 +73,3 @@ class Call:
         self.waiting.append(protocol.notification(protocol.PROGRESS, said))
         del self.waiting[:-MOST_WAITING]
         self.news.set()
-
-
-class Running:
-    """The calls that are under way in this process, so that their clients can take them back."""
-
-    def __init__(self) -> None:
-        self._tasks: dict[Hashable, set[asyncio.Task[calls.Answer]]] = {}
-
-    def begin(self, call: Call, id_: protocol.Id) -> asyncio.Task[calls.Answer]:
-        """Begin a call that was made under this id."""
-        task = asyncio.create_task(call.run())
-        place = _place(call.head, id_)
-        self._tasks.setdefault(place, set()).add(task)
-
-        def ended(done: asyncio.Task[calls.Answer]) -> None:
-            under_way = self._tasks[place]
-            under_way.discard(done)
-            if not under_way:
-                del self._tasks[place]
-            # If nobody waits for it any more, nobody asks what became of it.
-            if not done.cancelled():
-                done.exception()
-
-        task.add_done_callback(ended)
-        return task
-
-    def cancel(self, head: heads.Head, id_: object) -> None:
-        """Cancel the call that this client made under the id, if it is under way here.
-
-        Clients that send no session's id look alike: where two of them use the same id at once, neither is cancelled.
-        """
-        under_way = self._tasks.get(_place(head, id_), set()) if isinstance(id_, str | int) else set()
-        if head.client_session or len(under_way) == 1:
-            for task in under_way:
-                task.cancel()
-
-
-def _place(head: heads.Head, id_: protocol.Id) -> Hashable:
-    """Say which call is meant: nobody takes back another's. 1 is not "1", nor true."""
-    return head.token, head.agent, head.session, head.client_session, type(id_), id_

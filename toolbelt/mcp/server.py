@@ -98,7 +98,7 @@ async def _noticed(
         and exchange.revision
         and not exchange.revision.is_modern
     ):
-        exchange.shared.running.cancel(head, message.params.get("requestId"))
+        await exchange.shared.running.cancel(head, message.params.get("requestId"))
     return exchanges.Reply(202, b"", exchange.bearer, ())
 
 

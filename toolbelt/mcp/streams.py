@@ -86,23 +86,25 @@ class Streams:
     def __init__(self, digest: Digest) -> None:
         self._digest = digest
         self._by_agent: dict[str, set[Stream]] = {}
+        # An operator's token opens streams of many agents.
+        self._of_token: collections.Counter[str] = collections.Counter()
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._is_over = False
 
     def __len__(self) -> int:
-        return sum(map(len, self._by_agent.values()))
+        return self._of_token.total()
 
     def open(self, stream: Stream) -> None:
         """Take a stream in. Raises protocol.Fault where there are too many."""
         agent, token = stream.seen.agent, stream.seen.token
-        others = self._by_agent.get(agent, set())
-        if sum(one.seen.token == token for one in others) >= MOST_OF_ONE:
+        if self._of_token[token] >= MOST_OF_ONE:
             raise _too_many(f"This token has {MOST_OF_ONE} streams open here")
-        if len(others) >= MOST_OF_AGENT:
+        if len(self._by_agent.get(agent, ())) >= MOST_OF_AGENT:
             raise _too_many(f"The agent {agent} has {MOST_OF_AGENT} streams open here")
         if len(self) >= MOST:
             raise _too_many(f"This server has {MOST} streams open")
         self._by_agent.setdefault(agent, set()).add(stream)
+        self._of_token[token] += 1
         if self._is_over:
             stream.end()
         elif agent not in self._watching:
@@ -112,7 +114,12 @@ class Streams:
         """Let a stream go; with the last one of an agent goes the watch."""
         agent = stream.seen.agent
         left = self._by_agent.get(agent, set())
-        left.discard(stream)
+        if stream in left:
+            left.remove(stream)
+            token = stream.seen.token
+            self._of_token[token] -= 1
+            if not self._of_token[token]:
+                del self._of_token[token]
         if not left:
             self._by_agent.pop(agent, None)
             if (watching := self._watching.pop(agent, None)) is not None:

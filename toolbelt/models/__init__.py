@@ -10,6 +10,7 @@ from toolbelt.models.agents import (
 )
 from toolbelt.models.audit import AuditEntry
 from toolbelt.models.calls import CallRecord
+from toolbelt.models.cancellations import Cancellation
 from toolbelt.models.catalog import (
     Category,
     Loadout,
@@ -34,6 +35,7 @@ __all__ = [
     "ApiToken",
     "AuditEntry",
     "CallRecord",
+    "Cancellation",
     "Category",
     "Listing",
     "Loadout",

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import bisect
 import functools
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from toolbelt.adapters import mcp
-from toolbelt.core import agents, schema, surface, tool_lists
+from toolbelt.core import agents, definitions, schema, surface, tool_lists
 from toolbelt.runtime import access, kept, standings, surfaces
 
 # How many bytes of lists to keep; one of a hundred tools has some 60,000.
@@ -99,15 +99,19 @@ def ask(agent: str, session: str | None, *, may_grow: bool) -> ToolList:
 
 
 def of(answer: surface.Surface, form: Form) -> ToolList:
-    """Write the list of a surface."""
+    """Write the list of a surface. What is written of a tool is kept with the catalog: a flip costs what is new."""
     listed = tool_lists.of(answer, form)
-    rendered = mcp.render(_document(listed))["tools"]
-    tools = tuple([schema.canonical(tool).encode() for tool in rendered])
+    written: dict[bytes, bytes] = answer.resolution.standing.catalog.derived.setdefault("mcp tools", {})
+    missing = [definition for definition in listed.tools if definition.digest not in written]
+    if missing:
+        rendered = {tool["name"]: tool for tool in mcp.render(_document(missing))["tools"]}
+        for definition in missing:
+            written[definition.digest] = schema.canonical(rendered[definition.name]).encode()
     return ToolList(
         form=form,
         digest=listed.digest,
         names=tuple([definition.name for definition in listed.tools]),
-        tools=tools,
+        tools=tuple([written[definition.digest] for definition in listed.tools]),
         instructions=answer.policy.text,
     )
 
@@ -116,9 +120,9 @@ def _form(loading: agents.McpLoading, session: str | None, may_grow: bool) -> Fo
     return tool_lists.form(loading, has_session=session is not None, may_grow=may_grow)
 
 
-def _document(listed: tool_lists.ToolList) -> Mapping[str, Any]:
+def _document(given: Iterable[definitions.Definition]) -> Mapping[str, Any]:
     return {
-        "tools": [definition.document() for definition in listed.tools],
+        "tools": [definition.document() for definition in given],
         "tool_choice": "auto",
         "directive": None,
         "policy": {"text": ""},

@@ -24,19 +24,15 @@ _ENCODER = json.JSONEncoder(default=repr)
 
 
 class Formatter(stdlib.ProcessorFormatter):
-    """structlog's; but entries that come whole only have to be written."""
+    """structlog's, for JSON; but lines that come written are not written again."""
 
-    # Who has many lines to write may ask for all of them in one record.
-    takes_many = True
+    # Who has many lines to write may hand them over in one record.
+    takes_lines = True
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write a line, or a line for each of the entries that come whole."""
-        entries = getattr(record, "entries", None)
-        if entries is None:
-            return super().format(record)
-        render = self.processors[-1]
-        # Copies, for some of those that render take out what they have written.
-        return "\n".join([str(render(None, record.levelname, entry.copy())) for entry in entries])
+        """Write a line, or give those that come written."""
+        lines = getattr(record, "lines", None)
+        return super().format(record) if lines is None else "\n".join(lines)
 
 
 def withhold(logger: Any, name: str, event: typing.EventDict) -> typing.EventDict:
@@ -83,7 +79,7 @@ def configure(*, level: str, as_json: bool) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {
             "entry": {
-                "()": Formatter,
+                "()": Formatter if as_json else stdlib.ProcessorFormatter,
                 "processors": [stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
                 "foreign_pre_chain": shared,
             }
