@@ -10,10 +10,21 @@ from django.core.management import execute_from_command_line
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "toolbelt.settings")
+    if sys.argv[1:2] == ["try"]:
+        # It asks nothing of an installation, so it needs none: whatever is set, the rules are the same.
+        os.environ["TOOLBELT_ENV"] = "test"
     try:
-        execute_from_command_line(sys.argv)
+        try:
+            execute_from_command_line(sys.argv)
+        finally:
+            sys.stdout.flush()  # here, where it is known what to make of a reader that has left
     except ImproperlyConfigured as error:  # says what to set: a traceback would only bury it
         sys.exit(f"manage.py: {error}")
+    except BrokenPipeError:
+        # Whoever read has read enough, as in `manage.py mcp review files | head`. What is still in the buffer goes
+        # nowhere, so that Python has nothing to complain of on its way out; the code is what a shell expects.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + 13)  # SIGPIPE
 
 
 if __name__ == "__main__":

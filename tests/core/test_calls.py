@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.core import building
-from toolbelt.core import agents, budgets, calls, catalog, meta_tools, resolution, schema
+from toolbelt.core import agents, budgets, calls, catalog, loading, meta_tools, resolution, schema
 
 SCHEMA = '{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}'
 STORED = building.catalog_of(
@@ -148,6 +148,14 @@ def test_arguments_of_a_tool_that_is_not_active_are_not_looked_at() -> None:
 def test_a_subagents_call_passes_its_own_gate() -> None:
     assert code(admit("web__crawl", {}, subagent="explore", **LOADED)) == "admitted"
     assert code(admit("web__crawl", {}, subagent="task", **LOADED)) == "tool-not-active"
+
+
+def test_a_subagent_is_not_sent_to_load_what_it_cannot() -> None:
+    refusal = admit("web__crawl", {}, subagent="task", **LOADED)
+    assert isinstance(refusal, calls.Refusal)
+    assert refusal.message.endswith(loading.NOT_FOR_SUBAGENTS)
+    found = told("search_tools", {"query": "crawl"}, subagent="task")
+    assert found["message"] == loading.NOT_FOR_SUBAGENTS
 
 
 def meta(

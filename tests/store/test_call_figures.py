@@ -60,6 +60,14 @@ def test_what_never_ran_takes_no_time_and_flatters_nobody() -> None:
     assert (refused.median, refused.slow) == (None, None)
 
 
+def test_how_long_calls_took_is_worked_out_for_as_many_tools_as_are_asked_for() -> None:
+    for tool, many in (("often", 3), ("rare", 1), ("now and then", 2)):
+        for _ in range(many):
+            call(tool, duration_ms=100)
+    found = {one.tool: (one.calls, one.median, one.slow) for one in call_figures.by_tool(timed=2)}
+    assert found == {"often": (3, 100, 100), "now and then": (2, 100, 100), "rare": (1, None, None)}
+
+
 def test_days_are_those_of_the_installation_and_empty_ones_are_left_out(settings: Any) -> None:
     settings.TIME_ZONE = "UTC"
     call(at=NOON)

@@ -71,6 +71,15 @@ class Resolution:
             yield from loadouts.tools_discoverable(standing.catalog, standing.loadout_name)
 
 
+def refuses(before: Spent, after: Spent) -> bool:
+    """Say whether a budget that refuses stands against a change from what was active ``before``, outside any session:
+    it would be passed, and by more than it was, so that the way down stays open.
+    """
+    if after.budget is None or after.budget.on_exceed != "refuse" or not after.is_passed:
+        return False
+    return after.tools > before.tools or after.tokens > before.tokens
+
+
 def resolve(snapshot: resolution.Snapshot) -> Resolution:
     """Resolve a snapshot: what is active now, within the agent's budget."""
     standing = resolution.stand(snapshot)

@@ -100,7 +100,7 @@ def admit(
                 code="tool-unavailable", message=f"{tool} is not available at present. Try something else."
             )
         case "discoverable":
-            return Refusal(code="tool-not-active", message=_how_to_get(decision))
+            return Refusal(code="tool-not-active", message=_how_to_get(decision, standing.subagent))
     violations = schema.violations(standing.catalog.tools[tool].input_schema, arguments)
     if violations:
         return invalid(tool, violations)
@@ -152,11 +152,8 @@ def hits(resolved: budgets.Resolution, arguments: Any) -> list[dict[str, Any]]:
 
 def _search(resolved: budgets.Resolution, _: resolution.Snapshot, arguments: Any, at: str) -> MetaAnswer:
     results = hits(resolved, arguments)
-    message = (
-        "Give a result's 'load' to load_tools."
-        if results
-        else "Nothing that you could load matches: try other words."
-    )
+    how = loading.NOT_FOR_SUBAGENTS if resolved.standing.subagent else "Give a result's 'load' to load_tools."
+    message = how if results else "Nothing that you could load matches: try other words."
     return MetaAnswer(content={"status": "ok", "results": results, "message": message})
 
 
@@ -168,7 +165,9 @@ _META: Mapping[str, Callable[[budgets.Resolution, resolution.Snapshot, Any, str]
 }
 
 
-def _how_to_get(decision: resolution.Decision) -> str:
+def _how_to_get(decision: resolution.Decision, subagent: bool) -> str:
+    if subagent:
+        return f"{decision.tool} is not loaded. {loading.NOT_FOR_SUBAGENTS}"
     if decision.code == "budget":
         return f"{decision.tool} is deferred by the budget: unload something first, or ask an operator."
     way = f'Call load_tools with toolkit "{targets.name_to_load(decision)}"'

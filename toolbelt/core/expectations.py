@@ -1,58 +1,18 @@
 """Did a scenario's step come out as expected? (the scenario files: Steps, Expectations)
 
-An expectation that says nothing is worse than none: what the format does not have, and what is written in a shape that
-would hold whatever came out, is itself a mismatch.
+An expectation that says nothing is worse than none: a key that there is not, and what is written in a shape that would
+hold whatever came out, is itself a mismatch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
-from toolbelt.core import grants, questions, surface
+from toolbelt.core import questions, surface
 
 # What was expected, and what there was instead.
 Mismatch = tuple[str, str]
-
-_STEPS: Mapping[str, tuple[str, ...]] = {
-    "surface": ("agent", "session", "request_id", "message", "subagent"),
-    "call": ("agent", "session", "request_id", "tool", "arguments", "subagent"),
-    "edit": (),
-}
-_REQUIRED: Mapping[str, tuple[str, ...]] = {"surface": ("agent",), "call": ("agent", "tool"), "edit": ()}
-
-
-def of_step(written: Any) -> list[Mismatch]:
-    """Check the shape of a step: one thing to do, with keys that it has, and expectations of what has an answer."""
-    kinds = [kind for kind in _STEPS if isinstance(written, Mapping) and kind in written]
-    if len(kinds) != 1:
-        return [(f"a step that does one of {', '.join(_STEPS)}", _listed(written))]
-    kind, asked = kinds[0], written[kinds[0]]
-    found = [
-        (f"a step of {kind} and expect", key) for key in written if key not in (kind, "expect", "note", "now")
-    ]
-    if "now" in written and (problem := of_now(written["now"])):
-        found.append((problem, repr(written["now"])))
-    if kind == "edit" and "expect" in written:
-        found.append(("an edit, which has no answer", "expect"))
-    if not isinstance(written.get("expect", {}), Mapping):
-        found.append(("expectations by key", repr(written["expect"])))
-    if not isinstance(asked, Mapping):
-        return [*found, (f"what to {kind}, by key", repr(asked))]
-    if kind != "edit":
-        found += [(f"a key that {kind} has", key) for key in asked if key not in _STEPS[kind]]
-    return found + [(f"{kind} with {key}", _listed(asked)) for key in _REQUIRED[kind] if key not in asked]
-
-
-def of_now(written: Any) -> str:
-    """Say what a moment has to be, where this is none; empty: it is one."""
-    return "" if moment(written) else "now: a moment with its zone, such as 2031-05-04T14:00:00Z"
-
-
-def moment(written: Any) -> datetime | None:
-    """Read a moment, to the second: as a text in ISO 8601 with its zone, or as YAML has read it already."""
-    return grants.moment(written.isoformat() if isinstance(written, datetime) else written)
 
 
 def of_call(content: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Mismatch]:
@@ -149,10 +109,6 @@ def _meta_tools(answer: surface.Surface, wanted: Any) -> Iterator[Mismatch]:
 
 def _is_list(wanted: Any) -> bool:
     return isinstance(wanted, list) and all(isinstance(one, str) for one in wanted)
-
-
-def _listed(written: Any) -> str:
-    return ", ".join(map(str, written)) if isinstance(written, Mapping) else repr(written)
 
 
 _CHECKS: Mapping[str, Callable[[surface.Surface, Any], Iterator[Mismatch]]] = {

@@ -3,7 +3,8 @@
 The statuses of a load, in the order in which they are tried: ``unknown``, ``not_allowed``, ``denied``,
 ``unavailable``, ``over_budget``, ``already_loaded``, ``no_session``, ``conflict``, ``loaded``. Of an unload:
 ``unknown``, ``not_allowed``, ``sticky``, ``no_session``, ``not_loaded``, ``unloaded``. All are judged by what the next
-request will have, since that is what the change would count for.
+request will have, since that is what the change would count for. A subagent skips question 8, so nothing that it loads
+could become active: a load is ``denied``, and of an unload there is nothing to take away. The session is its agent's.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from toolbelt.core import (
 )
 
 NEXT_REQUEST = "next_request"
+NOT_FOR_SUBAGENTS = "A subagent has what its kind brings in, and loads nothing: leave that to the agent."
 BROUGHT = frozenset({"initial", "loaded"})
 _CLOSED = {
     "denied": "{name} is not granted to you. An operator can change that.",
@@ -69,6 +71,8 @@ def load(snapshot: resolution.Snapshot, name: str, at: str = "") -> Outcome:
         return _unknown(resolved, name)
     if not target.is_allowed:
         return _answer(standing, "not_allowed", name, f"You may not load {name}. {_offer(resolved)}")
+    if standing.subagent:
+        return _answer(standing, "denied", name, NOT_FOR_SUBAGENTS)
     closed = targets.closed(standing, target)
     if closed is not None:
         return _answer(standing, closed, name, _CLOSED[closed].format(name=name))
@@ -104,7 +108,7 @@ def unload(snapshot: resolution.Snapshot, name: str, at: str = "") -> Outcome:
         return _answer(standing, "sticky", name, f"{name} is loaded in every session and stays.")
     if snapshot.session is None:
         return _answer(standing, "no_session", name, "Nothing can be unloaded without a session.")
-    if not targets.has(standing, target):
+    if standing.subagent or not targets.has(standing, target):
         return _answer(standing, "not_loaded", name, f"{name} is not loaded.")
     after = sessions.changed(snapshot.session, target.kind, target.name, False, snapshot.request_id, at)
     return _changed(

@@ -19,11 +19,12 @@ from toolbelt.core import (
     belts,
     budgets,
     calls,
+    edits,
     errors,
     expectations,
-    grants,
     meta_tools,
     resolution,
+    scenario_format,
     sessions,
     surface,
 )
@@ -109,13 +110,19 @@ class CoreWorld:
         self._sessions = {}
 
     def edit(self, entries: Mapping[str, list[dict[str, Any]]], *, lenient: bool) -> None:
-        """Replace the keys that each entry names in the entry of the same key or name."""
-        before = self._document
-        self._document = edited(before, entries, self._now)
+        """Replace the keys that each entry names in the entry of the same key or name.
+
+        Raises errors.Refused, too, where an agent would pass a budget that refuses.
+        """
+        before = self._document, self._belt, self._spent()
+        self._document = edits.edited(self._document, entries, self._now)
         try:
             self._belt = self._read(lenient)
-        except errors.Invalid:
-            self._document = before
+            for agent, spent in {} if lenient else self._spent().items():
+                if budgets.refuses(before[2].get(agent, budgets.Spent(tools=0, tokens=0)), spent):
+                    raise errors.Refused(f"The budget of {agent} refuses this edit, which would pass it.")
+        except errors.ToolbeltError:
+            self._document, self._belt, _ = before
             raise
 
     def surface(
@@ -151,6 +158,13 @@ class CoreWorld:
             self._sessions[agent, session] = told.session
         return {"is_error": False, **told.content}
 
+    def _spent(self) -> dict[str, budgets.Spent]:
+        """Say what each agent has active outside any session."""
+        names = (
+            [] if self._belt is None else [one.key for one in self._belt.agents.values() if not one.archived]
+        )
+        return {name: budgets.resolve(self._snapshot(name, None, None, None)).spent for name in names}
+
     def _read(self, lenient: bool) -> belts.Belt:
         return belts.load(self._document, count_tokens=self._count_tokens, lenient=lenient)
 
@@ -162,6 +176,8 @@ class CoreWorld:
         if subagent is not None and subagent not in agents.KINDS:
             raise errors.NotFound("kind of agent", subagent, agents.KINDS)
         consumer = self._belt.agents[agent]
+        if consumer.archived:
+            raise errors.Archived(agent)
         held = None
         if session is not None:
             held = self._sessions.get((agent, session)) or sessions.Session(key=session)
@@ -175,58 +191,30 @@ class CoreWorld:
         )
 
 
-def edited(
-    document: Mapping[str, Any], entries: Mapping[str, list[dict[str, Any]]], now: datetime | None = None
-) -> dict[str, Any]:
-    """Give the belt after an edit; an entry whose key or name is new is added at the end.
-
-    What of an agent is over by ``now`` is written down first, as by every writer; and what is set otherwise without a
-    word on its end stands for good.
-    """
-    after = copy.deepcopy(dict(document))
-    for section, changes in entries.items():
-        known = after[section] = after.get(section) or []
-        for change in changes:
-            naming = "name" if "name" in change else "key"
-            match = next((entry for entry in known if entry.get(naming) == change.get(naming)), None)
-            if match is None:
-                known.append(copy.deepcopy(change))
-                continue
-            if section == "agents" and isinstance(match.get("ends"), Mapping):
-                _write_what_is_over(match, now)
-                if "tools_config" in change and "ends" not in change:
-                    match["ends"] = _still_ending(match, change["tools_config"] or {})
-            match.update(copy.deepcopy(change))
-    return after
-
-
-def _write_what_is_over(entry: dict[str, Any], now: datetime | None) -> None:
-    for key, end in list(entry["ends"].items()):
-        at = grants.moment(end.get("at"))
-        if now is not None and at is not None and at <= now:
-            del entry["ends"][key]
-            entry["tools_config"][key] = end.get("then")
-
-
-def _still_ending(entry: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    had = entry.get("tools_config") or {}
-    return {
-        key: end
-        for key, end in entry["ends"].items()
-        if wanted.get(key) is not None and wanted[key] is had.get(key)
-    }
-
-
 def run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:
-    """Run one scenario in the world and give what did not come out as expected."""
+    """Run one scenario in the world and give what did not come out as expected. One that expects nothing fails, too."""
+    failed = False
+    for failure in _run(scenario, world):
+        failed = True
+        yield failure
+    if not failed and not scenario_format.expects_something(scenario):
+        expected = "an expectation, of a step or of the belt (expect_error)"
+        yield Failure(scenario=str(scenario["id"]), step=0, expected=expected, got="none")
+
+
+def _run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:
     name = str(scenario.get("id", "(no id)"))
+    unfit = list(scenario_format.of_scenario(scenario))
+    for expected, got in unfit:
+        yield Failure(scenario=name, step=0, expected=expected, got=got)
+    if unfit:
+        return
     lenient = scenario.get("lenient") is True
     wanted = scenario.get("expect_error")
-    now = None
+    now = _moment(scenario, None)
     try:
-        now = _moment(scenario, None)
         with _at(world, now):
-            world.load(scenario.get("belt", {}), lenient=lenient)
+            world.load(scenario["belt"], lenient=lenient)
     except Exception as error:
         for expected, got in _refusal(wanted, error):
             yield Failure(scenario=name, step=0, expected=expected, got=got)
@@ -236,7 +224,7 @@ def run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:
         return
     for number, step in enumerate(scenario.get("steps") or [], start=1):
         try:
-            found = expectations.of_step(step)
+            found = scenario_format.of_step(step)
             if not found:
                 now = _moment(step, now)
                 with _at(world, now):
@@ -250,11 +238,7 @@ def run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:
 
 def _moment(said: Mapping[str, Any], before: datetime | None) -> datetime | None:
     """Read what moment it is from here on; where nothing is said, it stays the one ``before``."""
-    if "now" not in said:
-        return before
-    if problem := expectations.of_now(said["now"]):
-        raise errors.Invalid([errors.Problem(path="now", message=problem)])
-    return expectations.moment(said["now"])
+    return scenario_format.moment(said["now"]) if "now" in said else before
 
 
 def _at(world: World, now: datetime | None) -> AbstractContextManager[None]:

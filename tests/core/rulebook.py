@@ -1,0 +1,231 @@
+"""The rules, put once more and as plainly as they can be, over raw belts: what the core must give, however it is built.
+
+Written from the document (docs/semantics.md), question by question, and not from the code: no index, nothing worked out
+beforehand, nothing shared with ``toolbelt.core`` but the seed's tables. What one of them gets wrong, the other shows.
+Belts are sound or nearly so, and their budgets count tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolbelt.core import agents, catalog, loadouts
+
+Entry = dict[str, Any]
+Decided = dict[str, tuple[str, str]]
+# Whose conversation it is, which, and the request: agent, session, request_id.
+At = tuple[str, str | None, str | None]
+
+EXPLICIT = ("override-on", "always-on", "sub-app", "switch-on")
+BUILT_IN: dict[str, Entry] = {
+    name: {
+        "parent": one.parent,
+        "plugins": list(one.plugins),
+        "categories": list(one.categories),
+        "discoverable": list(one.discoverable),
+    }
+    for name, one in loadouts.BUILT_IN.items()
+}
+
+
+class Rulebook:
+    """One configuration and its conversations: ``history`` keeps every load and unload as it was made."""
+
+    def __init__(self, belt: Entry) -> None:
+        self.tools: dict[str, Entry] = {one["key"]: one for one in belt["tools"]}
+        self.kits: dict[str, Entry] = {one["key"]: one for one in belt["toolkits"]}
+        self.plugins: dict[str, Entry] = {one["name"]: one for one in belt["plugins"]}
+        self.agents: dict[str, Entry] = {one["key"]: one for one in belt["agents"]}
+        self.loadouts = BUILT_IN | {one["name"].lower(): one for one in belt["loadouts"]}
+        self.sub_apps: list[Entry] = belt["sub_apps"]
+        self.history: dict[tuple[str, str | None], list[tuple[str, str, bool, str | None]]] = {}
+
+    # Loadouts
+
+    def chain(self, name: str) -> Iterator[Entry]:
+        visited: set[str] = set()
+        while name.lower() in self.loadouts and name.lower() not in visited:
+            visited.add(name.lower())
+            yield self.loadouts[name.lower()]
+            name = self.loadouts[name.lower()].get("parent", "")
+
+    def union(self, name: str, field: str) -> set[str]:
+        return {entry.lower() for link in self.chain(name) for entry in link.get(field, [])}
+
+    def own_loadout(self, agent: str) -> str:
+        ada = self.agents[agent]
+        return ada.get("loadout") or agents.KIND_LOADOUTS.get(ada.get("kind", ""), "")
+
+    def in_force(self, agent: str, subagent: str | None) -> str:
+        return agents.KIND_LOADOUTS[subagent] if subagent else self.own_loadout(agent)
+
+    def is_matched(self, agent: str, tool: str, subagent: str | None = None) -> bool:
+        names = [name for name in (tool.lower(), self.plugin_of(tool).lower()) if name]
+        return any(
+            name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+            for pattern in self.union(self.in_force(agent, subagent), "discoverable")
+            for name in names
+        )
+
+    # Tools
+
+    def plugin_of(self, tool: str) -> str:
+        return str(self.tools[tool].get("plugin", ""))
+
+    def category(self, tool: str) -> str:
+        plugin = self.plugin_of(tool)
+        stated = self.tools[tool].get("category") or self.plugins.get(plugin, {}).get("category")
+        return str(stated or catalog.PLUGIN_CATEGORIES.get(plugin.lower(), "")).lower()
+
+    def members(self, kit: str) -> list[str]:
+        return [one if isinstance(one, str) else one["tool"] for one in self.kits[kit]["members"]]
+
+    def over(self, tool: str) -> list[str]:
+        return [kit for kit in self.kits if tool in self.members(kit)]
+
+    # Sessions
+
+    def asked_for(self, at: At) -> set[tuple[str, str]]:
+        """Replay what was loaded and unloaded: every change counts but those of the request itself."""
+        agent, session, request_id = at
+        on: dict[tuple[str, str], bool] = {}
+        for kind, name, loaded, made_in in self.history.get((agent, session), []) if session else []:
+            if made_in is None or made_in != request_id:
+                on[kind, name] = loaded
+        return {target for target, loaded in on.items() if loaded}
+
+    def toolkits(self, at: At) -> list[str]:
+        ada = self.agents[at[0]]
+        had = {name for kind, name in self.asked_for(at) if kind == "toolkit"} | set(ada["initial_toolkits"])
+        return [kit for kit in ada["allowed_toolkits"] if kit in had]
+
+    def is_loaded_by_name(self, at: At, tool: str) -> bool:
+        asked = self.asked_for(at)
+        named = ("tool", tool) in asked or ("plugin", self.plugin_of(tool)) in asked
+        return named and self.is_matched(at[0], tool)
+
+    # The eleven questions
+
+    def decide(self, at: At, tool: str, subagent: str | None = None) -> tuple[str, str]:
+        agent = at[0]
+        ada, one, over = self.agents[agent], self.tools[tool], self.over(tool)
+        plugin, flat = self.plugins.get(self.plugin_of(tool), {}), ada["tools_config"]
+        for closes, code in (
+            (plugin.get("status") == "failed", "plugin-failed"),
+            (plugin.get("active") is False, "plugin-disabled"),
+            (one.get("retired"), "tool-retired"),
+            (one.get("seen") is False and not plugin.get("trusted"), "tool-unseen"),
+            (one.get("approved"), "tool-changed"),
+        ):
+            if closes:
+                return "unavailable", code
+        blocked = [
+            one.get("blocked"),
+            plugin.get("blocked"),
+            *(self.kits[kit].get("blocked") for kit in over),
+        ]
+        disabled = self.union(self.own_loadout(agent), "disabled")
+        if subagent:
+            disabled |= self.union(self.in_force(agent, subagent), "disabled")
+        for closes, code in (
+            (any(blocked), "blocked"),
+            (any(flat.get(kit) is False for kit in over), "switch-off"),
+            (flat.get(tool) is False, "override-off"),
+            (disabled & {tool.lower(), self.plugin_of(tool).lower() or tool.lower()}, "loadout-disabled"),
+        ):
+            if closes:
+                return "denied", code
+        has, allowed, loadout = self.toolkits(at), ada["allowed_toolkits"], self.in_force(agent, subagent)
+        always = [use if isinstance(use, str) else use["tool"] for use in ada["tools"]]
+        for opens, code in (
+            ()
+            if subagent
+            else (
+                (flat.get(tool) is True, "override-on"),
+                (tool in always, "always-on"),
+                (
+                    any(agent in app["agents"] and tool in app["tool_names"] for app in self.sub_apps),
+                    "sub-app",
+                ),
+                (any(flat.get(kit) is True for kit in over), "switch-on"),
+                (set(over) & set(allowed) & set(ada["initial_toolkits"]), "initial"),
+                (set(over) & set(has), "loaded"),
+                (self.is_loaded_by_name(at, tool), "loaded"),
+            )
+        ):
+            if opens:
+                return "active", code
+        if loadout and self.plugin_of(tool).lower() in self.union(loadout, "plugins"):
+            return "active", "loadout-plugin"
+        if loadout and self.category(tool) in self.union(loadout, "categories"):
+            return "active", "loadout-category"
+        if not loadout and one["default_on"]:
+            return "active", "default-on"
+        if any(kit in allowed and kit not in has for kit in over):
+            return "discoverable", "loadable"
+        return (
+            ("discoverable", "pattern")
+            if self.is_matched(agent, tool, subagent)
+            else ("dormant", "not-granted")
+        )
+
+    def everything(self, at: At, subagent: str | None = None) -> Decided:
+        """Decide for every tool, then let go what the budget defers."""
+        found = {tool: self.decide(at, tool, subagent) for tool in self.tools}
+        budget = self.agents[at[0]].get("budget") or {}
+        if budget.get("on_exceed") == "defer":
+            for group in self._goers(found):
+                if sum(state == "active" for state, _ in found.values()) <= budget["max_tools"]:
+                    break
+                found |= {tool: ("discoverable", "budget") for tool in group if self._may_go(found, tool)}
+        return found
+
+    def _may_go(self, found: Decided, tool: str) -> bool:
+        return found[tool][0] == "active" and found[tool][1] not in EXPLICIT
+
+    def _goers(self, found: Decided) -> list[list[str]]:
+        loose = sorted((tool for tool in found if not self.over(tool)), reverse=True)
+        by_itself = [[tool] for tool in loose if found[tool][1] != "loaded"]
+        by_name = [[tool] for tool in loose if found[tool][1] == "loaded"]
+        return by_itself + by_name + [self.members(kit) for kit in reversed(self.kits)]
+
+    def has_meta_tools(self, at: At, subagent: str | None = None) -> bool:
+        offered = any(state == "discoverable" for state, _ in self.everything(at, subagent).values())
+        by_name = any(kind != "toolkit" for kind, _ in self.asked_for(at))
+        return bool(self.agents[at[0]]["allowed_toolkits"]) or offered or by_name
+
+    # What the model is told
+
+    def policy(self, at: At, subagent: str | None = None) -> list[Entry]:
+        active = {tool for tool, (state, _) in self.everything(at, subagent).items() if state == "active"}
+        found: list[Entry] = []
+        for key, kit in self.kits.items():
+            members = [tool for tool in self.members(key) if tool in active]
+            says = kit.get("policy") or any(kit.get("tool_notes", {}).get(tool) for tool in members)
+            if members and says:
+                found.append({"toolkit": key, "state": "on"})
+            elif not members and kit.get("policy_when_off"):
+                found.append({"toolkit": key, "state": "off"})
+        own = [tool for tool in sorted(active) if self.tools[tool].get("policy") and not self.over(tool)]
+        return found + [{"tool": tool, "state": "on"} for tool in own]
+
+    def directive(self, at: At, message: str | None, subagent: str | None = None) -> Entry | None:
+        """Give the directive for a message of plain words, as patterns that are plain words find them."""
+        active = {tool for tool, (state, _) in self.everything(at, subagent).items() if state == "active"}
+        words, focus, choice = set((message or "").lower().split()), set[str](), "auto"
+        for key, kit in self.kits.items():
+            trigger = next((one for one in kit["triggers"] if _fires(one, words)), None)
+            if trigger is not None and active & set(self.members(key)):
+                asked = active & set(trigger.get("focus", self.members(key)))
+                focus |= asked
+                if asked and trigger.get("tool_choice") == "required":
+                    choice = "required"
+        return {"active_tools": sorted(focus), "tool_choice": choice} if focus else None
+
+
+def _fires(trigger: Entry, words: set[str]) -> bool:
+    groups = [trigger["any"]] if "any" in trigger else []
+    return all(words & set(group) for group in groups + trigger.get("all", [])) and not words & set(
+        trigger.get("none", [])
+    )

@@ -1,0 +1,119 @@
+"""The rules of loading, put once more (see tests/core/rulebook.py): which status, judged by what the next request has.
+
+No plugin is called like a tool or a toolkit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.core.rulebook import At, Decided, Rulebook
+
+
+class Loading(Rulebook):
+    """A configuration whose conversations load and unload."""
+
+    def load(self, at: At, name: str) -> str:
+        agent, session, request_id = at
+        upcoming, found = (agent, session, None), self.everything((agent, session, None))
+        kind, tools, is_allowed, is_shut = self._target(upcoming, name)
+        if not kind or not is_allowed:
+            return "not_allowed" if kind else "unknown"
+        states = {self.decide(upcoming, tool)[0] for tool in tools}
+        if is_shut or (states <= {"denied", "unavailable"} and states != {"unavailable"}):
+            return "denied"
+        if states == {"unavailable"}:
+            return "unavailable"
+        has = self._has(upcoming, kind, name)
+        if self._is_over_budget(upcoming, found, kind, name, tools, has):
+            return "over_budget"
+        if has:
+            return "already_loaded"
+        if not session:
+            return "no_session"
+        handed = self._options(name) if kind == "toolkit" else {}
+        for tool in tools:
+            brought = list(self._sources(upcoming, tool))
+            closed = self.decide(upcoming, tool)[0] in ("denied", "unavailable")
+            if brought and brought[0] != handed.get(tool) and not closed:
+                return "conflict"
+        self.history.setdefault((agent, session), []).append((kind, name, True, request_id))
+        return "loaded"
+
+    def unload(self, at: At, name: str) -> str:
+        agent, session, request_id = at
+        kind, _, is_allowed, _ = self._target((agent, session, None), name)
+        if not kind or not is_allowed:
+            return "not_allowed" if kind else "unknown"
+        if kind == "toolkit" and name in self.agents[agent]["initial_toolkits"]:
+            return "sticky"
+        if not session:
+            return "no_session"
+        if not self._has((agent, session, None), kind, name):
+            return "not_loaded"
+        self.history.setdefault((agent, session), []).append((kind, name, False, request_id))
+        return "unloaded"
+
+    def _target(self, upcoming: At, name: str) -> tuple[str, list[str], bool, bool]:
+        """Give what a name means: kind (empty: nothing), its tools, whether it may be asked for, whether it is shut."""
+        agent, found = upcoming[0], self.everything(upcoming)
+
+        def is_offered(tool: str) -> bool:
+            return self.is_matched(agent, tool) or found[tool][1] == "budget"
+
+        if name in self.kits:
+            shut = self.kits[name].get("blocked") or self.agents[agent]["tools_config"].get(name) is False
+            allowed = name in self.agents[agent]["allowed_toolkits"]
+            return "toolkit", self.members(name), allowed, bool(shut)
+        if name in self.tools:
+            return "tool", [name], is_offered(name), bool(self.tools[name].get("blocked"))
+        if name in self.plugins:
+            tools = [tool for tool in self.tools if self.plugin_of(tool) == name and is_offered(tool)]
+            return "plugin", tools, bool(tools), bool(self.plugins[name].get("blocked"))
+        return "", [], False, False
+
+    def _has(self, upcoming: At, kind: str, name: str) -> bool:
+        return (
+            name in self.toolkits(upcoming) if kind == "toolkit" else (kind, name) in self.asked_for(upcoming)
+        )
+
+    def _is_over_budget(
+        self, upcoming: At, before: Decided, kind: str, name: str, tools: list[str], has: bool
+    ) -> bool:
+        """Try it: refuse what would gain a tool beyond the budget, or what would all be deferred at once."""
+        agent, session, _ = upcoming
+        budget = self.agents[agent].get("budget") or {}
+        kept = self.history
+        trial = session or "(none)"
+        self.history = kept | {(agent, trial): [*(kept.get((agent, session), [])), (kind, name, True, None)]}
+        after = self.everything((agent, trial, None))
+        self.history = kept
+        active = {tool for tool, (state, _) in after.items() if state == "active"}
+        gained = {tool for tool in active if before[tool][0] != "active"}
+        if budget.get("on_exceed") == "refuse":
+            return bool(gained) and len(active) > budget["max_tools"]
+        is_partly_there = has and any(
+            after[tool] in (("active", "initial"), ("active", "loaded")) for tool in tools
+        )
+        deferred = any(after[tool][1] == "budget" for tool in tools)
+        return deferred and not gained & set(tools) and not is_partly_there
+
+    def _options(self, kit: str) -> dict[str, Any]:
+        uses = [one for one in self.kits[kit]["members"] if not isinstance(one, str)]
+        return {one["tool"]: one.get("options") or None for one in uses}
+
+    def _sources(self, upcoming: At, tool: str) -> Iterator[Any]:
+        """Give the options of each source of a tool, in rank: always-on, sub-app, switches, initial, loaded."""
+        agent = upcoming[0]
+        ada = self.agents[agent]
+        for use in ada["tools"]:
+            if (use if isinstance(use, str) else use["tool"]) == tool:
+                yield None if isinstance(use, str) else use.get("options") or None
+        yield from (None for app in self.sub_apps if agent in app["agents"] and tool in app["tool_names"])
+        initial = [kit for kit in self.toolkits(upcoming) if kit in ada["initial_toolkits"]]
+        loaded = [kit for kit in self.toolkits(upcoming) if kit not in initial]
+        switched_on = [kit for kit in self.kits if ada["tools_config"].get(kit) is True]
+        for brought in (switched_on, initial, loaded):
+            yield from (self._options(kit).get(tool) for kit in self.over(tool) if kit in brought)
+        yield from [None] if self.is_loaded_by_name(upcoming, tool) else []

@@ -1,0 +1,82 @@
+"""The format of scenarios: what looks like a scenario and is none is told, and remarks are let be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolbelt.core import scenario_format
+
+SOUND: dict[str, Any] = {"id": "x", "belt": {}, "steps": []}
+
+
+def told(**keys: Any) -> list[str]:
+    return [f"{expected}; {got}" for expected, got in scenario_format.of_scenario({**SOUND, **keys})]
+
+
+def test_a_scenario_may_carry_remarks() -> None:
+    assert told() == []
+    assert (
+        told(note="Why.", **{"from": "seed 1"}, ticket="OPS-7", lenient=True, now="2031-05-04T14:00:00Z")
+        == []
+    )
+    assert told(steps=None, expect_error={"path": "tools.x.key"}) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"id": ""}, "an id, to name it by; ''"),
+        ({"id": 5}, "an id, to name it by; 5"),
+        ({"step": []}, "a key that a scenario has; step (did you mean steps?)"),
+        ({"expect_eror": {}}, "a key that a scenario has; expect_eror (did you mean expect_error?)"),
+        ({"Lenient": True}, "a key that a scenario has; Lenient (did you mean lenient?)"),
+        ({"belt": ["tools"]}, "a belt, by section; ['tools']"),
+        ({"belt": None}, "a belt, by section; None"),
+        ({"lenient": "yes"}, "lenient: true or false; 'yes'"),
+        ({"now": "at noon"}, "now: a moment with its zone, such as 2031-05-04T14:00:00Z; 'at noon'"),
+        ({"steps": {"surface": {}}}, "a list of steps; {'surface': {}}"),
+        ({"steps": 5}, "a list of steps; 5"),
+        ({"expect_error": None}, "expect_error with a path, and nothing else; None"),
+        ({"expect_error": {}}, "expect_error with a path, and nothing else; {}"),
+        (
+            {"expect_error": {"path": "tools", "message": "m"}},
+            "expect_error with a path, and nothing else; {'path': 'tools', 'message': 'm'}",
+        ),
+        (
+            {"expect_error": {"path": "tools"}, "steps": [{"surface": {"agent": "ada"}}]},
+            "no steps, as a belt that is refused takes none; 1",
+        ),
+    ],
+)
+def test_what_the_format_does_not_have_is_told(keys: dict[str, Any], said: str) -> None:
+    assert told(**keys) == [said]
+
+
+def test_a_scenario_has_a_name_and_a_belt() -> None:
+    assert list(scenario_format.of_scenario({"steps": []})) == [
+        ("an id, to name it by", "none"),
+        ("a belt, by section", "none"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "something"),
+    [
+        ({}, False),
+        ({"steps": []}, False),
+        ({"expect_error": {"path": "x"}}, True),
+        ({"steps": [{"surface": {}}]}, False),
+        ({"steps": [{"surface": {}, "expect": {}}]}, False),
+        ({"steps": [{"surface": {}, "expect": {"active": []}}]}, True),
+        ({"steps": [{"surface": {}, "expect": {"directive": None}}]}, True),
+        ({"steps": [{"surface": {}, "expect": {"active_excludes": [], "policy_includes": []}}]}, False),
+        ({"steps": [{"surface": {}, "expect": {"active_excludes": ["x"]}}]}, True),
+        ({"steps": [{"call": {}, "expect": {"is_error": False}}]}, True),
+        ({"steps": [{"surface": {}}], "lenient": True}, True),
+        ({"steps": [{"edit": {}}], "lenient": True}, False),
+    ],
+)
+def test_a_scenario_that_could_not_fail_expects_nothing(scenario: dict[str, Any], something: bool) -> None:
+    assert scenario_format.expects_something(scenario) is something

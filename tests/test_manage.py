@@ -1,0 +1,54 @@
+"""The command line itself, whichever command is run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["help"], 141),  # as a shell says of what SIGPIPE ended
+        (["try", "tests/scenarios"], 141),
+        (["try", "tests/nowhere"], 2),  # has nothing for the reader: it ends as ever
+    ],
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_read_enough_ends_a_command_quietly(
+    words: list[str], code: int, unbuffered: str
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        run = subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], "TOOLBELT_ENV": "test", "PYTHONUNBUFFERED": unbuffered},
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+        )
+    finally:
+        os.close(writing)
+    assert (run.returncode, "BrokenPipe" in run.stderr, "Traceback" in run.stderr) == (code, False, False)
+
+
+@pytest.mark.parametrize("environment", [{}, {"TOOLBELT_ENV": "production"}])
+def test_the_rules_can_be_tried_where_nothing_is_installed(environment: dict[str, str]) -> None:
+    run = subprocess.run(
+        [sys.executable, "manage.py", "try", "docs/examples/on_call.scenarios.yaml"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "2 passed, 0 failed\n", "")
