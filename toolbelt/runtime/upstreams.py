@@ -14,24 +14,19 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, TypeVar
 
 import structlog
-from django.db import connections as database
 
 from toolbelt.core import catalog, connections, errors
 from toolbelt.plugins import background, registry
-from toolbelt.plugins.upstream import connection, importing, results
-from toolbelt.runtime import environ, secrets
+from toolbelt.plugins.upstream import connection, importing, lives, results
+from toolbelt.runtime import environ, secrets, upstream_news, upstream_status
 from toolbelt.store import listings, snapshots
 
 Answer = importing.Answer
 Progress = connection.Progress
-Unreachable = connection.Unreachable
-# Told what a server lists, by its name, where nobody asked for it; the operators' door listens.
-Listener = Callable[[str, Answer], object]
+Unreachable = lives.Unreachable
 Seen = TypeVar("Seen")
 
 STOP_WITHIN = 10.0
@@ -41,38 +36,13 @@ _log = structlog.get_logger(__name__)
 _lock = threading.Lock()
 _loop: background.Loop | None = None
 _servers: dict[str, tuple[str, connection.Server]] = {}
-_telling: set[threading.Thread] = set()
 _asking: set[str] = set()
-# What servers told that is not yet recorded, the newest of each; and whose is being recorded now.
-_untold: dict[str, Answer] = {}
-_recording: set[str] = set()
 # The namespaces of the catalog that was seen last, in small letters, as names of variables have no case.
 _namespaces: frozenset[str] = frozenset()
-_listener: Listener | None = None
 
 
 class TooSlow(registry.TimedOut):
     """The server took longer than its own connection allows."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """How a server is, as far as this process and the rows know. ``state`` is this process's connection to it.
-
-    ``answered`` is when it last listed its tools, to whichever process; ``problems`` what of that could not be taken.
-    """
-
-    state: connection.State
-    is_being_asked: bool
-    protocol: str = ""
-    server: str = ""
-    error: str = ""
-    stderr: str = ""
-    pause: float = 0.0
-    asked: datetime | None = None
-    answered: datetime | None = None
-    tools: int = 0
-    problems: tuple[errors.Problem, ...] = ()
 
 
 def call(
@@ -125,7 +95,7 @@ def refresh(names: Iterable[str], record: Callable[[str, Answer], Seen]) -> dict
     attend(stored)
     wanted = {name: _known(stored, name) for name in names}
     found: dict[str, Seen] = {}
-    with _being_asked(wanted), concurrent.futures.ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+    with _Asked(wanted), concurrent.futures.ThreadPoolExecutor(MOST_AT_ONCE) as pool:
         asked = {pool.submit(_ask, plugin): name for name, plugin in wanted.items()}
         for done in concurrent.futures.as_completed(asked):
             answer = done.result()
@@ -150,29 +120,17 @@ def refresh_soon(names: Iterable[str], record: Callable[[str, Answer], object]) 
             marked.__exit__()
             attend(snapshots.catalog())
 
-    _in_thread(ask)
+    upstream_news.in_thread(ask)
 
 
-def status(name: str) -> Status:
+def status(name: str) -> upstream_status.Status:
     """Say how a server is, without asking it. Raises errors.NotFound."""
     stored = snapshots.catalog()
     _known(stored, name)
     attend(stored)
-    live, said = _live(name), listings.find(name)
-    now = live.status() if live is not None else connection.Status()
-    return Status(
-        state=now.state,
-        is_being_asked=name in _asking,
-        protocol=now.protocol or (said.protocol if said else ""),
-        server=now.server or (said.server if said else ""),
-        error=secrets.mask(now.error or (said.error if said else "")),
-        stderr=secrets.mask(now.stderr or (said.stderr if said else "")),
-        pause=now.pause,
-        asked=said.asked if said else None,
-        answered=said.answered if said else None,
-        tools=said.tools if said else 0,
-        problems=said.problems if said else (),
-    )
+    known = _servers.get(name)
+    now = known[1].status() if known is not None else lives.Status()
+    return upstream_status.of(now, listings.find(name), is_being_asked=name in _asking)
 
 
 def attend(stored: catalog.Catalog) -> None:
@@ -194,13 +152,7 @@ def attend(stored: catalog.Catalog) -> None:
                 ended.append(server)
     if ended:
         loop = _running()
-        _in_thread(lambda: loop.answer_sync(_close(ended), STOP_WITHIN))
-
-
-def tell(listener: Listener | None) -> None:
-    """Let ``listener`` be told what servers list, when they come or say that it changed."""
-    global _listener
-    _listener = listener
+        upstream_news.in_thread(lambda: loop.answer_sync(_close(ended), STOP_WITHIN))
 
 
 def stop() -> None:
@@ -215,8 +167,7 @@ def stop() -> None:
             loop.answer_sync(_close(servers), STOP_WITHIN)
         except (background.Late, RuntimeError):
             _log.warning("upstream servers were left behind", servers=len(servers))
-    for thread in [*_telling]:
-        thread.join(STOP_WITHIN)
+    upstream_news.finish(STOP_WITHIN)
     if loop is not None:
         loop.close()
 
@@ -256,7 +207,7 @@ def _ask(plugin: catalog.Plugin) -> Answer | None:
     within = 2 * server.reached.timeout + STOP_WITHIN
     try:
         answer = _running().answer_sync(server.ask(), within)
-    except (connection.Closed, concurrent.futures.CancelledError):
+    except (lives.Closed, concurrent.futures.CancelledError):
         return None
     except background.Late:
         return Answer(error=f"The server did not answer within {within:g} s.")
@@ -280,7 +231,7 @@ def _server(plugin: catalog.Plugin) -> connection.Server:
         )
         _servers[plugin.name] = digest, server
     if known is not None:
-        _in_thread(lambda: _running().answer_sync(known[1].close(), STOP_WITHIN))
+        upstream_news.in_thread(lambda: _running().answer_sync(known[1].close(), STOP_WITHIN))
     return server
 
 
@@ -301,12 +252,6 @@ def _masked(answer: Answer) -> Answer:
     return dataclasses.replace(answer, error=secrets.mask(answer.error), stderr=secrets.mask(answer.stderr))
 
 
-def _live(name: str) -> connection.Server | None:
-    with _lock:
-        known = _servers.get(name)
-    return known[1] if known is not None else None
-
-
 def _known(stored: catalog.Catalog, name: str) -> catalog.Plugin:
     plugin = stored.plugins.get(name)
     if plugin is None or not plugin.upstream:
@@ -324,47 +269,7 @@ def _running() -> background.Loop:
 
 
 def _told(name: str, answer: Answer) -> None:
-    """Tell the listener, in a thread: it writes to the database, and here runs the loop of all servers.
-
-    One thread for each server, and the newest answer: one that never stops telling keeps nobody else from writing.
-    """
-    with _lock:
-        if _listener is None:
-            return
-        _untold[name] = _masked(answer)
-        if name in _recording:
-            return
-        _recording.add(name)
-    _in_thread(lambda: _record(name))
-
-
-def _record(name: str) -> None:
-    """Tell the listener what this server told, until there is no more of it."""
-    while True:
-        with _lock:
-            answer, listener = _untold.pop(name, None), _listener
-            if answer is None or listener is None:
-                _recording.discard(name)
-                return
-        try:
-            listener(name, answer)
-        except Exception:
-            _log.exception("what an upstream server told was not recorded", server=name)
-
-
-def _in_thread(work: Callable[[], object]) -> None:
-    def run() -> None:
-        try:
-            work()
-        except Exception:
-            _log.exception("work for an upstream server failed")
-        finally:
-            database.close_all()
-            _telling.discard(threading.current_thread())
-
-    thread = threading.Thread(target=run, name="toolbelt-upstream", daemon=True)
-    _telling.add(thread)
-    thread.start()
+    upstream_news.told(name, _masked(answer))
 
 
 class _Asked:
@@ -380,18 +285,11 @@ class _Asked:
         _asking.difference_update(self._names)
 
 
-def _being_asked(names: Iterable[str]) -> _Asked:
-    return _Asked([*names])
-
-
 def _forget() -> None:
     """In a child process: the connections are its parent's."""
     global _loop
     _servers.clear()
-    _telling.clear()
     _asking.clear()
-    _untold.clear()
-    _recording.clear()
     _loop = None
 
 

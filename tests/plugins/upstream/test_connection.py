@@ -13,7 +13,8 @@ import pytest
 from tests.plugins.upstream import listing, scripting
 from toolbelt.core import connections
 from toolbelt.plugins import contract
-from toolbelt.plugins.upstream import connection, importing, transports
+from toolbelt.plugins.upstream import connection, importing, lives, opening, transports
+from toolbelt.plugins.upstream import limits as bounds
 
 T = TypeVar("T")
 NEVER = 30
@@ -30,7 +31,7 @@ class Using:
     def __init__(self, script: scripting.Script, **given: Any) -> None:
         reached = connections.of(script.connection)
         assert reached is not None
-        limits = given.pop("limits", connection.Limits(first_pause=60.0))
+        limits = given.pop("limits", bounds.Limits(first_pause=60.0))
         environ, sleep = given.pop("environ", {}), given.pop("sleep", asyncio.sleep)
         self.told: asyncio.Queue[importing.Answer] = asyncio.Queue()
         self.server = connection.Server(
@@ -86,7 +87,7 @@ def test_a_list_without_an_end_is_cut_and_that_is_said(
 ) -> None:
     script.lists(*(listing.tool(f"t{n}") for n in range(2_000)))
 
-    answer = Using(script, limits=connection.Limits(**limits)).run(lambda server: server.tools())
+    answer = Using(script, limits=bounds.Limits(**limits)).run(lambda server: server.tools())
 
     assert 0 < len(answer.tools) < 2_000
     assert not answer.is_complete
@@ -126,7 +127,7 @@ def test_an_answer_that_is_no_list_fails_the_server_in_plain_words(
 ) -> None:
     script.answers(listed)
 
-    with pytest.raises(connection.Unreachable, match="answered what is no list of tools"):
+    with pytest.raises(lives.Unreachable, match="answered what is no list of tools"):
         Using(script).run(lambda server: server.tools())
 
 
@@ -134,7 +135,7 @@ def test_a_server_that_dies_in_mid_call_answers_at_once_and_is_there_for_the_nex
     script: scripting.Script,
 ) -> None:
     async def story(server: connection.Server) -> None:
-        with pytest.raises(connection.Unreachable, match="It wrote last: killed by a test"):
+        with pytest.raises(lives.Unreachable, match="It wrote last: killed by a test"):
             await server.call("die", {})
         assert text(await server.call("echo", {"n": 1})) == '{"n": 1}'
 
@@ -153,7 +154,7 @@ def test_a_server_that_writes_what_nobody_can_read_is_given_up_and_is_there_for_
     monkeypatch.setattr(transports, "MOST_BYTES", 1_000_000)
 
     async def story(server: connection.Server) -> None:
-        with pytest.raises(connection.Unreachable, match=said):
+        with pytest.raises(lives.Unreachable, match=said):
             await server.call(tool, {})
         assert text(await server.call("echo", {"n": 1})) == '{"n": 1}'
 
@@ -169,17 +170,17 @@ def test_who_waits_while_it_dies_is_told_too(script: scripting.Script) -> None:
         return ended
 
     for ended in Using(script).run(story):
-        assert isinstance(ended, connection.Unreachable)
+        assert isinstance(ended, lives.Unreachable)
 
 
 def test_a_server_that_cannot_start_says_why_and_is_left_alone_for_a_while(script: scripting.Script) -> None:
     script.is_made("broken")
 
     async def story(server: connection.Server) -> None:
-        with pytest.raises(connection.Unreachable, match="cannot find my database"):
+        with pytest.raises(lives.Unreachable, match="cannot find my database"):
             await server.tools()
         assert server.status().state == "waiting"
-        with pytest.raises(connection.Unreachable, match=r"It is tried again in \d+ s"):
+        with pytest.raises(lives.Unreachable, match=r"It is tried again in \d+ s"):
             await server.call("echo", {})
         assert script.starts == 1
 
@@ -200,7 +201,7 @@ def test_a_pause_grows_with_each_failure(script: scripting.Script) -> None:
             pauses.append(server.status().pause)
         return pauses
 
-    first, second, third = Using(script, limits=connection.Limits(first_pause=10.0)).run(story)
+    first, second, third = Using(script, limits=bounds.Limits(first_pause=10.0)).run(story)
 
     assert 4 < first <= 10 < second * 1.2
     assert second < 20 < third * 1.2
@@ -242,7 +243,7 @@ def test_a_server_that_answers_nobody_any_more_is_started_anew(script: scripting
             await server.call("hang", {})
         await server.call("echo", {})
 
-    Using(script, timeout=1, limits=connection.Limits(late=1)).run(story)
+    Using(script, timeout=1, limits=bounds.Limits(late=1)).run(story)
 
     assert script.starts == 2
 
@@ -313,7 +314,7 @@ def test_a_server_that_never_stops_telling_is_listed_ever_more_seldom(script: sc
     async def passed(pause: float) -> None:
         pauses.append(round(pause, -1))
 
-    limits = connection.Limits(relist_pause=10.0, longest_relist_pause=60.0)
+    limits = bounds.Limits(relist_pause=10.0, longest_relist_pause=60.0)
     using = Using(script, limits=limits, sleep=passed)
 
     async def story(server: connection.Server) -> None:
@@ -359,4 +360,4 @@ def test_without_the_client_it_is_said_how_to_get_it(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "mcp", None)
 
-    assert Using(script).run(lambda server: server.ask()).error == connection.INSTALL
+    assert Using(script).run(lambda server: server.ask()).error == opening.INSTALL

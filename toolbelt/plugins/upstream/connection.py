@@ -20,79 +20,23 @@ import asyncio
 import contextlib
 import contextvars
 import dataclasses
-import random
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import toolbelt
 from toolbelt.core import connections, errors
-from toolbelt.plugins import contract, variables
-from toolbelt.plugins.upstream import changes, cleaning, importing, limits, paging, reasons, tail
+from toolbelt.plugins import contract
+from toolbelt.plugins.upstream import changes, importing, limits, lives, opening, paging, pauses
 
 if TYPE_CHECKING:
     import mcp
 
-Limits = limits.Limits
-State = Literal["idle", "connecting", "open", "waiting", "closed"]
 Told = Callable[[importing.Answer], None]
-
-# It does not know us, or something in front of it does not reach it: with the next connection that may be otherwise.
-_AWAY = frozenset({401, 403, 502, 503, 504})
-INSTALL = "The client of MCP servers is not installed: run `pip install 'toolbelt[mcp]'` for it."
 
 
 class Progress(Protocol):
     """Hears how far a call has come, on the connections' event loop: of a total if that is known, in words if any."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
-
-
-class Unreachable(errors.ToolbeltError):
-    """The operator's to put right, or the server's owner's: it cannot be reached, or went away before it answered."""
-
-    code = "tool-unavailable"
-
-
-class Closed(Unreachable):
-    """Nobody's to put right: the connection was ended on this side, as the process ends or the server has another."""
-
-    def __init__(self) -> None:
-        super().__init__("The connection was closed.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """How a connection is now. ``error`` is why the last one failed; ``pause`` how long there is none, in seconds."""
-
-    state: State = "idle"
-    protocol: str = ""
-    server: str = ""
-    error: str = ""
-    stderr: str = ""
-    pause: float = 0.0
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Life:
-    """One connection from its beginning to its end: made and held and closed by one task, as the client wants it."""
-
-    opened: asyncio.Future[mcp.Client]
-    leave: asyncio.Event
-    stderr: tail.Tail
-    http_status: int = 0
-    client: mcp.Client | None = None
-    task: asyncio.Task[None] | None = None
-    wrong: Unreachable | None = None
-
-    def went(self, wrong: Exception) -> None:
-        """Remember why the server was given up."""
-        self.wrong = Unreachable(str(wrong))
-
-    def saw(self, status: int) -> None:
-        """Remember with which status the server answered last."""
-        self.http_status = status
 
 
 class Server:
@@ -113,30 +57,29 @@ class Server:
         self.reached = reached
         self._environ, self._told, self._limits = environ, told, bounds or limits.Limits()
         # The one that counts, and those that are on their way out.
-        self._life: _Life | None = None
+        self._life: lives.Life | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._answer: importing.Answer | None = None
         self._listing: asyncio.Task[importing.Answer] | None = None
         self._is_stale = False
         self._closed = False
         self._error, self._stderr = "", ""
-        self._failures, self._not_before = 0, 0.0
+        self._away, self._relists = pauses.Away(self._limits), pauses.Relists(self._limits)
         self._late = 0
         self._sleep = sleep
-        self._relistings, self._relisted_at = 0, 0.0
 
-    def status(self) -> Status:
+    def status(self) -> lives.Status:
         """Say how things are; for any thread."""
         answer, life = self._answer, self._life
-        pause = max(0.0, self._not_before - time.monotonic())
-        state: State = "idle"
+        pause = self._away.left()
+        state: lives.State = "idle"
         if self._closed:
             state = "closed"
         elif life is not None:
             state = "connecting" if life.client is None else "open"
         elif pause:
             state = "waiting"
-        return Status(
+        return lives.Status(
             state=state,
             protocol=answer.protocol if answer else "",
             server=answer.server if answer else "",
@@ -149,19 +92,19 @@ class Server:
         """Give what the server offers, as it last said."""
         await self._connected(announce=True)
         if self._answer is None:
-            raise Unreachable(self._error or "The server went away.")
+            raise lives.Unreachable(self._error or "The server went away.")
         return self._answer
 
     async def ask(self) -> importing.Answer:
         """Ask the server for its tools now. An answer with an error where that cannot be; only Closed is raised."""
         try:
             was_open = self._life is not None
-            self._not_before = 0.0
+            self._away.cut_short()
             await self._connected(announce=False)
             return await (self._relisted() if was_open else self.tools())
         except errors.ToolbeltError as error:
             if self._closed:
-                raise Closed from error
+                raise lives.Closed from error
             return importing.Answer(error=str(error), stderr=self.status().stderr)
 
     async def call(
@@ -169,7 +112,7 @@ class Server:
     ) -> Mapping[str, Any]:
         """Call a tool by the server's own name for it, and give MCP's answer.
 
-        Raises :class:`Unreachable`, TimeoutError, and :class:`contract.ToolError` for what the server refuses.
+        Raises :class:`lives.Unreachable`, TimeoutError, and :class:`contract.ToolError` for what the server refuses.
         """
         life = await self._connected(announce=True)
         import mcp_types
@@ -183,7 +126,7 @@ class Server:
             async with asyncio.timeout(self.reached.timeout):
                 # Not by the client's own call_tool: that checks the answer against the server's own schema, whose
                 # patterns may take for ever, on the loop that all servers share.
-                result = await _client(life).session.send_request(
+                result = await life.at_hand().session.send_request(
                     request, mcp_types.CallToolResult, progress_callback=progress
                 )
         except TimeoutError:
@@ -194,10 +137,13 @@ class Server:
         except pydantic.ValidationError as error:
             raise contract.ToolError("The server answered what is no result of a tool.") from error
         except MCPError as error:
-            raise self._refusal(life, error) from error
+            refusal = life.refusal(error, self.reached)
+            if isinstance(refusal, lives.Unreachable):
+                self._end(life)
+            raise refusal from error
         except Exception as error:
             self._end(life)
-            raise Unreachable(self._why(life, error)) from error
+            raise lives.Unreachable(life.why(error, self.reached)) from error
         self._late = 0
         return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
@@ -216,9 +162,9 @@ class Server:
         for task in self._tasks:
             task.cancel()
 
-    async def _connected(self, *, announce: bool) -> _Life:
+    async def _connected(self, *, announce: bool) -> lives.Life:
         if self._closed:
-            raise Closed
+            raise lives.Closed
         life = self._life
         if life is None:
             life = self._begin(announce)
@@ -227,29 +173,27 @@ class Server:
             await asyncio.shield(life.opened)
         return life
 
-    def _begin(self, announce: bool) -> _Life:
-        pause = self._not_before - time.monotonic()
-        if pause > 0:
-            raise Unreachable(f"{self._error} It is tried again in {max(1, round(pause))} s.")
-        loop = asyncio.get_running_loop()
-        life = _Life(opened=loop.create_future(), leave=asyncio.Event(), stderr=tail.Tail())
-        # If all who wait for it give up, nobody asks what became of it.
-        life.opened.add_done_callback(lambda opened: opened.cancelled() or opened.exception())
+    def _begin(self, announce: bool) -> lives.Life:
+        if pause := self._away.left():
+            raise lives.Unreachable(f"{self._error} It is tried again in {max(1, round(pause))} s.")
+        life = lives.Life.begin()
         # In an empty context: what the first caller has bound to its own is no business of the server's.
-        life.task = loop.create_task(self._live(life, announce), context=contextvars.Context())
+        life.task = asyncio.get_running_loop().create_task(
+            self._live(life, announce), context=contextvars.Context()
+        )
         self._tasks.add(life.task)
         life.task.add_done_callback(self._tasks.discard)
         self._life = life
         return life
 
-    def _end(self, life: _Life) -> None:
+    def _end(self, life: lives.Life) -> None:
         """Let nobody else come to this connection, and let it go."""
         life.leave.set()
         if self._life is life:
             self._life = None
             self._stderr = life.stderr.text()
 
-    async def _live(self, life: _Life, announce: bool) -> None:
+    async def _live(self, life: lives.Life, announce: bool) -> None:
         error: BaseException | None = None
         try:
             async with self._opened(life) as client:
@@ -263,51 +207,22 @@ class Server:
         finally:
             self._end(life)
             if self._closed:
-                refusal: Unreachable = Closed()
+                refusal: lives.Unreachable = lives.Closed()
             else:
-                refusal = Unreachable(self._why(life, error))
+                refusal = lives.Unreachable(life.why(error, self.reached))
                 # Of one that another has followed already, nobody need know.
                 self._error = str(refusal) if self._life is None else self._error
             if not life.opened.done():
-                self._pause()
+                self._away.failed()
                 life.opened.set_exception(refusal)
 
-    def _pause(self) -> None:
-        """Leave a server alone that could not be reached."""
-        self._failures += 1
-        longest = min(self._limits.longest_pause, self._limits.first_pause * 2 ** (self._failures - 1))
-        # Not all that lost the same server come back at the same moment.
-        self._not_before = time.monotonic() + longest * random.uniform(0.5, 1.0)  # noqa: S311
-
     @contextlib.asynccontextmanager
-    async def _opened(self, life: _Life) -> AsyncIterator[mcp.Client]:
-        try:
-            import mcp
-            import mcp_types
-
-            from toolbelt.plugins.upstream import transports
-        except ImportError as error:
-            raise Unreachable(INSTALL) from error
-        reached = self.reached
-
-        def ended() -> None:
-            self._end(life)
-
-        if reached.command:
-            env = self._filled(reached.env)
-            transport = transports.process(reached, env, life.stderr, ended, life.went)
-        else:
-            headers = self._filled(reached.headers)
-            url = self._filled({"url": reached.url})["url"]
-            transport = transports.http(url, headers, reached.timeout, life.saw, ended)
-        client = mcp.Client(
-            transport,
-            cache=None,
-            client_info=mcp_types.Implementation(name="toolbelt", version=toolbelt.__version__),
-            message_handler=self._heard,
+    async def _opened(self, life: lives.Life) -> AsyncIterator[mcp.Client]:
+        client = opening.client(
+            self.reached, self._environ, life, ended=lambda: self._end(life), heard=self._heard
         )
         async with contextlib.AsyncExitStack() as stack:
-            async with asyncio.timeout(reached.timeout):
+            async with asyncio.timeout(self.reached.timeout):
                 await stack.enter_async_context(client)
                 await stack.enter_async_context(self._listening(client))
                 self._answer = await self._listed(client, life)
@@ -343,7 +258,7 @@ class Server:
 
     def _tell(self, listing: asyncio.Task[importing.Answer]) -> None:
         self._listing = None
-        self._relisted_at = time.monotonic()
+        self._relists.listed()
         if listing.cancelled():
             return
         if listing.exception() is None:
@@ -351,72 +266,28 @@ class Server:
         if self._is_stale:
             self._changed()
 
-    async def _relisted_in_turn(self, life: _Life) -> importing.Answer:
-        pause = self._until_relisted()
+    async def _relisted_in_turn(self, life: lives.Life) -> importing.Answer:
+        pause = self._relists.next()
         if pause > 0:
             await self._sleep(pause)
         if self._life is not life:
             # The next connection begins with a list of its own.
-            raise Unreachable("The server went away.")
+            raise lives.Unreachable("The server went away.")
         return await self._relisted()
-
-    def _until_relisted(self) -> float:
-        """Say how long this list has to wait for those before it."""
-        since = time.monotonic() - self._relisted_at
-        longest = self._limits.longest_relist_pause
-        if since >= longest:
-            self._relistings = 0
-        pause = 0.0
-        if self._relistings:
-            # Past 2**30 no pause grows any more.
-            pause = min(longest, self._limits.relist_pause * 2 ** min(self._relistings - 1, 30)) - since
-        self._relistings += 1
-        return pause
 
     async def _relisted(self) -> importing.Answer:
         life = await self._connected(announce=False)
         self._is_stale = False
         try:
             async with asyncio.timeout(self.reached.timeout):
-                self._answer = await self._listed(_client(life), life)
+                self._answer = await self._listed(life.at_hand(), life)
         except Exception as error:
             # What cannot even list is of no use to callers either: who comes next connects anew.
             self._end(life)
-            raise Unreachable(self._why(life, error)) from error
+            raise lives.Unreachable(life.why(error, self.reached)) from error
         return self._answer
 
-    async def _listed(self, client: mcp.Client, life: _Life) -> importing.Answer:
+    async def _listed(self, client: mcp.Client, life: lives.Life) -> importing.Answer:
         found = await paging.walk(client, self._limits)
-        self._failures = 0
+        self._away.forget()
         return dataclasses.replace(found, stderr=life.stderr.text())
-
-    def _filled(self, texts: Mapping[str, str]) -> dict[str, str]:
-        found, problems = {}, []
-        for name, text in texts.items():
-            found[name], wrong = variables.fill(text, self._environ)
-            problems += wrong
-        if problems:
-            raise Unreachable(" ".join(problems))
-        return found
-
-    def _refusal(self, life: _Life, error: Any) -> errors.ToolbeltError:
-        """Say what a refusal of a call is: the connection's, which ends with it, or the server's own."""
-        import mcp_types
-
-        is_over = error.code == mcp_types.CONNECTION_CLOSED or error.message == "Session terminated"
-        if is_over or life.http_status in _AWAY:
-            self._end(life)
-            return Unreachable(self._why(life, error))
-        return contract.ToolError(
-            cleaning.text(error.message, reasons.LONGEST) or "The server refused the call."
-        )
-
-    def _why(self, life: _Life, error: BaseException | None) -> str:
-        error, last = life.wrong or error, life.stderr.last()
-        return reasons.said(error, self.reached, http_status=life.http_status, last=last)
-
-
-def _client(life: _Life) -> mcp.Client:
-    if life.client is None:
-        raise Unreachable("The server went away.")
-    return life.client

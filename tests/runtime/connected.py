@@ -1,0 +1,88 @@
+"""What do the tests of upstream servers share? Servers that are added and asked, and an agent that has their tools."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugins.upstream import scripting
+from toolbelt.control import actors, belts
+from toolbelt.control import upstreams as configured
+from toolbelt.core import calls as gate
+from toolbelt.runtime import calls, plugins, upstream_news, upstreams
+from toolbelt.store import snapshots
+
+OPERATOR = actors.Actor(name="olive", via="command")
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture(autouse=True)
+def stopped() -> Iterator[None]:
+    yield
+    plugins.stop()
+    snapshots.forget()
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> scripting.Script:
+    return scripting.Script(tmp_path)
+
+
+@pytest.fixture
+def heard() -> Iterator[Callable[[], None]]:
+    """Give what waits until what a server told was written."""
+    was_heard = threading.Event()
+
+    def listen(name: str, answer: upstreams.Answer) -> None:
+        configured.heard(name, answer)
+        was_heard.set()
+
+    def wait() -> None:
+        assert was_heard.wait(20)
+        was_heard.clear()
+
+    upstream_news.tell(listen)
+    yield wait
+    upstream_news.tell(configured.heard)
+
+
+def add(name: str, connection: dict[str, Any], **given: Any) -> None:
+    configured.add(OPERATOR, name, connection, trusted=True, **given)
+
+
+def refresh(*names: str) -> dict[str, configured.Recorded]:
+    return upstreams.refresh(names, lambda name, answer: configured.record(OPERATOR, name, answer))
+
+
+def give(*tools: str) -> None:
+    belts.import_(OPERATOR, {"agents": [{"key": "ada", "tools": list(tools)}]})
+
+
+def ready(script: scripting.Script, *tools: str, **connection: Any) -> None:
+    """Add the scripted server, and give the agent these tools of it."""
+    add("files", {**script.connection, **connection})
+    assert refresh("files")["files"].error == ""
+    give(*(f"files__{tool}" for tool in tools))
+
+
+def content(tool: str, arguments: Any = None) -> Any:
+    answer = calls.run("ada", tool, {} if arguments is None else arguments)
+    assert isinstance(answer, calls.Result), answer
+    return answer.content
+
+
+def refusal(tool: str, arguments: Any = None) -> tuple[str, str]:
+    answer = calls.run("ada", tool, {} if arguments is None else arguments)
+    assert isinstance(answer, gate.Refusal), answer
+    return answer.code, answer.message
+
+
+def two(tmp_path: Path) -> tuple[scripting.Script, scripting.Script]:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    return scripting.Script(tmp_path / "one"), scripting.Script(tmp_path / "two")

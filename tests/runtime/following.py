@@ -1,0 +1,41 @@
+"""What do the tests of the feed share? A small configuration, and stories on an event loop that writes move."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import BELT, SETUP
+from toolbelt.control import belts, switches
+from toolbelt.runtime import feed
+
+
+@pytest.fixture
+def stored(transactional_db: None) -> None:
+    belts.import_(SETUP, BELT)
+
+
+def run(story: Callable[[], Awaitable[Any]]) -> Any:
+    """Let a story happen on an event loop that ends with it; nothing in it takes long."""
+
+    async def main() -> Any:
+        try:
+            async with asyncio.timeout(20):
+                return await story()
+        finally:
+            await feed.close()
+
+    return asyncio.run(main())
+
+
+def flip(agent: str, on: bool | None) -> Callable[[], object]:
+    return lambda: switches.flip(SETUP, agent, "reading", on, confirm=True)
+
+
+async def told(following: feed.Following) -> list[str]:
+    """Give whom the next turn speaks of."""
+    changes = await anext(following)
+    return sorted(changes.agents | ({"catalog"} if changes.catalog else set()))

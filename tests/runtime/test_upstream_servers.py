@@ -1,0 +1,149 @@
+"""Do servers that others wrote, and one over HTTP, work through the same gate, with their secrets and no others?"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugins.upstream import serving
+from tests.runtime import connected
+from tests.runtime.connected import heard as heard
+from tests.runtime.connected import stopped as stopped
+from toolbelt.runtime import upstreams
+from toolbelt.store import snapshots
+
+# What a connection tells unasked is written by another thread.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_the_git_server_works_on_a_repository(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "notes.txt").write_text("hello")
+    connected.add(
+        "git", {"command": str(connected.BIN / "mcp-server-git"), "args": ["--repository", str(tmp_path)]}
+    )
+
+    done = connected.refresh("git")["git"]
+    connected.give("git__git_status")
+
+    assert "git__git_commit" in done.created
+    assert "notes.txt" in connected.content("git__git_status", {"repo_path": str(tmp_path)})["result"]
+    assert snapshots.catalog().tools["git__git_status"].annotations
+
+
+def test_the_time_server_answers_in_structure() -> None:
+    connected.add(
+        "time", {"command": str(connected.BIN / "mcp-server-time"), "args": ["--local-timezone", "UTC"]}
+    )
+    connected.refresh("time")
+    connected.give("time__convert_time")
+
+    arguments = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
+
+    assert "21:00" in json.dumps(connected.content("time__convert_time", arguments))
+    assert connected.refusal("time__convert_time", {"time": 12})[0] == "invalid-arguments"
+
+
+def test_the_fetch_server_fetches_a_page() -> None:
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain")
+            self.end_headers()
+            self.wfile.write(b"a page of the test")
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as page:
+        threading.Thread(target=page.serve_forever, daemon=True).start()
+        try:
+            options = ["--ignore-robots-txt", "--allow-private-ips"]
+            connected.add("fetch", {"command": str(connected.BIN / "mcp-server-fetch"), "args": options})
+            done = connected.refresh("fetch")["fetch"]
+            connected.give("fetch__fetch")
+            fetched = connected.content("fetch__fetch", {"url": f"http://127.0.0.1:{page.server_port}/"})
+        finally:
+            page.shutdown()
+
+    assert done.created == ("fetch__fetch",)
+    assert "a page of the test" in json.dumps(fetched)
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with serving.served() as address:
+        yield address
+
+
+def bearing(address: str) -> dict[str, Any]:
+    return {"url": address, "headers": {"Authorization": "Bearer ${MCP_TOKEN}"}}
+
+
+def test_a_server_over_http_is_told_its_token_and_answers(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_TOKEN", serving.TOKEN)
+    connected.add("served", bearing(address))
+    done = connected.refresh("served")["served"]
+    connected.give("served__add")
+
+    assert "served__add" in done.created
+    assert connected.content("served__add", {"one": 1, "other": 2}) == {"result": 3}
+    assert upstreams.status("served").protocol == "2026-07-28"
+
+
+def test_a_token_comes_from_the_servers_own_secrets_first(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_TOKEN", "another")
+    monkeypatch.setenv("TOOLBELT_SECRET_SERVED__MCP_TOKEN", serving.TOKEN)
+    connected.add("served", bearing(address))
+
+    assert connected.refresh("served")["served"].error == ""
+
+
+def test_a_wrong_token_is_told_and_shown_nowhere(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_TOKEN", "wrong-t0ken")
+    connected.add("served", bearing(address))
+
+    error = connected.refresh("served")["served"].error
+
+    assert "HTTP 401" in error
+    assert "wrong-t0ken" not in error
+
+
+def test_toolbelts_own_variables_are_told_to_no_server(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://me:secret@db/x")
+    connected.add("served", {"url": address, "headers": {"Authorization": "Bearer ${DATABASE_URL}"}})
+
+    assert connected.refresh("served")["served"].error == (
+        "DATABASE_URL is Toolbelt's own: no server is told it. Name another variable."
+    )
+
+
+def test_a_change_that_a_server_over_http_tells_of_is_taken_in(
+    address: str, monkeypatch: pytest.MonkeyPatch, heard: Callable[[], None]
+) -> None:
+    monkeypatch.setenv("MCP_TOKEN", serving.TOKEN)
+    connected.add("served", bearing(address))
+    connected.refresh("served")
+    connected.give("served__grow")
+
+    connected.content("served__grow")
+    heard()
+
+    assert "served__fresh" in snapshots.catalog().tools
+
+
+def test_where_nobody_listens_the_address_is_told() -> None:
+    connected.add("served", {"url": "http://127.0.0.1:9/mcp"})
+
+    assert "onnect" in connected.refresh("served")["served"].error
