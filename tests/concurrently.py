@@ -1,7 +1,8 @@
-"""What comes of acts that begin together?"""
+"""How do tests write beside what they watch: acts that begin together, one in a thread, flips in another process?"""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,6 +10,18 @@ from typing import Any
 from django.db import connection
 
 from toolbelt.core import errors
+
+# A program that flips one switch as often as there are lines with true or false, and says when each is committed.
+FLIPS = """
+import json, sys
+import django
+django.setup()
+from toolbelt.control import actors, switches
+actor = actors.Actor(name="olive", via="command")
+for line in sys.stdin:
+    switches.flip(actor, "ada", "reading", json.loads(line), confirm=True)
+    print(json.dumps({}), flush=True)
+"""
 
 
 def done(acts: Sequence[Callable[[], Any]]) -> list[Any]:
@@ -31,3 +44,15 @@ def done(acts: Sequence[Callable[[], Any]]) -> list[Any]:
     for thread in threads:
         thread.join()
     return came
+
+
+async def do(act: Callable[[], object]) -> None:
+    """Act in a thread, as Django does, while the event loop goes on."""
+
+    def acted() -> None:
+        try:
+            act()
+        finally:
+            connection.close()
+
+    await asyncio.to_thread(acted)

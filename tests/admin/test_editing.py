@@ -88,6 +88,15 @@ def test_a_plugin_that_is_switched_off(opened):
     assert audited("plugin.change", "git").after == {"active": False}
 
 
+def test_a_toolkit_that_would_push_an_agent_above_a_budget_that_refuses(opened):
+    models.Agent.objects.filter(key="ada").update(max_tools=4, on_exceed="refuse")
+    page = opened(conftest.toolkit("dev"))
+    page = page.line("members", tool=conftest.tool("git__wipe")).send()
+    assert not page.was_saved
+    assert "The budget of ada is 4 tools; this would make 5 tools" in page.errors[""][-1]
+    assert "git__wipe" not in active()
+
+
 def test_a_loadout(opened):
     opened(conftest.agent("bob")).type(loadout="house").send()
     page = opened(models.Loadout.objects.get(name="house")).type(categories="crm\r\n git \r\n\r\n")

@@ -13,6 +13,7 @@ from toolbelt.api import sought
 from toolbelt.control import belts as configuration
 from toolbelt.control import entries, lists, queries
 from toolbelt.core import belts
+from toolbelt.runtime import surfaces
 
 NEW: dict[str, dict[str, Any]] = {
     "categories": {"name": "crm"},
@@ -115,6 +116,14 @@ def test_what_a_change_of_an_agent_does_to_the_model_is_told(olga: Asking) -> No
     answer = olga.patch("/agents/ada", {"changes": {"tools": ["clock", "kb__find"]}})
     assert answer.json()["effect"]["added"] == ["kb__find"]
     assert answer.json()["effect"]["tools"] == [1, 2]
+
+
+def test_what_agents_share_is_held_to_their_budgets(olga: Asking) -> None:
+    budget = {"max_tools": len(surfaces.ask("ada").because), "on_exceed": "refuse"}
+    entries.change(SETUP, "agent", "ada", {"budget": budget}, confirm=True)
+    answer = olga.post("/sub-apps", NEW["sub-apps"] | {"tool_names": ["kb__find"]})
+    assert (answer.status_code, answer.json()["code"]) == (409, "refused")
+    assert "The budget of ada is 1 tools; this would make 2 tools" in answer.json()["detail"]
 
 
 def test_one_that_saw_another_value_is_told_what_it_is_now(olga: Asking) -> None:

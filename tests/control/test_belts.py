@@ -136,6 +136,29 @@ def test_agents_that_would_pass_a_budget_that_refuses_are_all_named_and_nothing_
     assert belts.export() == before
 
 
+def test_an_import_of_what_agents_share_is_held_to_their_budgets(operator: actors.Actor) -> None:
+    belts.import_(
+        operator,
+        {
+            "agents": [
+                {
+                    "key": "bob",
+                    "tools_config": {"reading": True},
+                    "budget": {"max_tools": 3, "on_exceed": "refuse"},
+                }
+            ]
+        },
+    )
+    wider = {"key": "reading", "members": ["git__status", "git__log", "git__push"]}
+
+    with pytest.raises(errors.Invalid, match="this would make 4 tools") as refused:
+        belts.import_(operator, {"toolkits": [wider]})
+
+    assert [problem.path for problem in refused.value.problems] == ["agents.bob.budget"]
+    narrower = {"key": "reading", "members": ["git__status"]}
+    assert belts.import_(operator, {"toolkits": [narrower]}).changed == 1
+
+
 def test_an_import_counts_what_it_makes_of_the_tools_that_it_brings(operator: actors.Actor) -> None:
     tools = [{"key": "new", "default_on": True}]
 

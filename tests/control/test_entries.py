@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from toolbelt import models
 from toolbelt.control import actors, agents, belts, entries, queries, undo
 from toolbelt.core import errors
 from toolbelt.runtime import surfaces
@@ -139,6 +140,84 @@ def test_an_agent_is_not_created_over_a_budget_that_refuses(operator: actors.Act
 
     assert "eve" not in queries.agent_keys()
     entries.create(operator, "agent", {**over, "tools": ["clock"]})
+
+
+@pytest.fixture
+def bound(stored: None, operator: actors.Actor) -> None:
+    """Let ada have as many tools as her budget allows, of a toolkit, a loadout and a sub-app."""
+    entries.put(operator, "loadout", {"name": "house"})
+    most = {"max_tools": 2, "on_exceed": "refuse"}
+    ada = {"loadout": "house", "tools_config": {"reading": True}, "budget": most}
+    entries.change(operator, "agent", "ada", ada)
+    entries.put(operator, "sub_app", {"key": "chat", "agents": ["ada"]})
+    assert set(surfaces.ask("ada").because) == {"git__log", "git__status"}
+
+
+MORE = [
+    ("loadout", "house", {"categories": ["git"]}),
+    ("toolkit", "reading", {"members": ["git__status", "git__log", "clock"]}),
+    ("sub_app", "chat", {"tool_names": ["clock"]}),
+]
+
+
+@pytest.mark.usefixtures("bound")
+@pytest.mark.parametrize(("kind", "name", "change"), MORE)
+def test_what_agents_share_is_not_written_so_that_one_passes_a_budget_that_refuses(
+    operator: actors.Actor, kind: str, name: str, change: dict[str, object]
+) -> None:
+    before = entries.read(kind, name)
+
+    with pytest.raises(errors.Refused, match="The budget of ada is 2 tools; this would make 3 tools"):
+        entries.change(operator, kind, name, change, confirm=True)
+
+    assert entries.read(kind, name) == before
+
+
+@pytest.mark.usefixtures("bound")
+@pytest.mark.parametrize(("kind", "name", "change"), MORE)
+def test_who_was_over_the_budget_may_stay_so_when_what_is_shared_is_written(
+    operator: actors.Actor, kind: str, name: str, change: dict[str, object]
+) -> None:
+    models.Agent.objects.update(on_exceed="warn")
+    entries.change(operator, kind, name, change)
+    models.Agent.objects.update(on_exceed="refuse")
+
+    entries.change(operator, kind, name, {"title": "Other"} if kind != "loadout" else {"disabled": ["clock"]})
+
+    assert len(surfaces.ask("ada").because) == 3
+
+
+@pytest.mark.usefixtures("bound")
+def test_all_whose_budgets_would_be_passed_are_told_of_and_the_first_are_named(
+    operator: actors.Actor,
+) -> None:
+    for number in range(4):
+        entries.put(operator, "agent", {**entries.read("agent", "ada"), "key": f"eve{number}"})
+
+    with pytest.raises(errors.Refused) as refused:
+        entries.change(operator, "loadout", "house", {"categories": ["git"]})
+
+    said = str(refused.value)
+    assert said.count("The budget of") == 3
+    assert "2 more agents would pass a budget. Switch something else off first" in said
+
+
+@pytest.mark.usefixtures("bound")
+def test_a_toolkit_that_held_a_tool_off_is_not_removed_from_under_a_budget(operator: actors.Actor) -> None:
+    entries.put(operator, "toolkit", {"key": "held", "members": ["clock"], "blocked": True})
+    models.Tool.objects.filter(key="clock").update(default_on=True)
+    models.Agent.objects.filter(key="ada").update(loadout="")
+
+    with pytest.raises(errors.Refused, match="The budget of ada is 2 tools; this would make 3 tools"):
+        entries.remove(operator, "toolkit", "held")
+
+    assert entries.change(operator, "toolkit", "held", {"blocked": None}).entry
+
+
+@pytest.mark.usefixtures("bound")
+def test_the_code_of_a_plugin_is_not_held_to_budgets(operator: actors.Actor) -> None:
+    wanted = {**entries.read("toolkit", "reading"), "members": ["git__status", "git__log", "clock"]}
+    assert entries.put(operator, "toolkit", wanted, in_code=True).entry
 
 
 def test_a_removed_agent_that_was_over_its_budget_can_be_put_back(operator: actors.Actor) -> None:

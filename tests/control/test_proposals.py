@@ -184,3 +184,14 @@ def test_nothing_that_is_proposed_is_kept() -> None:
     assert [holder.agent.key for holder in found.holders] == ["bob"]
     assert "git__push" in found.holders[0].resolved.active
     assert snapshots.catalog() is before
+
+
+@pytest.mark.usefixtures("house")
+def test_nobody_is_asked_about_a_change_that_a_budget_refuses(operator: actors.Actor) -> None:
+    switches.flip(operator, "bob", "reading", True)
+    has = len(active("bob"))
+    budget = {"max_tools": has, "on_exceed": "refuse"}
+    entries.change(operator, "agent", "bob", {"budget": budget}, confirm=True)
+
+    with pytest.raises(errors.Refused, match=f"The budget of bob is {has} tools; this would make"):
+        proposals.propose("toolkit", "reading", {"members": ["git__status", "git__log", "clock"]})

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from tests import concurrently
 from tests.api.conftest import SETUP
 from tests.front.conftest import Request, Server
 from tests.store.conftest import Process
@@ -16,23 +17,11 @@ from toolbelt.control import agents, switches, tokens
 from toolbelt.runtime import calls
 from toolbelt.store import clock, looks
 
-# Flips one switch as often as there are lines, and says when each is committed.
-_FLIP = """
-import json, sys
-import django
-django.setup()
-from toolbelt.control import actors, switches
-actor = actors.Actor(name="olive", via="command")
-for line in sys.stdin:
-    switches.flip(actor, "ada", "reading", json.loads(line), confirm=True)
-    print(json.dumps({}), flush=True)
-"""
-
 
 @pytest.fixture(scope="module")
 def writer(django_db_setup: None) -> Iterator[Process]:
     """Give a process that is told true or false, and flips."""
-    process = Process(_FLIP)
+    process = Process(concurrently.FLIPS)
     yield process
     assert process.end() == 0
 

@@ -15,6 +15,7 @@ from django.core.handlers.asgi import ASGIHandler
 from django.db import connection
 from django.test import Client
 
+from tests import concurrently
 from tests.api.conftest import SETUP
 from toolbelt.control import switches
 from toolbelt.front import live as streams
@@ -106,16 +107,6 @@ def run(story: Callable[[Opened], Awaitable[Any]], silence: float = 1000) -> Any
     return asyncio.run(main())
 
 
-async def do(act: Callable[[], object]) -> None:
-    def acted() -> None:
-        try:
-            act()
-        finally:
-            connection.close()
-
-    await asyncio.to_thread(acted)
-
-
 def flip(agent: str, on: bool | None) -> Callable[[], object]:
     return lambda: switches.flip(SETUP, agent, "reading", on, confirm=True)
 
@@ -124,9 +115,9 @@ def test_a_page_of_one_agent_hears_of_it_and_a_page_of_all_hears_of_all(cookie):
     async def story(opened: Opened) -> list[Any]:
         ada, everyone = opened.open(cookie, "agent=ada"), opened.open(cookie)
         kinds = {(await ada.hear())[0], (await everyone.hear())[0]}
-        await do(flip("bob", False))
+        await concurrently.do(flip("bob", False))
         of_bob = await everyone.hear()
-        await do(flip("ada", True))
+        await concurrently.do(flip("ada", True))
         of_ada = await ada.hear()
         assert of_ada == await everyone.hear()
         for page in (ada, everyone):
@@ -207,7 +198,7 @@ def test_a_stream_ends_with_the_login(cookie, act):
     async def story(opened: Opened) -> None:
         page = opened.open(cookie)
         await page.hear()
-        await do(act)
+        await concurrently.do(act)
         await opened.ended()
 
     run(story, silence=0)
@@ -238,7 +229,7 @@ def test_a_stream_ends_with_the_login_also_when_it_is_never_silent(cookie, monke
     async def story(opened: Opened) -> None:
         page = opened.open(cookie)
         await page.hear()
-        await do(Session.objects.all().delete)
+        await concurrently.do(Session.objects.all().delete)
         await opened.ended()
 
     run(story, silence=0)

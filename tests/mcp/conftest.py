@@ -15,14 +15,14 @@ from django.core.handlers.asgi import ASGIHandler
 
 from tests import quickly
 from tests.api.conftest import BELT, SETUP, of_operator
+from tests.front.conftest import ada as ada
+from tests.front.conftest import unhurried as unhurried
 from tests.runtime.conftest import install as install
 from tests.runtime.conftest import listed as listed
 from toolbelt import front
-from toolbelt.api import limits
-from toolbelt.control import belts, endings, tokens
+from toolbelt.control import belts, endings
 from toolbelt.mcp import protocol
-from toolbelt.runtime import access, feed, ready
-from toolbelt.store import snapshots
+from toolbelt.runtime import feed, ready
 
 OLD, OLDER, NEW = "2025-11-25", "2025-06-18", "2026-07-28"
 ADDRESS = "/mcp/ada"
@@ -304,26 +304,16 @@ class Client:
 
 
 @pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let no test feel how much the one before it asked, or find what it kept; and none writes beside itself."""
-    monkeypatch.setattr(access, "start", lambda: None)
+def on_their_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let no server write down ends by itself, nor any test find the servers of the one before it."""
     monkeypatch.setattr(endings, "start", lambda: None)
-    limits.rates.forget()
-    snapshots.forget()
     yield
     _made.clear()
-    limits.rates.forget()
 
 
 @pytest.fixture
 def stored(transactional_db: None) -> None:
     quickly.stored("mcp", lambda: belts.import_(SETUP, BELT))
-
-
-@pytest.fixture
-def ada(stored: None) -> str:
-    """Give a token of the agent ada."""
-    return tokens.issue(SETUP, agent="ada").text
 
 
 @pytest.fixture

@@ -103,6 +103,18 @@ def test_an_entry_knows_what_it_took_back_and_what_took_it_back() -> None:
     assert (taken_back.undone.id, taken_back.undone.actor) == (second, "otto")
 
 
+def test_an_entry_knows_whether_its_act_has_others_wherever_they_stand() -> None:
+    act = uuid.uuid4()
+    record(batch=act)
+    record()
+    record(batch=uuid.uuid4())
+    record(batch=act, key="ops")
+    of_several = [entry.of_several for entry in audit.page().entries]
+    assert of_several == [True, False, False, True]
+    assert [entry.of_several for entry in audit.page(size=1, key="dev").entries] == [False]
+    assert [entry.of_several for entry in audit.page(size=1, key="ops").entries] == [True]
+
+
 @pytest.mark.parametrize(
     ("asked", "found"),
     [

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from tests import factories
+from tests import concurrently, factories
 from toolbelt import models
 from toolbelt.store import commits
 from toolbelt.store.commits import postgresql, sqlite
@@ -34,16 +34,6 @@ def run(story: Callable[[Any], Awaitable[Any]]) -> Any:
             await watch.close()
 
     return asyncio.run(main())
-
-
-async def do(act: Callable[[], object]) -> None:
-    def acted() -> None:
-        try:
-            act()
-        finally:
-            connection.close()
-
-    await asyncio.to_thread(acted)
 
 
 def sql(statement: str) -> Callable[[], None]:
@@ -76,7 +66,7 @@ def test_what_is_put_together_from_what_moved_is_what_is_there():
     async def story(watch: commits.Watch) -> None:
         await watch.read()
         for write in WRITES:
-            await do(write)
+            await concurrently.do(write)
             other = commits.watch()
             assert other is not None
             assert await watch.read() == await other.read()
@@ -94,7 +84,7 @@ def test_a_wait_ends_with_a_commit_or_with_its_time():
         await watch.wait(0)
         unmoved = await watch.read()
         waiting = asyncio.create_task(watch.wait(1000))
-        await do(WRITES[0])
+        await concurrently.do(WRITES[0])
         await waiting
         return unmoved.moved_since(known), (await watch.read()).moved_since(known)
 
@@ -215,10 +205,10 @@ def test_a_connection_that_was_cut_is_made_anew():
     async def story(watch: Any) -> frozenset[str]:
         known = await watch.read()
         pid = watch._open.info.backend_pid
-        await do(sql(f"SELECT pg_terminate_backend({pid}, 1000)"))
+        await concurrently.do(sql(f"SELECT pg_terminate_backend({pid}, 1000)"))
         with pytest.raises(commits.Unreachable):
             await watch.wait(1000)
-        await do(WRITES[0])
+        await concurrently.do(WRITES[0])
         found: frozenset[str] = (await watch.read()).moved_since(known)
         return found
 
@@ -235,7 +225,7 @@ def test_where_notifications_do_not_arrive_it_reads_often(monkeypatch):
     async def story(watch: Any) -> tuple[float, float]:
         await watch.read()
         await watch._open.execute("UNLISTEN *")
-        await do(WRITES[0])
+        await concurrently.do(WRITES[0])
         await watch.wait(1000)
         await watch.read()
         deaf = watch._pause
@@ -243,7 +233,7 @@ def test_where_notifications_do_not_arrive_it_reads_often(monkeypatch):
         monkeypatch.setattr(postgresql, "PAUSE", 1000)
         watch._pause = 1000
         waiting = asyncio.create_task(watch.wait(1000))
-        await do(WRITES[-1])
+        await concurrently.do(WRITES[-1])
         await waiting
         await watch.read()
         return deaf, watch._pause

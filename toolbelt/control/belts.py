@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import actors, endings, entries, guards, ordering, reach, writing
+from toolbelt.control import actors, ceilings, endings, entries, guards, ordering, reach, writing
 from toolbelt.core import belts, budgets, catalog, errors, schema
 from toolbelt.store import entries as rows
 from toolbelt.store import revisions, tokens
@@ -135,8 +135,8 @@ def import_(
 
     Each entry that is created or changed is audited; all share a batch. ``was`` is the revision that the writer saw:
     another one now raises Stale. Raises errors.Invalid with every problem, judged together with what stands already
-    (also each agent that it writes and that would pass a budget that refuses), and Refused for a connection that may
-    not come this way; and then nothing is written.
+    (also each agent that would pass a budget that refuses, by its own entry or by what agents share), and Refused for
+    a connection that may not come this way; and then nothing is written.
     """
     # Judged before the lock is taken, because that takes long; judged again only if somebody wrote meanwhile.
     judged, wanted = revision(), preview(actor, document)
@@ -164,26 +164,32 @@ def import_(
 def _passed_budgets(
     found: Sequence[Difference], stored: Mapping[str, Any], wanted: belts.Belt
 ) -> list[errors.Problem]:
-    """Say which of the agents that are created or changed would pass a budget that refuses, by the rule of a flip.
-
-    Only those are resolved: an agent whose own entry stays as it is, is not held to its budget here.
+    """Say which agents would pass a budget that refuses, by the rule of a flip: those that are created or changed, and
+    every one where something that agents share is.
     """
     count = _counting()
     before: belts.Belt | None = None
     problems: list[errors.Problem] = []
-    for one in found:
-        if one.kind != "agent" or (one.after.get("budget") or {}).get("on_exceed") != "refuse":
+    written = {one.name for one in found if one.kind == "agent"}
+    reaches_all = any(
+        ceilings.is_held(one.kind, entries.differences(one.before, one.after)[1]) for one in found
+    )
+    there = {_name("agent", entry) for entry in stored.get("agents", ())}
+    for name, agent in wanted.agents.items():
+        if agent.budget is None or agent.budget.on_exceed != "refuse":
             continue
-        has = _spent(wanted, one.name, count)
+        if name not in written and (agent.archived or not reaches_all):
+            continue
+        has = _spent(wanted, name, count)
         if not has.is_passed:
             continue
         if before is None:
             before = belts.load(stored, lenient=True)
-        had = _spent(before, one.name, count) if one.before else budgets.Spent(tools=0, tokens=0)
+        had = _spent(before, name, count) if name in there else budgets.Spent(tools=0, tokens=0)
         try:
-            guards.refuse_budget(one.name, had, has)
+            guards.refuse_budget(name, had, has)
         except errors.Refused as refused:
-            path = f"{belts.address('agent', dict(one.after))}.budget"
+            path = f"{belts.address('agent', {'key': name})}.budget"
             problems.append(errors.Problem(path=path, message=str(refused)))
     return problems
 

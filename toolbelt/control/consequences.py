@@ -29,7 +29,8 @@ Kind = Literal["loadout", "toolkit", "sub_app"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consequence:
     """What becomes of one agent outside any session. ``gained`` and ``lost`` can be had on request, or no longer;
-    ``destructive`` are those of the tools it gets that can destroy something.
+    ``destructive`` are those of the tools it gets that can destroy something. It ``spent`` so much before, and
+    ``spends`` so much then.
     """
 
     agent: agents.Agent
@@ -38,6 +39,7 @@ class Consequence:
     lost: tuple[str, ...]
     destructive: tuple[str, ...]
     spent: budgets.Spent
+    spends: budgets.Spent
 
     @property
     def is_nothing(self) -> bool:
@@ -131,5 +133,6 @@ def _consequence(
         gained=tuple(sorted(has - had)),
         lost=tuple(sorted(had - has)),
         destructive=tuple(key for key in effect.added if risks.of(proposed.tools[key]) == "destructive"),
-        spent=after.spent,
+        spent=before.spent,
+        spends=after.spent,
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
+from toolbelt import conf
 from toolbelt.control import demo_calls, demo_changes, holdings
 from toolbelt.core import errors
 from toolbelt.store import audit, calls, entries
@@ -69,8 +70,8 @@ def _refuse_what_is_real() -> None:
     if there - AGENTS or not there:
         what = f"It has the agent {min(there - AGENTS)!r}" if there else "It has no agent"
         raise errors.Refused(
-            f"This is not the demo's database. {what}; load the demo into an empty database (manage.py loaddata demo),"
-            " or say --force to mix made-up calls and changes with what is here."
+            f"This is not the demo's database. {what}; load the demo into an empty database"
+            f" ({conf.COMMAND} loaddata demo), or say --force to mix made-up calls and changes with what is here."
         )
     if calls.any_there() or audit.page(size=1).total:
         raise errors.Refused(

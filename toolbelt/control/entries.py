@@ -11,8 +11,8 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolbelt.control import actors, endings, guards, reach, writing
-from toolbelt.core import belts, budgets, conflicts, errors
+from toolbelt.control import actors, ceilings, endings, guards, reach, writing
+from toolbelt.core import belts, conflicts, errors
 from toolbelt.store import audit, entries, snapshots
 
 NAMED = frozenset({"category", "plugin", "loadout"})
@@ -57,8 +57,9 @@ def put(
 
     ``was`` holds the keys (with their values; None: absent) that the writer saw: any that is not so now raises
     Stale. Raises Invalid with every problem and its path; and, as a flip does, Refused for a budget that it would
-    pass and ConfirmationRequired for an agent whose tools it changes far. ``in_code``: what is written comes from a
-    plugin's code. ``beside`` is what the entry is judged beside, where the writer of many has just read it.
+    pass (of the agent, or of any that it reaches) and ConfirmationRequired for an agent whose tools it changes far.
+    ``in_code``: what is written comes from a plugin's code. ``beside`` is what the entry is judged beside, where the
+    writer of many has just read it.
     """
     with writing.begin():
         name = entry.get(naming(kind))
@@ -71,6 +72,7 @@ def put(
         problems = belts.check_entry(_kind(kind), written, beside or known())
         if problems:
             raise errors.Invalid(problems)
+        held = None if in_code else ceilings.of(kind)
         stored = entries.write(kind, dict(entry))
         had, has = differences(now, stored)
         if now is not None and not had and not has:
@@ -80,12 +82,14 @@ def put(
         if kind == "plugin":
             reach.guard(actor, str(name), now, stored)
         _refuse_conflicts(kind, str(name))
+        if ceilings.is_held(kind, has):
+            ceilings.refuse(held)
         effect = None
         if before is not None:
             after = snapshots.find(str(name), None)
             effect = guards.guarded(before.catalog, before.agent, after.agent, str(name), confirm=confirm)
         elif kind == "agent" and undoes is None:
-            _refuse_budget_of_new(str(name), stored)
+            ceilings.refuse_new(str(name))
         number = recorded(
             actor, kind, str(name), now, stored, reason=reason, batch=batch, action=action, undoes=undoes
         )
@@ -166,7 +170,8 @@ def remove(
     """Remove an agent, toolkit, loadout, sub-app or category that nothing refers to; the audit keeps it whole.
 
     ``was`` is the entry as the writer saw it: if it is not so now, that raises Stale. Tools and plugins are retired
-    or disabled, never removed: their switches and history stay.
+    or disabled, never removed: their switches and history stay. Refused where an agent would pass a budget by it: what
+    held a tool off is gone, too.
     """
     if kind in RETIRED_NOT_REMOVED:
         raise errors.Refused(
@@ -179,7 +184,9 @@ def remove(
         refuse_while_used(kind, name)
         # Where it stood belongs to what is kept of it: undoing puts it back there.
         kept = {**now, PLACE: entries.names(kind).index(name)} if entries.is_ordered(kind) else now
+        held = ceilings.of(kind)
         entries.delete(kind, name)
+        ceilings.refuse(held)
         number = audit.record(
             actor=actor.name,
             via=actor.via,
@@ -300,14 +307,6 @@ def owned_by_code(kind: str, now: Entry | None, changed: Iterable[str]) -> list[
     return [
         errors.Problem(path=f"{path}.{key}", message=message) for key in changed if key not in OPERATORS_OWN
     ]
-
-
-def _refuse_budget_of_new(name: str, stored: Entry) -> None:
-    """Refuse an agent that would begin over a budget that refuses."""
-    if (stored.get("budget") or {}).get("on_exceed") == "refuse":
-        found = snapshots.find(name, None)
-        nothing = budgets.Spent(tools=0, tokens=0)
-        guards.refuse_budget(name, nothing, guards.resolved(found.catalog, found.agent).spent)
 
 
 def _refuse_conflicts(kind: str, name: str) -> None:

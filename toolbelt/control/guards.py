@@ -6,11 +6,15 @@ Whatever changes what an agent has comes by here: a flip, many at once, an edit 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from toolbelt import conf
 from toolbelt.control import impacts
 from toolbelt.core import agents, budgets, catalog, conflicts, effects, errors, resolution, risks, surface
+
+# Of the agents whose budgets a change would pass, as many as are named.
+MOST_NAMED = 3
 
 
 def guarded(
@@ -48,19 +52,30 @@ def refuse_archived(agent: agents.Agent, wanted: agents.Agent) -> None:
 
 def refuse_budget(agent: str, before: budgets.Spent, after: budgets.Spent) -> None:
     """Raise Refused where a budget that refuses would be passed, and by more than before: the way down stays open."""
-    budget = after.budget
-    if budget is None or budget.on_exceed != "refuse" or not after.is_passed:
-        return
-    if after.tools > before.tools or after.tokens > before.tokens:
-        most = " and ".join(
-            f"{number} {unit}"
-            for number, unit in ((budget.max_tools, "tools"), (budget.max_tokens, "tokens"))
-            if number is not None
-        )
+    refuse_budgets([(agent, before, after)])
+
+
+def refuse_budgets(changed: Iterable[tuple[str, budgets.Spent, budgets.Spent]]) -> None:
+    """Raise Refused where a change passes the budget of any of these agents, as :func:`refuse_budget` does for one;
+    each is given with what it spent before and would spend after.
+    """
+    said = [_passed(agent, after) for agent, before, after in changed if budgets.refuses(before, after)]
+    if said:
+        more = len(said) - MOST_NAMED
+        others = f" {more} more agent{'' if more == 1 else 's'} would pass a budget." if more > 0 else ""
         raise errors.Refused(
-            f"The budget of {agent} is {most}; this would make {after.tools} tools and {after.tokens} tokens. "
-            "Switch something else off first, or raise the budget."
+            f"{' '.join(said[:MOST_NAMED])}{others} Switch something else off first, or raise the budget."
         )
+
+
+def _passed(agent: str, after: budgets.Spent) -> str:
+    budget = after.budget or agents.Budget()
+    most = " and ".join(
+        f"{number} {unit}"
+        for number, unit in ((budget.max_tools, "tools"), (budget.max_tokens, "tokens"))
+        if number is not None
+    )
+    return f"The budget of {agent} is {most}; this would make {after.tools} tools and {after.tokens} tokens."
 
 
 def effect(stored: catalog.Catalog, agent: agents.Agent, wanted: agents.Agent) -> effects.Effect:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import actors, consequences, entries, holdings, writing
+from toolbelt.control import actors, consequences, entries, guards, holdings, writing
 from toolbelt.core import agents, belts, catalog, conflicts, errors, schema
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots
@@ -61,8 +61,8 @@ def propose(
 ) -> Proposal:
     """Say what changing these keys would do (None puts a key back to its default); ``new``: there is none yet.
 
-    Raises what the change itself would: NotFound, Invalid with every problem, Refused, and Stale where ``was`` (keys
-    with their values) is no longer so.
+    Raises what the change itself would: NotFound, Invalid with every problem, Refused (also where an agent would pass a
+    budget that refuses), and Stale where ``was`` (keys with their values) is no longer so.
     """
     naming = entries.naming(kind)
     stored = snapshots.catalog()
@@ -92,7 +92,7 @@ def propose(
 
 
 def propose_removal(kind: Kind, name: str) -> Proposal:
-    """Say what removing it would do. Raises NotFound, and Refused while something refers to it."""
+    """Say what removing it would do. Raises NotFound, and Refused while something refers to it or a budget forbids."""
     now = entries.read(kind, name)
     entries.refuse_while_used(kind, name)
     stored = snapshots.catalog()
@@ -234,6 +234,7 @@ def _proposal(
     every: Collection[agents.Agent],
 ) -> Proposal:
     touched = consequences.of(kind, name, stored, proposed, every)
+    guards.refuse_budgets((one.agent.key, one.spent, one.spends) for one in touched)
     proposal = Proposal(
         kind=kind, name=name, before=before, after=after, touched=touched, agents=len(every), digest=""
     )

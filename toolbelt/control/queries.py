@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from toolbelt import conf
 from toolbelt.control import endings
@@ -164,21 +164,27 @@ def is_any_agent() -> bool:
     return bool(entries.names("agent"))
 
 
+class Asked(TypedDict, total=False):
+    """What the log is asked for, of one agent or of everything: as :class:`toolbelt.store.audit.Asked` has it."""
+
+    actor: str
+    action: str
+    key: str
+    via: str
+    batch: uuid.UUID | None
+    since: datetime | None
+    until: datetime | None
+
+
 def changes(
     *,
-    actor: str = "",
     agent: str = "",
     kind: str = "",
     name: str = "",
-    action: str = "",
-    key: str = "",
-    via: str = "",
-    batch: uuid.UUID | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
     older_than: int | None = None,
     newer_than: int | None = None,
     size: int = 50,
+    **asked: Unpack[Asked],
 ) -> audit.Page:
     """Give a page of the audit log, newest first; ``agent`` narrows it to one agent, ``kind`` and ``name`` to things
     of a kind, or to one of them. See store.audit.page.
@@ -189,70 +195,35 @@ def changes(
     return audit.page(
         subject_kind="agent" if agent else kind,
         subject_key=agent or name,
-        actor=actor,
-        action=action,
-        key=key,
-        via=via,
-        batch=batch,
-        since=since,
-        until=until,
         older_than=older_than,
         newer_than=newer_than,
         size=size,
+        **asked,
     )
 
 
-def unrecorded(
-    *,
-    actor: str = "",
-    agent: str = "",
-    action: str = "",
-    key: str = "",
-    via: str = "",
-    batch: uuid.UUID | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-) -> list[Entry]:
+def unrecorded(*, agent: str = "", **asked: Unpack[Asked]) -> list[Entry]:
     """Give what the log is still to tell of what :func:`changes` would give: what has ended, and nobody has written
     since. As entries that have no id yet (0), what ended last first; nothing is written here.
     """
-    if batch is not None:
+    if asked.get("batch") is not None:
         return []
+    since, until = asked.get("since"), asked.get("until")
     return [
         entry
         for entry in endings.unrecorded(agent)
-        if actor in ("", entry.actor)
-        and action in ("", entry.action)
-        and key in ("", entry.key)
-        and via in ("", entry.via)
+        if asked.get("actor", "") in ("", entry.actor)
+        and asked.get("action", "") in ("", entry.action)
+        and asked.get("key", "") in ("", entry.key)
+        and asked.get("via", "") in ("", entry.via)
         and (since is None or since <= entry.at)
         and (until is None or entry.at < until)
     ]
 
 
-def all_changes(
-    *,
-    actor: str = "",
-    agent: str = "",
-    action: str = "",
-    key: str = "",
-    via: str = "",
-    batch: uuid.UUID | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-) -> Iterator[Sequence[Entry]]:
+def all_changes(*, agent: str = "", **asked: Unpack[Asked]) -> Iterator[Sequence[Entry]]:
     """Give all of the log that :func:`changes` would give page by page, some hundred entries at a time."""
-    return audit.walk(
-        subject_kind="agent" if agent else "",
-        subject_key=agent,
-        actor=actor,
-        action=action,
-        key=key,
-        via=via,
-        batch=batch,
-        since=since,
-        until=until,
-    )
+    return audit.walk(subject_kind="agent" if agent else "", subject_key=agent, **asked)
 
 
 def change(entry: int) -> Entry | None:

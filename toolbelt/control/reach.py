@@ -31,15 +31,15 @@ def guard(
         return
     if changed.intersection(connections.RUN) and wanted.get("command") and not conf.STDIO_BY_WEB:
         raise errors.Refused(
-            f"The command of {name} is code that runs on the server: change it there, with `manage.py mcp add`,"
-            " or let the web do it with TOOLBELT_STDIO_BY_WEB."
+            f"The command of {name} is code that runs on the server: change it there, with"
+            f" `{conf.COMMAND} mcp add`, or let the web do it with TOOLBELT_STDIO_BY_WEB."
         )
     reached = connections.of(wanted)
     for variable in reached.variables() if reached else ():
         if not _is_set_aside(variable):
             raise errors.Refused(
                 f"{name} would be sent the variable {variable} of the server's environment: name it in"
-                " TOOLBELT_WEB_VARIABLES if the web may do that, or run `manage.py mcp add` on the server."
+                f" TOOLBELT_WEB_VARIABLES if the web may do that, or run `{conf.COMMAND} mcp add` on the server."
             )
 
 

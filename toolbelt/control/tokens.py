@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from django.utils import timezone
 
+from toolbelt import conf
 from toolbelt.control import actors, writing
 from toolbelt.core import api_tokens, errors
 from toolbelt.store import access, audit
@@ -54,7 +55,7 @@ def issue(
     if user and user != actor.name and actor.via not in ("command", "system"):
         raise errors.Refused(
             "A token in an operator's name is issued by that operator, or on the server:"
-            f" manage.py token issue --operator {user}."
+            f" {conf.COMMAND} token issue --operator {user}."
         )
     text = api_tokens.make(secrets.choice)
     with writing.begin():

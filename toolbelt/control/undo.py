@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 
+from toolbelt import conf
 from toolbelt.control import actors, endings, entries, guards, ordering, roles, sessions, switches, writing
 from toolbelt.core import errors, grants
 from toolbelt.store import audit, clock, snapshots
@@ -153,14 +154,16 @@ def _named(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID
 
 
 def _over(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
-    raise errors.Refused(f"{done.action} cannot be taken back: {_INSTEAD[done.action]}.")
+    raise errors.Refused(
+        f"{done.action} cannot be taken back: {_INSTEAD[done.action].format(command=conf.COMMAND)}."
+    )
 
 
 # What cannot be taken back, and what can be done in its place.
 _INSTEAD = {
     "token.issue": "revoke the token",
     "token.revoke": "issue another token",
-    "user.roles": "give the role, or take it: manage.py role",
+    "user.roles": "give the role, or take it: {command} role",
     "session.evict": "the agent loads again what it needs",
     "switch.end": "set the switch again, for as long as it is needed",
     "override.end": "set the override again, for as long as it is needed",

@@ -20,6 +20,8 @@ by_tool = call_figures.by_tool
 by_day = call_figures.by_day
 took_by_day = call_figures.took_by_day
 page = calls.page
+count_newer = calls.count_newer
+are_more = calls.are_more
 said = call_figures.said
 
 

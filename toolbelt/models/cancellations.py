@@ -11,7 +11,9 @@ from django.db import models
 class Cancellation(models.Model):
     """One call that its client wants no more."""
 
-    key = models.CharField(primary_key=True, max_length=64, help_text="A digest of whose call it is, and which.")
+    key = models.CharField(
+        primary_key=True, max_length=64, help_text="A digest of whose call it is, and which."
+    )
     at = models.DateTimeField(db_index=True, help_text="When the client said so.")
 
     def __str__(self) -> str:

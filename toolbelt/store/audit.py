@@ -8,7 +8,7 @@ import datetime as dt
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from django.db import models as orm
 from django.utils import timezone
@@ -16,6 +16,8 @@ from django.utils import timezone
 from toolbelt import models
 
 _AT_ONCE = 200
+# How what is asked for is looked up, where that has another name.
+_LOOKUPS = {"since": "at__gte", "until": "at__lt"}
 _moment: contextvars.ContextVar[dt.datetime | None] = contextvars.ContextVar("moment", default=None)
 
 
@@ -33,6 +35,7 @@ class Entry:
     """One change. ``before`` and ``after`` are values as JSON says them; None: unset, or not there.
 
     ``undoes`` is the id of the entry that this one took back; ``undone`` the latest one that took this one back.
+    ``of_several``: the act of its ``batch`` has other entries, too.
     """
 
     id: int
@@ -49,6 +52,7 @@ class Entry:
     batch: uuid.UUID | None
     undoes: int | None
     undone: Undoing | None
+    of_several: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +63,22 @@ class Page:
     total: int
     has_newer: bool
     has_older: bool
+
+
+class Asked(TypedDict, total=False):
+    """What entries are asked for by: all of it holds, and what is empty narrows nothing. ``since`` lies within the time
+    that is asked for, ``until`` behind its end.
+    """
+
+    actor: str
+    subject_kind: str
+    subject_key: str
+    key: str
+    action: str
+    via: str
+    batch: uuid.UUID | None
+    since: dt.datetime | None
+    until: dt.datetime | None
 
 
 def record(
@@ -141,36 +161,12 @@ def find(entry: int) -> Entry | None:
 
 
 def page(
-    *,
-    actor: str = "",
-    subject_kind: str = "",
-    subject_key: str = "",
-    key: str = "",
-    action: str = "",
-    via: str = "",
-    batch: uuid.UUID | None = None,
-    since: dt.datetime | None = None,
-    until: dt.datetime | None = None,
-    older_than: int | None = None,
-    newer_than: int | None = None,
-    size: int = 50,
+    *, older_than: int | None = None, newer_than: int | None = None, size: int = 50, **asked: Unpack[Asked]
 ) -> Page:
-    """Give a page of the entries for which all of these hold, newest first.
-
-    ``since`` lies within the time that is asked for, ``until`` behind its end. It is the first page, or the one next
-    to the entry with the id ``older_than`` or ``newer_than``.
+    """Give a page of the entries that are asked for, newest first: the first page, or the one next to the entry with
+    the id ``older_than`` or ``newer_than``.
     """
-    matching = _matching(
-        actor=actor,
-        subject_kind=subject_kind,
-        subject_key=subject_key,
-        key=key,
-        action=action,
-        via=via,
-        batch=batch,
-        at__gte=since,
-        at__lt=until,
-    )
+    matching = _matching(asked)
     if newer_than is not None:
         # The ones next to it are found by counting upwards.
         entries = _entries(matching.filter(pk__gt=newer_than).order_by("id")[:size])[::-1]
@@ -186,30 +182,9 @@ def page(
     )
 
 
-def walk(
-    *,
-    actor: str = "",
-    subject_kind: str = "",
-    subject_key: str = "",
-    key: str = "",
-    action: str = "",
-    via: str = "",
-    batch: uuid.UUID | None = None,
-    since: dt.datetime | None = None,
-    until: dt.datetime | None = None,
-) -> Iterator[tuple[Entry, ...]]:
+def walk(**asked: Unpack[Asked]) -> Iterator[tuple[Entry, ...]]:
     """Give all entries that :func:`page` would give on its pages, newest first, some hundred at a time."""
-    matching = _matching(
-        actor=actor,
-        subject_kind=subject_kind,
-        subject_key=subject_key,
-        key=key,
-        action=action,
-        via=via,
-        batch=batch,
-        at__gte=since,
-        at__lt=until,
-    ).order_by("-id")
+    matching = _matching(asked).order_by("-id")
     some = _entries(matching[:_AT_ONCE])
     while some:
         yield some
@@ -259,8 +234,10 @@ def said(field: str, subject_kind: str = "", subject_key: str = "") -> list[str]
     return [*rows.order_by(field).values_list(field, flat=True).distinct()]
 
 
-def _matching(**asked: Any) -> orm.QuerySet[models.AuditEntry]:
-    return models.AuditEntry.objects.filter(**{field: value for field, value in asked.items() if value})
+def _matching(asked: Asked) -> orm.QuerySet[models.AuditEntry]:
+    return models.AuditEntry.objects.filter(
+        **{_LOOKUPS.get(field, field): value for field, value in asked.items() if value}
+    )
 
 
 def _newest_by(field: str, rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry, ...]:
@@ -268,8 +245,9 @@ def _newest_by(field: str, rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry
     return _entries(models.AuditEntry.objects.filter(pk__in=newest))
 
 
-def _entries(rows: Iterable[models.AuditEntry]) -> tuple[Entry, ...]:
-    found = list(rows)
+def _entries(rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry, ...]:
+    others = models.AuditEntry.objects.filter(batch=orm.OuterRef("batch")).exclude(pk=orm.OuterRef("pk"))
+    found = list(rows.annotate(of_several=orm.Exists(others)))
     undone = _undone(row.pk for row in found)
     return tuple(
         Entry(
@@ -287,6 +265,7 @@ def _entries(rows: Iterable[models.AuditEntry]) -> tuple[Entry, ...]:
             batch=row.batch,
             undoes=row.undoes_id,
             undone=undone.get(row.pk),
+            of_several=row.of_several,
         )
         for row in found
     )

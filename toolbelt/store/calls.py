@@ -78,6 +78,36 @@ def page(
     )
 
 
+def count_newer(
+    than: int,
+    *,
+    most: int,
+    agent: str = "",
+    tool: str = "",
+    outcome: str = "",
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+) -> int:
+    """Count the calls behind this one for which all of these hold, as far as ``most``: few are read for the answer."""
+    matching = asked_for(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
+    found: int = matching.filter(pk__gt=than).order_by("id")[:most].count()
+    return found
+
+
+def are_more(
+    than: int,
+    *,
+    agent: str = "",
+    tool: str = "",
+    outcome: str = "",
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+) -> bool:
+    """Say whether all of this holds for more calls than so many; no more of them are read."""
+    matching = asked_for(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
+    return bool(matching.order_by().values("pk")[than : than + 1].exists())
+
+
 def asked_for(*, since: dt.datetime | None = None, until: dt.datetime | None = None, **said: str) -> Any:
     """Give the rows for which all of this holds; ``said`` is by column, and what is empty narrows nothing."""
     asked: dict[str, Any] = {**said, "at__gte": since, "at__lt": until}

@@ -11,7 +11,7 @@ from django.core import checks
 from django.db import connection, connections, transaction
 from django.db.models import signals
 
-from toolbelt import models
+from toolbelt import conf, models
 from toolbelt.core import errors
 from toolbelt.store import triggers
 
@@ -66,7 +66,7 @@ def check(
     return [
         checks.Warning(
             f"Writes may go unnoticed: {len(missing)} triggers are missing in the database {alias!r}.",
-            hint="Run `manage.py migrate`, which puts them in place. Until then, agents may get old answers.",
+            hint=f"Run `{conf.COMMAND} migrate`, which puts them in place. Until then, agents may get old answers.",
             id="toolbelt.W002",
         )
         for alias in databases or ()

@@ -1,0 +1,40 @@
+"""What do the tests of revisions share? The revision of the catalog and of agents, as rows, and writes past Django."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from django.db import connection
+
+from toolbelt import models
+
+
+class State(NamedTuple):
+    """Where the revision stands."""
+
+    number: int
+    catalog_number: int
+    catalog_stamp: str
+    agents: dict[str, str]
+
+
+def state() -> State:
+    stored = models.Revision.objects.get()
+    stamps = dict(models.AgentRevision.objects.values_list("agent_id", "stamp"))
+    named = dict(models.Agent.objects.values_list("id", "key"))
+    return State(
+        stored.number,
+        stored.catalog_number,
+        stored.catalog_stamp,
+        {named[number]: stamp for number, stamp in stamps.items()},
+    )
+
+
+def sql(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def renamed(row: models.Tool) -> models.Tool:
+    row.description = "Another one."
+    return row
