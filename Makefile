@@ -27,12 +27,13 @@ format: ## Put the code into its form
 	.venv/bin/python -m ruff format .
 	find templates -name '*.html' -exec .venv/bin/djade --target-version 5.2 {} +
 
-bench: ## Measure what a question costs
+bench: ## Measure what a question costs, and a page of the dashboard
 	@scripts/setup.sh dev
 	.venv/bin/python -m scripts.bench
 	.venv/bin/python -m scripts.bench_http
 	.venv/bin/python -m scripts.bench_mcp
 	.venv/bin/python -m scripts.bench_feed
+	.venv/bin/python -m scripts.bench_pages
 
 screens: ## Take the pictures in docs/screens anew
 	@scripts/setup.sh dev

@@ -1,10 +1,10 @@
-"""Which two views does the bench compare? A surface, and a bare answer of the same bytes."""
+"""Which views does the bench compare with Toolbelt's own? A surface, and a bare answer of the same bytes."""
 
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.urls import path
+from django.urls import include, path
 from django.views.decorators.csrf import csrf_exempt
 
 from toolbelt.runtime import surfaces
@@ -35,4 +35,9 @@ def bare(request: HttpRequest) -> HttpResponse:
     return HttpResponse(_kept, content_type="application/json")
 
 
-urlpatterns = [path("surface", surface), path("keep", keep), path("bare", bare)]
+urlpatterns = [
+    path("surface", surface),
+    path("keep", keep),
+    path("bare", bare),
+    path("", include("toolbelt.urls")),
+]

@@ -54,7 +54,6 @@ echo "==> Preparing the database demo.sqlite3"
 .venv/bin/python manage.py migrate --verbosity 0
 .venv/bin/python manage.py demo --address "$address"
 cat <<END
-  Commands   TOOLBELT_ENV_FILE=.demo.env .venv/bin/python manage.py help
   Afresh     make clean-demo, then make demo
   Stop       Ctrl+C
 

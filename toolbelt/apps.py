@@ -14,7 +14,7 @@ class ToolbeltConfig(AppConfig):
         from toolbelt.control import plugins as operators_door
         from toolbelt.control import roles
         from toolbelt.control import upstreams as upstreams_door
-        from toolbelt.runtime import code_toolkits, plugins, upstreams
+        from toolbelt.runtime import code_toolkits, plugins, upstream_news, upstreams
         from toolbelt.store import receivers, snapshots
         from toolbelt.web import request_ids
 
@@ -24,5 +24,5 @@ class ToolbeltConfig(AppConfig):
         code_toolkits.connect()
         # The two doors do not know each other: what one finds out, the other writes down.
         plugins.tell(operators_door.found_broken)
-        upstreams.tell(upstreams_door.heard)
+        upstream_news.tell(upstreams_door.heard)
         snapshots.watch(upstreams.attend)

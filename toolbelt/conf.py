@@ -29,6 +29,7 @@ WEB_VARIABLES: Sequence[str]
 API_PER_MINUTE: int
 API_BODY_BYTES: int
 API_BODY_DEPTH: int
+COMMAND: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +175,14 @@ SETTINGS = (
         means="How deep the JSON in a body may be nested.",
         sound=lambda value: type(value) is int and 0 < value <= 500,
         should_be="a whole number from 1 to 500",
+    ),
+    Setting(
+        name="COMMAND",
+        default=".venv/bin/python manage.py",
+        means="How a command of this installation is run, as its pages and messages print it: what stands before the"
+        " command's name.",
+        sound=lambda value: isinstance(value, str) and value.strip() != "" and "\n" not in value,
+        should_be="what is typed in a shell before a command's name, in one line",
     ),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}

@@ -5,12 +5,13 @@ from django.urls import include, path
 
 from toolbelt.api import application, views
 from toolbelt.mcp import absent
-from toolbelt.web import health
+from toolbelt.web import frame, health
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
+    path("favicon.ico", frame.icon, name="favicon"),
     path("admin/", admin.site.urls),
     path("api/v1/docs", views.page, name="api_docs"),
     path("api/v1/openapi.json", views.document, name="openapi"),

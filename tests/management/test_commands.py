@@ -134,14 +134,105 @@ def test_try_prints_each_failure_and_exits_1(tmp_path: Path) -> None:
     assert out.getvalue() == "desk: step 1: expected active = ['calc'], got ['clock']\n0 passed, 1 failed\n"
 
 
-@pytest.mark.parametrize("text", ["{", "{}", "[1]"])
-def test_try_exits_2_for_a_file_that_holds_no_scenarios(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "broken.json"
-    file.write_text(text)
+def tried_in_vain(path: Path) -> str:
     said = io.StringIO()
-
     with pytest.raises(SystemExit) as ended:
-        call_command("try", str(file), stderr=said)
-
+        call_command("try", str(path), stderr=said)
     assert ended.value.code == 2
-    assert "broken.json" in said.getvalue()
+    return said.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("a.json", b"{", "This cannot be read: Expecting property name"),
+        ("a.json", b"", "This cannot be read: Expecting value"),
+        ("a.json", b"{}", "A scenario file is a list of scenarios."),
+        ("a.json", b"[1]", "A scenario file is a list of scenarios."),
+        ("a.json", b"[]", "It holds no scenario, so nothing would be tried."),
+        ("a.json", b'[{"id": "x", "id": "y"}]', "the key 'id' stands twice in one mapping"),
+        ("a.json", b"[" * 100_000, "This cannot be read: "),
+        ("a.json", b"[" + b"9" * 5000 + b"]", "This cannot be read: "),
+        ("a.json", b'[{"id": "\xe9"}]', "it is not UTF-8"),
+        ("a.yaml", b"", "A scenario file is a list of scenarios."),
+        ("a.yaml", b"- id: [x\n", "(line 2, column 1)"),
+        ("a.yaml", b"- id: x\n  id: y\n", "the key 'id' stands twice in one mapping (line 2, column 3)"),
+        ("a.yaml", b"- note: 2031-13-45\n", "month must be in 1..12"),
+        ("a.yaml", b"- !!python/object/apply:os.getcwd []\n", "could not determine a constructor"),
+    ],
+)
+def test_try_exits_2_for_a_file_that_holds_no_scenarios(
+    tmp_path: Path, name: str, text: bytes, why: str
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(text)
+    told = tried_in_vain(file)
+    assert told.startswith(f"{file}: ")
+    assert why in told
+
+
+def test_try_exits_2_where_there_is_no_file(tmp_path: Path) -> None:
+    assert "No such file or directory" in tried_in_vain(tmp_path / "ghost.json")
+    (tmp_path / "folder.json").mkdir()
+    assert "there is no .json or .yaml file in this directory" in tried_in_vain(tmp_path)
+
+
+def test_try_runs_nothing_if_one_of_the_files_cannot_be_read(tmp_path: Path) -> None:
+    scenario_file(tmp_path, ["clock"])
+    (tmp_path / "zz.yml").write_text("- [")
+    out = io.StringIO()
+    with pytest.raises(SystemExit):
+        call_command("try", str(tmp_path), stdout=out, stderr=io.StringIO())
+    assert out.getvalue() == ""
+
+
+def test_try_tells_of_an_id_that_stands_twice_in_a_file(tmp_path: Path) -> None:
+    file = scenario_file(tmp_path, ["clock"])
+    file.write_text(json.dumps(json.loads(file.read_text()) * 2))
+    out = io.StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("try", str(file), stdout=out)
+    assert ended.value.code == 1
+    told = "desk: belt: expected an id of its own, got one that 2 scenarios of this file have\n"
+    assert out.getvalue() == told * 2 + "0 passed, 2 failed\n"
+
+
+def test_try_keeps_each_failure_in_its_line_whatever_stands_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "hostile.json"
+    file.write_text(json.dumps([{"id": "a\nb\x1b[2J\ud800 é", "belt": {}}]))
+    out = io.StringIO()
+    with pytest.raises(SystemExit):
+        call_command("try", str(file), stdout=out)
+    failure, summary = out.getvalue().splitlines()
+    assert failure.startswith(r"a\nb\x1b[2J\ud800 é: belt: expected an expectation")
+    assert summary == "0 passed, 1 failed"
+
+
+def test_try_tells_of_a_belt_that_cannot_even_be_shown(tmp_path: Path) -> None:
+    file = tmp_path / "deep.yaml"
+    file.write_text("- {id: deep, belt: " + "[" * 3000 + "]" * 3000 + "}")
+    out = io.StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("try", str(file), stdout=out)
+    assert ended.value.code == 1
+    told = "deep: belt: expected a belt, by section, got what is nested too deeply to be shown"
+    assert out.getvalue().splitlines()[0] == told
+
+
+@pytest.mark.parametrize(
+    "belt", ["{2031-01-01: x}", "{tools: *again}", "{tools: " + "[" * 3000 + "]" * 3000 + "}"]
+)
+def test_try_judges_whatever_yaml_makes_of_a_belt(tmp_path: Path, belt: str) -> None:
+    file = tmp_path / "odd.yaml"
+    file.write_text(f"- &again\n  id: odd\n  belt: {belt}\n  expect_error: {{path: nowhere}}\n")
+    out = io.StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("try", str(file), stdout=out)
+    assert ended.value.code == 1
+    assert out.getvalue().startswith("odd: belt: expected an error at nowhere, got ")
+
+
+def test_try_reads_a_file_as_editors_on_windows_write_it(tmp_path: Path) -> None:
+    file = scenario_file(tmp_path, ["clock"])
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert run("try", str(file.rename(tmp_path / "DESK.JSON"))) == "1 passed, 0 failed\n"

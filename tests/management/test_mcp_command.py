@@ -62,7 +62,7 @@ def test_a_server_that_is_added_is_asked_at_once(mcp: Any, script: scripting.Scr
         "files is stored: its tools are called fs__….",
         "files: 2 tools (scripted 1, protocol 2025-11-25)",
         "  2 new: fs__read, fs__write",
-        "  Look at them: manage.py mcp review files",
+        "  Look at them: .venv/bin/python manage.py mcp review files",
     ]
     assert "2 new" in mcp("list")
 

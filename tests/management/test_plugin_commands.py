@@ -17,6 +17,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from tests.plugins import samples
 from toolbelt import models
 from toolbelt.control import actors, belts
 from toolbelt.runtime import plugins
@@ -24,48 +25,8 @@ from toolbelt.store import snapshots
 
 OLIVE = actors.Actor(name="olive", via="command")
 
-EXAMPLE = '''
-from toolbelt import RuntimeAPI, ToolDefinition, ToolPlugin
-
-class MyToolPlugin(ToolPlugin):
-    @property
-    def name(self) -> str:
-        return "my-tool-plugin"
-
-    @property
-    def namespace(self) -> str:
-        return "mytool"
-
-    @property
-    def tools(self) -> list[ToolDefinition]:
-        return [
-            ToolDefinition(
-                name="mytool__search",
-                description="Search an external knowledge base",
-                input_schema={
-                    "type": "object",
-                    "properties": {
-                        "query": {"type": "string"}
-                    },
-                    "required": ["query"],
-                },
-            ),
-        ]
-
-    async def initialize(self, runtime: RuntimeAPI) -> None:
-        """Called once at startup. Use runtime to access secrets, state, etc."""
-        self.api_key = await runtime.secrets.retrieve("mytool", "api_key")
-
-    async def execute(self, tool_name: str, args: dict) -> dict:
-        """Called when the agent invokes one of this plugin's tools."""
-        if tool_name == "mytool__search":
-            return {"results": [args["query"], len(self.api_key)]}
-        raise ValueError(f"Unknown tool: {tool_name}")
-
-    async def shutdown(self) -> None:
-        """Called when the runtime shuts down."""
-        pass
-'''
+# The plugin of the specification, with a search that says what it was asked and whether it has its secret.
+EXAMPLE = samples.SEED.replace('{"results": [...]}', '{"results": [args["query"], len(self.api_key)]}')
 LISTED = """
 tool_plugins:
   - id: "my-tool-plugin"
@@ -134,7 +95,7 @@ def test_a_refusal_in_general_words_says_to_operators_where_the_reason_is(exampl
     out, err, code = run("call", "ada", "mytool__search", '{"query": "x"}', "--session", "room 1")
 
     assert (json.loads(out)["code"], code) == ("unknown-tool", 1)
-    assert err == "Which rule decided: manage.py why ada mytool__search --session 'room 1'\n"
+    assert err == "Which rule decided: .venv/bin/python manage.py why ada mytool__search --session 'room 1'\n"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ machine) and `test`.
 
 import logging
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import environ
 from django.conf import global_settings
 from django.core.exceptions import ImproperlyConfigured
 
-from toolbelt.settings import logs
+from toolbelt.settings import command_line, logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
@@ -125,7 +126,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "toolbelt.web.frame.shown",
             ],
-            "builtins": ["template_partials.templatetags.partials"],
+            "builtins": ["template_partials.templatetags.partials", "toolbelt.web.tags"],
         },
     },
 ]
@@ -297,6 +298,10 @@ if "TOOLBELT_API_BODY_BYTES" in env:
     DATA_UPLOAD_MAX_MEMORY_SIZE = max(TOOLBELT_API_BODY_BYTES, global_settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 if "TOOLBELT_API_BODY_DEPTH" in env:
     TOOLBELT_API_BODY_DEPTH = env.int("TOOLBELT_API_BODY_DEPTH")
+if "TOOLBELT_COMMAND" in env:
+    TOOLBELT_COMMAND = env.str("TOOLBELT_COMMAND")
+elif ENVIRONMENT != "test":
+    TOOLBELT_COMMAND = command_line.derive(BASE_DIR, prefix=sys.prefix, environ=os.environ)
 
 # Logs
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from toolbelt import conf
 from toolbelt.core import calls as gate
 from toolbelt.core import errors
 from toolbelt.runtime import calls, plugins
@@ -66,5 +67,5 @@ class Command(BaseCommand):
                 asked = [options["agent"], options["tool"]]
                 for name in ("session", "request_id", "subagent"):
                     asked += [f"--{name.replace('_', '-')}", options[name]] if options[name] else []
-                self.stderr.write(f"Which rule decided: manage.py why {shlex.join(asked)}")
+                self.stderr.write(f"Which rule decided: {conf.COMMAND} why {shlex.join(asked)}")
             sys.exit(1)

@@ -13,6 +13,8 @@ from django.contrib.auth import get_user_model
 from django.core.management import base, call_command
 from django.db import transaction
 
+from toolbelt import conf
+
 FIXTURE = "demo"
 OPERATOR = "operator"
 
@@ -43,7 +45,6 @@ class Command(base.BaseCommand):
         as_made = operator is not None and operator.check_password(password)
         self.stdout.write(f"\n  Toolbelt   {options['address']}")
         self.stdout.write(
-            f"  Login      {OPERATOR}, password {password}\n"
-            if as_made
-            else "  Login      as you changed it\n"
+            f"  Login      {OPERATOR}, password {password}" if as_made else "  Login      as you changed it"
         )
+        self.stdout.write(f"  Commands   {conf.COMMAND} help")

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from toolbelt import conf
 from toolbelt.control import actors, reviews
 from toolbelt.control import upstreams as configured
 from toolbelt.core import catalog, errors
@@ -108,7 +109,7 @@ class Command(BaseCommand):
         done = upstreams.refresh(wanted, record)
         failed = [name for name in wanted if name not in done or done[name].error]
         if not wanted:
-            self.stdout.write("There are no upstream servers: add one with `manage.py mcp add`.")
+            self.stdout.write(f"There are no upstream servers: add one with `{conf.COMMAND} mcp add`.")
         if failed:
             self.stderr.write(f"Not asked: {', '.join(failed)}.")
             sys.exit(1)
@@ -234,7 +235,7 @@ def _printed(version: str) -> str:
 def _way_out(name: str, bare: list[str]) -> str:
     return (
         f"Nothing is approved: {_named(tuple(bare))} may say something else by now than what you saw. "
-        f"Look with `manage.py mcp review {name}`, and name the version that it prints: TOOL=HASH. "
+        f"Look with `{conf.COMMAND} mcp review {name}`, and name the version that it prints: TOOL=HASH. "
         "Or take what is there now, unseen, with --as-they-are."
     )
 
@@ -276,7 +277,7 @@ def _recorded(name: str, listed: upstreams.Answer, done: configured.Recorded) ->
         if keys:
             yield f"  {len(keys)} {what}: {_named(keys)}"
     if done.unseen or done.held:
-        yield f"  Look at them: manage.py mcp review {name}"
+        yield f"  Look at them: {conf.COMMAND} mcp review {name}"
 
 
 def _named(keys: tuple[str, ...], most: int = 5) -> str:
@@ -303,7 +304,7 @@ def _reviewed(review: reviews.Review) -> Iterator[str]:
             yield f"  used by {', '.join(change.users)}"
     yield f"{len(review.waiting)} to look at, {review.same} as approved."
     if review.waiting:
-        yield f"Approve what you read here: manage.py mcp approve {review.plugin.name} TOOL=HASH ..."
+        yield f"Approve what you read here: {conf.COMMAND} mcp approve {review.plugin.name} TOOL=HASH ..."
 
 
 def _new(tool: catalog.Tool) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib import auth
 from django.core.management.base import BaseCommand, CommandError
 
+from toolbelt import conf
 from toolbelt.control import actors, roles
 from toolbelt.core import errors
 
@@ -67,4 +68,4 @@ def _lines() -> list[str]:
         held = ["superuser"] if user.is_superuser else []
         held += [*roles.of_user(name)] + [f"operator of {agent}" for agent in roles.agents_of(user.pk)]
         lines.append(f"{name:<24}  {', '.join(held) or 'no role'}{'' if user.is_active else ' (inactive)'}")
-    return lines or ["There is nobody: manage.py createsuperuser makes the first one."]
+    return lines or [f"There is nobody: {conf.COMMAND} createsuperuser makes the first one."]

@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from toolbelt import conf
 from toolbelt.control import actors, tokens
 from toolbelt.core import errors
 
@@ -76,7 +77,7 @@ def _end(days: int | None) -> dt.datetime | None:
 
 def _lines(known: Sequence[tokens.Token], now: dt.datetime) -> list[str]:
     if not known:
-        return ["There are no tokens: manage.py token issue makes one."]
+        return [f"There are no tokens: {conf.COMMAND} token issue makes one."]
     return [
         f"{one.prefix}  {_state(one, now):<18}  {_whose(one)}  {_used(one)}  {one.name}".rstrip()
         for one in known
