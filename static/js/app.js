@@ -127,42 +127,74 @@
     detail.parameters.cells = [...new Set(every("[data-cell]").map((part) => part.dataset.cell))].join(" ");
   });
 
-  // A filter's answer takes controls away. As long as one of them has something to say, or waits for its answer, it is
-  // held back, and asked for again afterwards.
+  // What a filter or an opened section brings was made before all that was changed since it was asked for, and takes
+  // away controls that have something to say or wait for their answer. Then it is asked for again, after those.
   let underWay = 0;
-  let heldBack = null;
+  let changes = 0;
+  const askedAt = new WeakMap();
+  const heldBack = new Map();
 
-  function holdBack(detail) {
-    for (const form of every("form[data-control=override]", detail.target)) {
+  function holdBack({ xhr, target, requestConfig: { elt, verb } }) {
+    if (verb !== "get" || !elt.matches("#filter, details")) return false;
+    for (const form of every("form[data-control=override]", target)) {
       if (touched.has(form)) htmx.trigger(form, "submit");
     }
-    if (!underWay) return;
-    detail.shouldSwap = false;
-    heldBack = detail.requestConfig.elt;
+    if (askedAt.get(xhr) === changes && !underWay) return false;
+    heldBack.set(elt, target);
+    return true;
+  }
+
+  function askAgain() {
+    if (underWay) return;
+    for (const [elt, target] of heldBack) {
+      if (elt.matches("form")) htmx.trigger(elt, "submit");
+      else htmx.ajax("GET", elt.getAttribute("hx-get"), { source: elt, target, swap: "outerHTML" });
+    }
+    heldBack.clear();
   }
 
   document.addEventListener("htmx:beforeRequest", ({ detail }) => {
-    if (detail.requestConfig.verb !== "get") underWay += 1;
+    if (detail.requestConfig.verb === "get") {
+      askedAt.set(detail.xhr, changes);
+      return;
+    }
+    changes += 1;
+    underWay += 1;
   });
 
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
-    if (detail.requestConfig.verb === "get") return;
-    underWay -= 1;
-    if (underWay || !heldBack) return;
-    htmx.trigger(heldBack, "submit");
-    heldBack = null;
+    if (detail.requestConfig.verb !== "get") {
+      changes += 1;
+      underWay -= 1;
+    }
+    // Once this one is over, for an element asks for one thing at a time.
+    if (heldBack.size) setTimeout(askAgain);
   });
+
+  // Answers to changes may overtake each other, too. One that is older than what is here says what it has to say, and
+  // leaves the page as it is: the newer one knew of this change.
+  const SAID = new Set(["dialog", "toast", "live"]);
+  const newest = new Map();
+  let isOverdue = false;
+
+  function compare(xhr) {
+    const [agent, revision] = (xhr.getResponseHeader("X-Toolbelt-As-Of") ?? " 0").split(" ");
+    isOverdue = Number(revision) < (newest.get(agent) ?? 0);
+    if (!isOverdue) newest.set(agent, Number(revision));
+  }
 
   // Its answer. An open dialog is closed before it is taken away: only then the focus returns to where it was.
   let focused = { element: null, place: null };
 
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    if (detail.target.id === "sections") holdBack(detail);
+    compare(detail.xhr);
+    if (holdBack(detail)) detail.shouldSwap = false;
     const element = document.activeElement;
     focused = { element, place: element?.closest('[tabindex="-1"]') };
   });
 
-  document.addEventListener("htmx:oobBeforeSwap", ({ target }) => {
+  document.addEventListener("htmx:oobBeforeSwap", ({ target, detail }) => {
+    if (isOverdue && !SAID.has(target.id)) detail.shouldSwap = false;
     if (target.id === "dialog") target.querySelector("dialog[open]")?.close();
   });
 
@@ -172,6 +204,15 @@
     if (document.activeElement === document.body && focused.element && !focused.element.isConnected) {
       (focused.place?.isConnected ? focused.place : byId("main")).focus({ preventScroll: true });
     }
+  });
+
+  // A form that was not taken came back in its place: to what is wrong in it, which may be far from its button.
+  document.addEventListener("htmx:afterRequest", ({ detail }) => {
+    if (![409, 422].includes(detail.xhr.status)) return;
+    const form = byId("editor");
+    const field = form?.querySelector('[aria-invalid="true"]');
+    (field ?? form?.querySelector('[role="alert"]'))?.scrollIntoView({ block: "center" });
+    field?.focus({ preventScroll: true });
   });
 
   // Others have changed what is stored (patch.js).
@@ -188,12 +229,13 @@
   });
 
   // A change that takes long: somebody who waits is told so, and no longer once there is an answer.
+  const PATIENCE = 4000;
   let patience = null;
 
   document.addEventListener("htmx:beforeRequest", ({ detail }) => {
     if (detail.requestConfig.verb === "get") return;
     clearTimeout(patience);
-    patience = setTimeout(() => tell("too-slow"), 4000);
+    patience = setTimeout(() => tell("too-slow"), PATIENCE);
   });
 
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
@@ -219,6 +261,18 @@
     },
     true,
   );
+
+  // Nor is a form sent again that leads to another page, while that is on its way; if none comes, it may be.
+  addEventListener("submit", (event) => {
+    const form = event.target;
+    if (event.defaultPrevented || form.method !== "post") return;
+    if ("sent" in form.dataset) event.preventDefault();
+    form.dataset.sent = "";
+    setTimeout(() => delete form.dataset.sent, PATIENCE);
+  });
+  addEventListener("pageshow", () => {
+    for (const form of every("[data-sent]")) delete form.dataset.sent;
+  });
 
   document.addEventListener("click", ({ target }) => {
     if (target.closest("[data-dismiss]")) dismiss();

@@ -19,7 +19,13 @@
     away: "Not live, reconnecting",
     over: "Not live: log in again",
     gone: "Not live: load the page anew",
+    unsaved: "Not live: not saved yet",
   };
+  // What moves no revision (calls, sessions) is looked for now and then.
+  const EVERY = 1000 * Number(place.dataset.every ?? 0);
+  // A page that costs too much to be made anew for each change says so, and is told only how much there is by now.
+  const IS_STILL = "still" in place.dataset;
+  const LOOKS = `${place.dataset.what} every ${EVERY / 1000} s`;
 
   let control = null;
   let timer = 0;
@@ -28,6 +34,7 @@
   let latest = 0;
   let refreshedAt = 0;
   let refreshing = 0;
+  let isAsking = false;
   let requests = 0;
   let underWay = 0;
 
@@ -36,9 +43,11 @@
     const before = place.dataset.state;
     place.dataset.state = state;
     place.hidden = false;
-    place.querySelector("[data-words]").textContent = WORDS[state];
-    // At first it is no news that it is live; that it is not, is.
-    if (before || !["live", "often"].includes(state)) document.getElementById("live").textContent = WORDS[state];
+    const live = IS_STILL ? `Not live: ${LOOKS}` : EVERY ? `${WORDS.live}, ${LOOKS}` : WORDS.live;
+    const words = state === "live" || (state === "often" && IS_STILL) ? live : WORDS[state];
+    place.querySelector("[data-words]").textContent = words;
+    // At first it is no news that it is live; that it is not, is. And of what is not saved, the page itself tells.
+    if (before || !["live", "often", "unsaved"].includes(state)) document.getElementById("live").textContent = words;
   }
 
   // The stream.
@@ -103,11 +112,15 @@
   // would be older or newer than it.
   function refresh() {
     clearTimeout(refreshing);
+    if (IS_STILL) return;
     if (latest <= Number(current().value) || underWay) return;
     refreshing = setTimeout(fetchPage, Math.max(0, refreshedAt + GAP - Date.now()));
   }
 
   async function fetchPage() {
+    // Who is asked already asks again where that is not enough; two answers might come in the wrong order.
+    if (isAsking) return;
+    isAsking = true;
     refreshedAt = Date.now();
     const [asked, here] = [requests, location.href];
     const address = new URL(here);
@@ -135,14 +148,37 @@
     } catch {
       refreshing = setTimeout(refresh, LONGEST / 6);
       return;
+    } finally {
+      isAsking = false;
     }
     refresh();
+  }
+
+  // Where somebody reads a log, nothing moves: it is said how much there is by now. Else the page is asked for anew.
+  async function look() {
+    if (!["live", "often"].includes(place.dataset.state) || document.visibilityState === "hidden" || underWay) return;
+    const news = document.getElementById("news");
+    if (!IS_STILL) return fetchPage();
+    if (!news) return;
+    const [asked, before] = [news.dataset.url, news.textContent.trim()];
+    try {
+      const answer = await fetch(asked, { redirect: "manual", cache: "no-store" });
+      if (answer.type === "opaqueredirect") return stopWith("over");
+      if (!answer.ok || document.getElementById("news")?.dataset.url !== asked) return;
+      window.toolbelt.bring(new DOMParser().parseFromString(await answer.text(), "text/html"), ["#news"]);
+      if (!before) document.getElementById("live").textContent = document.getElementById("news").textContent.trim();
+    } catch {
+      // That the server is away, the stream tells.
+    }
   }
 
   function stopWith(state) {
     stop();
     say(state);
   }
+
+  // The page answers a form: at its address is another one, and what was typed is here alone.
+  if (!place.dataset.url) return say("unsaved");
 
   document.addEventListener("htmx:beforeRequest", () => {
     requests += 1;
@@ -157,8 +193,12 @@
   let hidden = 0;
   document.addEventListener("visibilitychange", () => {
     clearTimeout(hidden);
-    if (document.visibilityState === "hidden") hidden = setTimeout(stop, HIDDEN);
-    else if (!control || control.signal.aborted) listen();
+    if (document.visibilityState === "hidden") {
+      hidden = setTimeout(stop, HIDDEN);
+      return;
+    }
+    if (!control || control.signal.aborted) listen();
+    if (EVERY) look();
   });
   addEventListener("pagehide", stop);
   addEventListener("pageshow", ({ persisted }) => {
@@ -173,5 +213,6 @@
     say("away");
   });
 
+  if (EVERY) setInterval(look, EVERY);
   if (document.visibilityState === "visible") listen();
 })();

@@ -7,6 +7,9 @@
   // What is one thing to whoever uses it: it changes as a whole, or waits as a whole.
   const UNIT = "li.tool, td, [data-control]";
   const ARRIVES = "li, tr, td, .switch-said, .section-counts";
+  // What is filled in and then sent. A switch has nothing to fill in, and a filter is at the page's address.
+  const FORM = "form[method=post]:not([data-control]), form:has(.ticks)";
+  const FILLED = "input:not([type=hidden]), textarea, select";
   const waiting = new Map();
   let inUse = new Set();
   let arrived = new Set();
@@ -18,18 +21,32 @@
     return unit.closest("li.tool") ?? unit;
   }
 
-  // What has the focus, what waits for its answer, and what is opened up to be chosen from.
+  function isOther(field) {
+    if (field.matches("[type=checkbox], [type=radio]")) return field.checked !== field.defaultChecked;
+    if (!field.matches("select")) return field.value !== field.defaultValue;
+    const first = [...field.options].findIndex((option) => option.defaultSelected);
+    return field.options.length > 0 && field.selectedIndex !== Math.max(0, first);
+  }
+
+  // Whether somebody filled in what is not stored: here, or so that the server gave the form back as it was.
+  function isUnsaved(form) {
+    return "unsaved" in form.dataset || every(FILLED, form).some(isOther);
+  }
+
+  // What has the focus or is not saved, what waits for its answer, and what is opened up to be chosen from.
   function findUsed(root) {
     const active = document.activeElement;
     const used = every("form.htmx-request, [data-control] details[open], .tool details[open]", root);
+    used.push(...every(FORM, root).filter(isUnsaved));
     if (root.contains(active) && active.matches("a, button, input, select, textarea, summary")) used.push(active);
     return new Set(used.map(unitOf));
   }
 
-  // By what is a thing known again? A line is known by where it leads.
+  // By what is a thing known again? A section is known by its title, a line by where it leads.
   function keyOf(node) {
     if (node.nodeType !== Node.ELEMENT_NODE) return "";
     if (node.id) return `#${node.id}`;
+    if (node.hasAttribute("aria-labelledby")) return `of ${node.getAttribute("aria-labelledby")}`;
     if (!node.matches("li, tr, td, section, article, form")) return "";
     const about = node.matches("form") ? node : node.querySelector("form[action], a[href]");
     return about ? `${node.localName} ${about.getAttribute("action") ?? about.getAttribute("href")}` : "";
@@ -71,6 +88,8 @@
       if (!old.parentElement.closest("time")) arrived.add(old.parentElement.closest(ARRIVES));
       return;
     }
+    // A field in which somebody typed, and took it back, would not follow otherwise.
+    if (old.matches(FORM)) old.reset();
     patchAttributes(old, fresh);
     patchChildren(old, fresh);
   }
@@ -97,31 +116,57 @@
     while (next) {
       const gone = next;
       next = next.nextSibling;
-      if ([...inUse].some((used) => gone.contains(used))) waiting.set(gone, null);
-      else gone.remove();
+      const used = [...inUse].filter((unit) => gone.contains(unit));
+      if (!used.length) gone.remove();
+      else waiting.set(gone, null);
+      for (const form of used) if (form.matches(FORM)) markForm(form, "This is gone by now.");
     }
+  }
+
+  // What a form was filled from: that which it says itself (`was`), or all that it shows, but for how long ago that was.
+  function sourceOf(form) {
+    const stored = every("[name=was]", form).map((field) => field.value);
+    if (stored.length) return stored.join("\n");
+    const copy = form.cloneNode(true);
+    for (const other of every("time, [data-mark], [data-own], [name=csrfmiddlewaretoken]", copy)) other.remove();
+    const values = every("input, option", copy).map((field) => field.getAttribute("value"));
+    return [copy.textContent.replace(/\s+/g, " "), ...values].join("\n");
   }
 
   // What is in use waits, and says so if it is not what it was.
   function hold(unit, fresh) {
     waiting.set(unit, fresh);
+    if (!fresh) return markForm(unit, "This is gone by now.");
     const [was, is] = [unit, fresh].map((part) => part.querySelector("[name=was]"));
-    if (!was || !is) return;
-    let mark = unit.querySelector("[data-mark]");
-    if (was.value === is.value) {
-      mark?.remove();
-      return;
+    if (is?.dataset.now) {
+      const by = is.dataset.by || "somebody else";
+      mark(unit, was?.value === is.value ? "" : `Changed by ${by}: now ${is.dataset.now}`, is.dataset.what);
+    } else if (unit.matches(FORM)) {
+      markForm(unit, sourceOf(unit) === sourceOf(fresh) ? "" : "Somebody changed this meanwhile.");
     }
-    if (!mark) {
-      mark = document.createElement("p");
-      mark.className = "meanwhile";
-      mark.dataset.mark = "";
-      unit.append(mark);
+  }
+
+  function markForm(form, said) {
+    if (!said || !form.querySelector(FILLED)) return mark(form, said);
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", className: "link", textContent: "Discard mine and show it" });
+    button.dataset.discards = "";
+    mark(form, `${said} Yours stays as you left it.`, "", button);
+  }
+
+  function mark(unit, said, what = "", button = null) {
+    let place = unit.querySelector("[data-mark]");
+    if (!said) return place?.remove();
+    if (!place) {
+      place = document.createElement("p");
+      place.className = "meanwhile";
+      place.dataset.mark = "";
+      unit.append(place);
     }
-    const said = `Changed by ${is.dataset.by || "somebody else"}: now ${is.dataset.now}`;
-    if (mark.textContent === said) return;
-    mark.textContent = said;
-    document.getElementById("live").textContent = `${is.dataset.what}: ${said}`;
+    if (place.dataset.mark === said) return;
+    place.dataset.mark = said;
+    place.replaceChildren(...[said, button].filter(Boolean));
+    document.getElementById("live").textContent = what ? `${what}: ${said}` : said;
   }
 
   function begin(used) {
@@ -144,11 +189,12 @@
   // Bring these parts of the page in line with a page that was made just now; say whether anything is new to see.
   function bring(page, selectors) {
     const focused = document.activeElement;
-    waiting.clear();
     begin(findUsed(document));
     for (const selector of selectors) {
       const [old, fresh] = [document, page].map((side) => side.querySelector(selector));
-      if (old && fresh) patch(old, fresh);
+      if (!old || !fresh) continue;
+      for (const unit of [...waiting.keys()]) if (old.contains(unit)) waiting.delete(unit);
+      patch(old, fresh);
     }
     finish(focused);
     return arrived.size > 0;
@@ -156,29 +202,47 @@
 
   // Let go of: then it is what it is by now.
   function release() {
-    const used = findUsed(document);
+    const used = waiting.size ? [...findUsed(document)] : [];
     for (const [unit, fresh] of [...waiting]) {
-      if (used.has(unit)) continue;
-      waiting.delete(unit);
-      if (!unit.isConnected) continue;
-      const focused = document.activeElement;
-      unit.querySelector("[data-mark]")?.remove();
-      begin(new Set());
-      if (fresh) patch(unit, fresh);
-      else unit.remove();
-      finish(focused);
+      if (used.some((one) => unit.contains(one))) continue;
+      settle(unit, fresh);
     }
+  }
+
+  function settle(unit, fresh) {
+    waiting.delete(unit);
+    if (!unit.isConnected) return;
+    const focused = document.activeElement;
+    unit.querySelector("[data-mark]")?.remove();
+    begin(new Set());
+    if (fresh) patch(unit, fresh);
+    else unit.remove();
+    finish(focused);
+  }
+
+  // Somebody would rather have what is there by now than what they filled in.
+  function discard(form) {
+    const [unit, fresh] = [...waiting].find(([one]) => one.contains(form)) ?? [];
+    if (!unit) return;
+    const place = unit.closest('[tabindex="-1"]');
+    settle(unit, fresh);
+    if (document.activeElement === document.body) place?.focus({ preventScroll: true });
   }
 
   document.addEventListener("focusout", () => setTimeout(release));
   document.addEventListener("toggle", () => setTimeout(release), true);
-  // What an answer of its own has brought is newer than what waited.
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest("[data-discards]")) discard(target.closest("form"));
+  });
+  // What an answer of its own has brought is newer than what waited; but a form that came back unsaved still waits.
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
     if (detail.requestConfig.verb === "get") return;
-    for (const unit of waiting.keys()) {
-      if (!unit.contains(detail.elt)) continue;
-      unit.querySelector("[data-mark]")?.remove();
+    for (const [unit, fresh] of [...waiting]) {
+      if (!unit.contains(detail.requestConfig.elt)) continue;
       waiting.delete(unit);
+      const form = unit.isConnected ? unit : document.getElementById(unit.id);
+      if (form?.matches(FORM) && isUnsaved(form)) hold(form, fresh);
+      else unit.querySelector("[data-mark]")?.remove();
     }
   });
 

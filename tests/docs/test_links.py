@@ -33,6 +33,20 @@ def test_nothing_is_about_one_machine(doc: Path) -> None:
     assert FOREIGN.findall(doc.read_text(encoding="utf-8")) == []
 
 
+@pytest.mark.parametrize(
+    ("index", "listed"),
+    [
+        ("docs/README.md", "docs/*.md docs/how-to/*.md docs/reference/*.md"),
+        ("docs/decisions/README.md", "docs/decisions/*.md"),
+    ],
+)
+def test_every_page_stands_in_the_list_of_its_kind(index: str, listed: str) -> None:
+    start = pages.ROOT / index
+    named = {(start.parent / link.partition("#")[0]).resolve() for link in pages.links(start)}
+    every = {page for pattern in listed.split() for page in pages.ROOT.glob(pattern)}
+    assert sorted(pages.name(page) for page in every - named - {start}) == []
+
+
 def test_every_page_of_the_documentation_can_be_reached_from_the_readme() -> None:
     start = pages.ROOT / "README.md"
     reached, to_read = {start}, [start]

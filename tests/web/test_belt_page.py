@@ -197,7 +197,8 @@ def test_what_is_no_text_or_too_much_of_it_is_refused(importer: Client, settings
     settings.TOOLBELT_API_BODY_BYTES = 100
     told = problems(importer.post(CHECK, {"file": SimpleUploadedFile("x.yaml", b"a" * 101)}))
     assert told == [
-        "The file is 0.000101 MB, and the most is 0.0001 MB: import it on the server, with `manage.py belt import`."
+        "The file is 0.000101 MB, and the most is 0.0001 MB: import it on the server, with"
+        " `.venv/bin/python manage.py belt import`."
     ]
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
     answer = importer.post(CHECK, {"text": "a" * 2000})

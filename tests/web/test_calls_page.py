@@ -14,6 +14,7 @@ from django.utils import timezone
 from tests import factories
 from tests.web import acting
 from toolbelt import models
+from toolbelt.web.pages import calls
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
@@ -133,6 +134,24 @@ def test_it_is_narrowed_by_the_address(reader: Client) -> None:
         assert len(look(reader, **said).calls) == count, said
 
 
+@pytest.mark.parametrize(("most", "days"), [(4, 30), (3, 7), (2, 1), (0, 1)])
+def test_where_there_are_too_many_calls_to_add_up_it_begins_later_for_who_asks_for_no_day(
+    reader: Client, monkeypatch: pytest.MonkeyPatch, most: int, days: int
+) -> None:
+    monkeypatch.setattr(calls, "MOST_CALLS", most)
+    for days_ago in (0, 1, 6, 29):
+        call(days_ago=days_ago)
+    first = timezone.localdate() - dt.timedelta(days=days - 1)
+    assert look(reader).since == first.isoformat()
+    asked = timezone.localdate() - dt.timedelta(days=40)
+    assert look(reader, since=asked.isoformat()).since == asked.isoformat()
+
+
+def test_what_ends_earlier_begins_earlier(reader: Client) -> None:
+    last = timezone.localdate() - dt.timedelta(days=60)
+    assert look(reader, until=last.isoformat()).since == (last - dt.timedelta(days=29)).isoformat()
+
+
 def test_the_log_is_paged_and_the_pages_keep_the_filter(reader: Client) -> None:
     last = [call() for _ in range(31)][-1]
     page = look(reader, agent="ada")
@@ -245,3 +264,41 @@ def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reade
         factories.agent(f"agent-{number}")
     look(reader)
     assert acting.queries(lambda: look(reader)) == before <= 24
+
+
+def test_an_open_page_is_told_how_many_calls_came_in_behind_those_that_it_shows(reader: Client) -> None:
+    def told(news: Any) -> str:
+        return acting.text(reader.get(news.url))
+
+    assert look(reader).news.url == "/calls/?newer=0"
+    call()
+    everything, of_ada = look(reader).news, look(reader, agent="ada").news
+    assert "new call" not in told(everything)
+    call()
+    call(agent="bob", outcome="tool-denied")
+    assert "<strong>2 new calls</strong>" in told(everything)
+    assert "<strong>1 new call</strong>" in told(of_ada)
+    assert 'hx-get="/calls/?agent=ada"' in told(of_ada)
+    assert "<html" not in told(everything)
+
+
+def test_what_can_have_no_new_calls_asks_for_none(reader: Client) -> None:
+    newest = call()
+    yesterday = timezone.localdate() - dt.timedelta(days=1)
+    assert look(reader, until=yesterday.isoformat()).news is None
+    assert look(reader, older=newest.pk + 1).news is None
+    assert look(reader, until=timezone.localdate().isoformat()).news is not None
+
+
+def test_no_more_new_calls_are_counted_than_anyone_would_read(
+    reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "MOST_NEWS", 2)
+    url = look(reader).news.url
+    for _ in range(3):
+        call()
+    assert "2 or more new calls" in acting.text(reader.get(url))
+
+
+def test_who_may_not_see_calls_is_not_told_how_many_there_are(viewer: Client) -> None:
+    assert viewer.get("/calls/", {"newer": "0"}).status_code == 403

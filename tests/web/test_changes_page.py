@@ -6,6 +6,7 @@ import csv
 import datetime as dt
 import io
 import json
+import uuid
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from django.utils import timezone
 
 from tests.web import acting
 from toolbelt import models
-from toolbelt.control import agents, entries, tools_config
+from toolbelt.control import agents, entries, switches, tools_config
 from toolbelt.testing import ACTOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -201,6 +202,12 @@ def test_one_act_is_looked_at_alone_and_undone_as_one(operator: Client) -> None:
     acting.post(operator, f"/changes/{page.act.entry}/undo/", htmx=False, whole="yes")
     assert acting.stored().switches == {"issues": False}
     assert operator.get(entry.act_url).context["page"].act.entry is None
+
+
+@pytest.mark.usefixtures("history")
+def test_an_act_of_one_change_is_not_offered_as_a_whole(operator: Client) -> None:
+    switches.flip(ACTOR, "ada", "releases", False, batch=uuid.uuid4())
+    assert listed(look(operator))[0].act_url == ""
 
 
 @pytest.mark.usefixtures("history")

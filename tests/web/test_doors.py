@@ -109,6 +109,8 @@ def test_nothing_opens_without_a_login(client: Client, method: str) -> None:
             opened[name] = answer.status_code
     closed_by_itself = opened.pop("metrics")
     assert closed_by_itself in (401, 405)
+    leads_to_a_file = opened.pop("favicon")
+    assert leads_to_a_file == (302 if method == "get" else 405)
     assert opened == dict.fromkeys(OPEN, 200 if method == "get" else 405) | {
         "web:login": 200,
         "admin:login": 200,

@@ -8,7 +8,7 @@ import re
 import pytest
 from django.test import Client
 
-from tests.web import acting
+from tests.web import acting, servers
 from toolbelt import models
 from toolbelt.control import queries
 from toolbelt.store import counts
@@ -100,3 +100,47 @@ def test_a_page_that_asks_for_itself_leaves_a_notice_to_the_next(operator, belt)
 def test_what_somebody_changed_is_told_with_their_name(operator, belt):
     acting.switch(operator, "issues", "false", "true")
     assert 'data-now="Off" data-by="olive"' in acting.text(operator.get("/agents/ada/"))
+
+
+@pytest.mark.parametrize(
+    ("address", "agent"),
+    [
+        ("/loadouts/", ""),
+        ("/loadouts/developer/", ""),
+        ("/sub-apps/", ""),
+        ("/sub-apps/desk/", ""),
+        ("/sub-apps/desk/edit/", ""),
+        ("/compare/?a=ada&b=bob", ""),
+        ("/tools/shell/", ""),
+        ("/plugins/files/", ""),
+        ("/toolkits/issues/edit/", ""),
+        ("/agents/ada/settings/", "ada"),
+        ("/agents/ada/sessions/", "ada"),
+    ],
+)
+def test_pages_follow_their_agent_or_everything(admin_client, belt, address, agent):
+    servers.add()
+    models.SubApp.objects.create(key="desk")
+    page = acting.text(admin_client.get(address))
+    assert f'data-url="/live/" data-agent="{agent}"' in page
+
+
+def test_a_page_that_answers_a_form_is_at_no_address_to_follow(operator, belt):
+    answer = operator.post("/agents/ada/settings/change/", {"max_tools": "-1", "was": "{}"})
+    assert answer.status_code == 422
+    assert 'id="live-state" data-own data-url="" data-agent="ada"' in acting.text(answer)
+
+
+def test_rows_of_an_editor_that_come_back_moved_are_not_saved(admin_client, belt):
+    page = "/toolkits/issues/edit/"
+    form = 'autocomplete="off" data-unsaved'
+    assert form not in acting.text(admin_client.get(page))
+    assert form in acting.text(
+        acting.post(admin_client, "/toolkits/issues/save/", act="add-triggers-0", was="{}")
+    )
+
+
+def test_what_moves_no_revision_is_looked_for_now_and_then(admin_client, belt):
+    assert 'data-every="10" data-what="sessions"' in acting.text(admin_client.get("/agents/ada/sessions/"))
+    assert 'data-every="15" data-what="new calls" data-still' in acting.text(admin_client.get("/calls/"))
+    assert "data-every" not in acting.text(admin_client.get("/agents/ada/"))

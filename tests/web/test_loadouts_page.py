@@ -13,6 +13,7 @@ from tests import factories
 from tests.web import acting, editing
 from toolbelt import models
 from toolbelt.control import entries
+from toolbelt.runtime import surfaces
 from toolbelt.testing import ACTOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -167,6 +168,45 @@ def test_a_save_shows_what_it_changes_for_whom_and_then_does_that(editor: Client
     assert entries.read("loadout", "house")["disabled"] == ["github__merge"]
 
 
+def test_with_scripts_the_question_is_a_dialog_over_the_form(editor: Client) -> None:
+    send = partial(editing.send, editor, EDIT, SAVE, htmx=True)
+    asked = send(disabled_more="github__merge\r\ngithub__issue_write", tools="github__merge", cells="")
+    assert asked.headers["HX-Reswap"] == "none"
+    assert acting.text(asked).strip().startswith('<div id="dialog" hx-swap-oob="innerHTML">')
+    assert "<html" not in acting.text(asked)
+    fields = {field.name for field in asked.context["page"].fields}
+    assert {"disabled_more", "was", "shown"} <= fields
+    assert not {"tools", "cells", "csrfmiddlewaretoken"} & fields
+    assert models.AuditEntry.objects.count() == 0
+
+    done = editing.go_on(editor, asked, SAVE, htmx=True)
+    assert (done.status_code, done.headers["HX-Redirect"]) == (204, HOUSE)
+    assert look(editor).notice.text == "The loadout house is saved."
+
+
+def test_with_scripts_a_form_that_is_not_taken_comes_back_alone_and_the_question_goes(editor: Client) -> None:
+    asked = editing.send(editor, EDIT, SAVE, htmx=True, disabled_more="github__issue_write")
+    entries.change(ACTOR, "loadout", "house", {"disabled": ["shell"]})
+    refused = editing.go_on(editor, asked, SAVE, htmx=True)
+    html = acting.text(refused)
+    assert refused.status_code == 409
+    assert "HX-Reswap" not in refused.headers
+    assert "<html" not in html
+    assert "was changed by somebody else" in html
+    assert '<div id="dialog" hx-swap-oob="innerHTML"></div>' in html
+    assert 'id="dialog"' not in acting.text(editor.get(EDIT)).partition("<main")[2].partition("</main>")[0]
+
+
+def test_with_scripts_a_removal_is_asked_about_in_a_dialog_too(editor: Client) -> None:
+    factories.loadout("annex", parent="minimal")
+    removed = "/loadouts/annex/remove/"
+    done = editing.send(editor, "/loadouts/annex/", removed, htmx=True)
+    assert (done.status_code, done.headers["HX-Redirect"]) == (204, "/loadouts/")
+    refused = editing.send(editor, HOUSE, "/loadouts/house/remove/", htmx=True)
+    assert (refused.status_code, refused.headers["HX-Redirect"]) == (204, HOUSE)
+    assert "used by the agent ada" in look(editor).notice.text
+
+
 def test_saving_what_was_not_touched_changes_nothing(editor: Client) -> None:
     # In an order and a case that no tick would keep.
     models.Loadout.objects.filter(name="house").update(
@@ -210,6 +250,17 @@ def test_what_is_wrong_is_said_at_its_field(editor: Client) -> None:
     assert problems["categories"].startswith("There is no category named 'gti'.")
     assert "disabled at once" in problems["disabled"]
     assert "Not saved." in acting.text(answer)
+
+
+def test_what_a_budget_refuses_is_said_in_the_form_and_never_asked_about(editor: Client) -> None:
+    has = len(surfaces.ask("ada").because)
+    budget = {"max_tools": has, "on_exceed": "refuse"}
+    entries.change(ACTOR, "agent", "ada", {"budget": budget}, confirm=True)
+    before = entries.read("loadout", "house")
+    answer = editing.send(editor, EDIT, SAVE, disabled_more="")
+    assert answer.status_code == 422
+    assert f"The budget of ada is {has} tools; this would make {has + 1} tools" in editing.words(answer)
+    assert entries.read("loadout", "house") == before
 
 
 def test_two_who_edit_the_same_list_meet(editor: Client) -> None:

@@ -247,7 +247,7 @@ def test_a_server_that_runs_as_a_command_is_changed_on_the_machine(keeper: Clien
     upstreams.add(servers.SHELL, "files", reached)
     page = look(keeper)
     assert page.reached.form is None
-    line = "manage.py mcp add files '--env=KEY=${FILES_KEY}' --command uvx mcp-files 'a b'"
+    line = ".venv/bin/python manage.py mcp add files '--env=KEY=${FILES_KEY}' --command uvx mcp-files 'a b'"
     assert page.reached.command == line
 
 

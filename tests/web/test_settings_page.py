@@ -227,7 +227,7 @@ def test_who_may_not_make_agents_duplicates_none(operator: Client) -> None:
 def test_the_snippets_hold_this_agents_addresses(operator: Client) -> None:
     page = look(operator)
     assert page.address == "http://testserver/api/v1/agents/ada/"
-    assert page.issue.text == "python manage.py token issue --agent ada --days 90"
+    assert page.issue.text == ".venv/bin/python manage.py token issue --agent ada --days 90"
     curl = next(snippet.text for snippet in page.snippets if snippet.label == "curl")
     paths = re.findall(r"http://testserver(/[^?'\s]+)", curl)
     assert [resolve(path).url_name for path in paths] == ["get_surface", "call_tool"]

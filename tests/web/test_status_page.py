@@ -41,7 +41,9 @@ def test_what_is_wrong_stands_above(admin_client: Client, monkeypatch: pytest.Mo
     monkeypatch.setattr(installation, "_database", lambda: database)
     page = admin_client.get("/status/").context["page"]
     assert page.state == "unavailable"
-    assert page.findings[0] == "Migrations to apply: toolbelt.0099_more. Run manage.py migrate."
+    assert (
+        page.findings[0] == "Migrations to apply: toolbelt.0099_more. Run .venv/bin/python manage.py migrate."
+    )
     assert page.findings[1].startswith("The cache does not answer")
     assert page.findings[-1] == "The plugin GitHub has failed."
     assert "No such command." in acting.text(admin_client.get("/status/"))

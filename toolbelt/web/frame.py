@@ -10,14 +10,19 @@ from urllib.parse import urlsplit
 import structlog
 from django import db
 from django.conf import settings
+from django.contrib.auth import decorators
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
-from django.http import HttpRequest, HttpResponse, HttpResponseServerError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, HttpResponseServerError
 from django.http.response import HttpResponseBase
 from django.shortcuts import render, resolve_url
 from django.template import loader
+from django.templatetags.static import static
 from django.utils import cache
 from django.utils.http import urlencode
+from django.views.decorators import http
+from django.views.decorators.cache import cache_control
 
+from toolbelt import conf
 from toolbelt.control import queries, rights
 from toolbelt.web import request_ids
 from toolbelt.web.presenters import answers, chrome
@@ -52,6 +57,7 @@ _BARE = (
     "<h1>{status}</h1><p>Toolbelt could not make the page for this.</p>"
     '<p><a href="/">To the start</a></p><p>Request <code>{request_id}</code></p></html>'
 )
+_A_DAY = 24 * 60 * 60
 _log = structlog.get_logger(__name__)
 
 
@@ -76,8 +82,18 @@ def shown(request: HttpRequest) -> dict[str, Any]:
             may_see_calls=rights.may_read(user, "call_record"),
             may_see_tokens=rights.may_read(user, "api_token"),
             request_id=request_ids.current(),
+            command=conf.COMMAND,
+            is_answer=request.method not in ("GET", "HEAD"),
         )
     }
+
+
+@decorators.login_not_required
+@http.require_safe
+@cache_control(public=True, max_age=_A_DAY)
+def icon(request: HttpRequest) -> HttpResponse:
+    """Lead to the icon. Browsers ask for it here wherever a page names none: the admin, the metrics, a plain text."""
+    return HttpResponseRedirect(static("favicon.svg"))
 
 
 def htmx_leaves(

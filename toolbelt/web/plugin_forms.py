@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from toolbelt.control import providers
 from toolbelt.web import words
-from toolbelt.web.forms import Change
+from toolbelt.web.forms import edits
 
 # A refresh that was begun before that is no longer waited for.
 LONGEST_WAIT = dt.timedelta(hours=1)
@@ -39,7 +39,7 @@ class Filter(forms.Form):
         return at if timezone.now() - LONGEST_WAIT < at <= timezone.now() else None
 
 
-class Switch(Change):
+class Switch(edits.Change):
     """Which of a plugin's switches, what is wanted, and what the page showed."""
 
     control = forms.ChoiceField(choices=[(name, name) for name in providers.CONTROLS])
@@ -66,7 +66,7 @@ class Versions(forms.MultipleChoiceField):
         return bool(tool) and bool(version)
 
 
-class Review(Change):
+class Review(edits.Change):
     """What was decided of which tools: those that are ticked, or ``all`` that the page showed."""
 
     decision = forms.ChoiceField(choices=[(word, word) for word in ("approve", "approve-all", "off")])
@@ -81,7 +81,7 @@ class Review(Change):
         return {tool: version for tool, _, version in pairs}
 
 
-class Reached(Change):
+class Reached(edits.Change):
     """Where a server is: its URL and the headers that it is sent, one a line; and what the page showed."""
 
     url = forms.CharField(max_length=2000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,19 +14,20 @@ from django.utils.http import urlencode
 from toolbelt.control import holdings, usage
 from toolbelt.core import keys
 from toolbelt.web import words
-from toolbelt.web.pages import model, texts
+from toolbelt.web.pages import call_charts, model, texts
 from toolbelt.web.presenters import calls, changes, pieces
 
-USUAL_DAYS = 30
-MOST_DAYS = 92
+# What is shown unless somebody asks for more: the longest of these that holds not too many calls to be added up.
+USUAL_DAYS = (30, 7, 1)
+MOST_CALLS = 300_000
 MOST_TOOLS = 12
 MOST_UNUSED = 8
 # More of them than this nobody turns off one by one.
 MOST_UNUSED_AT_ALL = 60
 LONGEST_ERROR = 240
 AT_ONCE = 30
-# The chart, in its own units.
-HEIGHT, STEP, WIDTH = 100, 12, 9
+# How many new calls are counted.
+MOST_NEWS = 1000
 _OUTCOMES = {
     "ok": ("active", "ok"),
     "unknown-tool": ("denied", "no such tool"),
@@ -42,21 +44,17 @@ _OUTCOMES = {
 def page(
     said: Mapping[str, Any], *, path: str, here: str, may_flip: Callable[[str], bool]
 ) -> calls.CallsPage:
-    """Fill the page, narrowed as the form says; without a first day, it begins so many days ago. ``may_flip`` says
-    for which agents the reader may turn off what was never called.
+    """Fill the page, narrowed as the form says; without a first day, it begins so many days ago (:data:`USUAL_DAYS`).
+    ``may_flip`` says for which agents the reader may turn off what was never called.
     """
     today = timezone.localdate()
-    first = said["since"] or today - dt.timedelta(days=USUAL_DAYS - 1)
-    last = said["until"] or None
-    period: dict[str, Any] = {
-        "since": _midnight(first),
-        "until": _midnight(last + dt.timedelta(days=1)) if last else None,
-    }
+    first, last = _days_of(said, today)
+    period = _period(first, last)
     asked: dict[str, Any] = {name: said[name] for name in ("agent", "tool", "outcome")}
-    by_tool = usage.by_tool(**asked, **period)
+    by_tool = usage.by_tool(**asked, **period, timed=None if said["every"] else MOST_TOOLS + 2)
     log = usage.page(**asked, **period, older_than=said["older"] or None, size=AT_ONCE)
     found = holdings.every()
-    kept = {name: said[name] for name in ("agent", "tool", "outcome", "since", "until") if said[name]}
+    kept = _kept(said)
     is_whole = bool(said["every"]) or len(by_tool) <= MOST_TOOLS + 2
     there = found.catalog.tools
     return calls.CallsPage(
@@ -71,9 +69,11 @@ def page(
         until=last.isoformat() if last else "",
         narrowed=bool(kept),
         matches=_matches(by_tool),
-        chart=_chart(usage.by_day(**asked, **period), first, min(last or today, today)),
-        lines=_lines(usage.took_by_day(**asked, **period), first, min(last or today, today)),
-        figures=tuple(_figures(by_tool, there, path, kept))[: None if is_whole else MOST_TOOLS],
+        chart=call_charts.chart(usage.by_day(**asked, **period), first, min(last or today, today)),
+        lines=call_charts.lines(usage.took_by_day(**asked, **period), first, min(last or today, today)),
+        figures=tuple(
+            itertools.islice(_figures(by_tool, there, path, kept), None if is_whole else MOST_TOOLS)
+        ),
         every_url="" if is_whole else f"{path}?{urlencode({**kept, 'every': 'yes'})}",
         every_words=f"Show all {words.number(len(by_tool))}",
         unused=_unused(
@@ -87,8 +87,55 @@ def page(
         else None,
         calls=tuple(_call(one, there, {holder.agent.key for holder in found.holders}) for one in log.calls),
         pages=_pages(log, kept, path, bool(said["older"])),
+        news=None
+        if said["older"] or (last and last < today)
+        else _news(path, kept, newest=log.calls[0].id if log.calls else 0, words=""),
         here=here,
     )
+
+
+def news(said: Mapping[str, Any], *, path: str, newest: int) -> calls.News:
+    """Say how many calls came in behind the call ``newest``, narrowed as the form says."""
+    asked: dict[str, Any] = {name: said[name] for name in ("agent", "tool", "outcome")}
+    days = _days_of(said, timezone.localdate())
+    count = usage.count_newer(newest, most=MOST_NEWS, **asked, **_period(*days))
+    told = (
+        f"{words.number(count)}{' or more' if count == MOST_NEWS else ''} new call{'' if count == 1 else 's'}"
+    )
+    return _news(path, _kept(said), newest=newest, words=told if count else "")
+
+
+def _news(path: str, kept: Mapping[str, Any], *, newest: int, words: str) -> calls.News:
+    return calls.News(
+        words=words,
+        url=f"{path}?{urlencode({**kept, 'newer': newest})}",
+        show_url=f"{path}?{urlencode(kept)}" if kept else path,
+    )
+
+
+def _kept(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: said[name] for name in ("agent", "tool", "outcome", "since", "until") if said[name]}
+
+
+def _days_of(said: Mapping[str, Any], today: dt.date) -> tuple[dt.date, dt.date | None]:
+    return said["since"] or _usual(said, said["until"] or today), said["until"] or None
+
+
+def _usual(said: Mapping[str, Any], last: dt.date) -> dt.date:
+    """Choose the first day for who asks for none."""
+    *long, shortest = [last - dt.timedelta(days=days - 1) for days in USUAL_DAYS]
+    narrowing = {name: said[name] for name in ("agent", "tool", "outcome")}
+    for first in long:
+        if not usage.are_more(MOST_CALLS, **narrowing, **_period(first, last)):
+            return first
+    return shortest
+
+
+def _period(first: dt.date, last: dt.date | None) -> dict[str, Any]:
+    return {
+        "since": _midnight(first),
+        "until": _midnight(last + dt.timedelta(days=1)) if last else None,
+    }
 
 
 def _midnight(day: dt.date) -> dt.datetime:
@@ -120,90 +167,6 @@ def _figures(
             slow=words.duration(one.slow) if one.slow is not None else "",
             slowness=_percent(one.slow or 0, slowest),
         )
-
-
-def _chart(found: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> calls.Chart | None:
-    """Draw a bar a day; days without calls are there, and where there are too many days, the last of them."""
-    if not found or last < first:
-        return None
-    by_day = {one.day: one for one in found}
-    days = _days(first, last)
-    count = len(days)
-    most = max((by_day[day].calls for day in days if day in by_day), default=0)
-    if not most:
-        return None
-    total = sum(one.calls for one in found)
-    busiest = max(found, key=lambda one: one.calls)
-    return calls.Chart(
-        bars=tuple(_bar(place, day, by_day.get(day), most) for place, day in enumerate(days)),
-        width=STEP * count - (STEP - WIDTH),
-        words=f"{words.number(total)} calls in {count} days, "
-        f"most on {busiest.day:%-d %B}: {words.number(busiest.calls)}",
-        most=words.number(most),
-        first=f"{days[0]:%-d %b}",
-        last=f"{days[-1]:%-d %b}",
-    )
-
-
-def _days(first: dt.date, last: dt.date) -> list[dt.date]:
-    """List the days of a chart: where there are too many, the last of them."""
-    count = min((last - first).days + 1, MOST_DAYS)
-    return [last - dt.timedelta(days=back) for back in range(count - 1, -1, -1)]
-
-
-def _lines(found: Sequence[usage.TookOnDay], first: dt.date, last: dt.date) -> calls.Lines | None:
-    """Draw how long calls took as two lines, from day to day on which any ran."""
-    days = _days(first, last) if last >= first else []
-    by_day = {one.day: one for one in found}
-    ran = [(place, by_day[day]) for place, day in enumerate(days) if day in by_day]
-    if len(ran) < 2:
-        return None
-    most = max(max(one.slow for _, one in ran), 1)
-    slowest = max((one for _, one in ran), key=lambda one: one.slow)
-
-    def points(took: Callable[[usage.TookOnDay], int]) -> str:
-        return " ".join(f"{place * STEP},{HEIGHT - round(HEIGHT * took(one) / most)}" for place, one in ran)
-
-    return calls.Lines(
-        median=points(lambda one: one.median),
-        slow=points(lambda one: one.slow),
-        dots=tuple(
-            calls.Dot(
-                x=place * STEP,
-                left=place * STEP - STEP // 2,
-                words=f"{one.day:%A, %-d %B}: half took at most {words.duration(one.median)}, "
-                f"95 of 100 at most {words.duration(one.slow)}",
-            )
-            for place, one in ran
-        ),
-        width=STEP * (len(days) - 1),
-        words=f"How long calls took, by day: slowest on {slowest.day:%-d %B}, where 95 of 100 took at most "
-        f"{words.duration(slowest.slow)}; half of them {words.duration(slowest.median)}",
-        most=words.duration(most),
-        first=f"{days[0]:%-d %b}",
-        last=f"{days[-1]:%-d %b}",
-    )
-
-
-def _bar(place: int, day: dt.date, one: usage.OfDay | None, most: int) -> calls.Bar:
-    total, refused, failed = (one.calls, one.refused, one.failed) if one else (0, 0, 0)
-    # Whoever called in vain is not to vanish for being few.
-    heights = [
-        max(2, round(HEIGHT * count / most)) if count else 0
-        for count in (failed, refused, total - refused - failed)
-    ]
-    bottoms = [HEIGHT - sum(heights[: number + 1]) for number in range(3)]
-    wrong = f", {words.number(refused)} refused, {words.number(failed)} failed" if refused or failed else ""
-    return calls.Bar(
-        x=place * STEP,
-        words=f"{day:%A, %-d %B}: {words.number(total)} call{'' if total == 1 else 's'}{wrong}",
-        good_y=max(0, bottoms[2]),
-        good=heights[2],
-        refused_y=bottoms[1],
-        refused=heights[1],
-        failed_y=bottoms[0],
-        failed=heights[0],
-    )
 
 
 def _unused(

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from toolbelt import conf
 from toolbelt.control import providers
 from toolbelt.core import belts, catalog, connections, errors, reasons, risks
 from toolbelt.plugins import info
@@ -91,13 +92,12 @@ def form(typed: Mapping[str, Any], problems: Iterable[errors.Problem] = ()) -> p
 def add_command(connection: connections.Connection | None = None, name: str = "NAME") -> str:
     """Give the line that adds a server by command."""
     if connection is None or not connection.command:
-        return "manage.py mcp add files --command npx -y @modelcontextprotocol/server-filesystem ./docs"
+        return f"{conf.COMMAND} mcp add files --command npx -y @modelcontextprotocol/server-filesystem ./docs"
     options = [f"--env={key}={value}" for key, value in connection.env.items()]
     options += [f"--cwd={connection.cwd}"] if connection.cwd else []
     options += [f"--timeout={connection.timeout}"] if connection.timeout != connections.TIMEOUT else []
-    return shlex.join(
-        ["manage.py", "mcp", "add", name, *options, "--command", connection.command, *connection.args]
-    )
+    said = shlex.join(["mcp", "add", name, *options, "--command", connection.command, *connection.args])
+    return f"{conf.COMMAND} {said}"
 
 
 def _field(path: str, name: str) -> str:

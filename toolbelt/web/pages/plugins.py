@@ -252,6 +252,6 @@ def _unknown(plugin: info.PluginInfo) -> plugins.Unlisted:
     return plugins.Unlisted(
         name=plugin.name,
         where=plugin.source,
-        line="manage.py plugins sync",
+        line=f"{conf.COMMAND} plugins sync",
         error=texts.visible(words.cut(plugin.error, LONGEST_ERROR)),
     )

@@ -132,5 +132,5 @@ def _marks(one: consequences.Consequence) -> Iterator[access.Mark]:
         yield access.Mark(
             word=f"{words.tools(len(one.destructive))} more can destroy something", tone="danger"
         )
-    if one.spent.is_passed:
+    if one.spends.is_passed:
         yield access.Mark(word="over its budget then", tone="warning")

@@ -14,7 +14,8 @@ from toolbelt import conf
 from toolbelt.control import queries, roles
 from toolbelt.core import agents as values
 from toolbelt.core import errors
-from toolbelt.web import forms, words
+from toolbelt.web import words
+from toolbelt.web.forms import edits
 from toolbelt.web.pages import agents, clients, frameworks
 from toolbelt.web.presenters import answers, pieces, settings
 
@@ -75,7 +76,7 @@ def page(
         issue=settings.Snippet(
             id="snippet-issue",
             label="Shell",
-            text=f"python manage.py token issue --agent {shlex.quote(agent.key)} --days 90",
+            text=f"{conf.COMMAND} token issue --agent {shlex.quote(agent.key)} --days 90",
         ),
         snippets=tuple(_snippets(found.summary, address)),
         clients=tuple(clients.snippets(address.rpartition("/api/v1/")[0], agent.key)),
@@ -98,7 +99,7 @@ def problems(agent: str, refused: Sequence[errors.Problem]) -> dict[str, str]:
     said: dict[str, list[str]] = {}
     for problem in refused:
         rest = problem.path.removeprefix(f"agents.{agent}.").removeprefix("budget.")
-        name = rest if rest in forms.Settings.base_fields else ""
+        name = rest if rest in edits.Settings.base_fields else ""
         said.setdefault(name, []).append(problem.message if name else str(problem))
     return {name: " ".join(messages) for name, messages in said.items()}
 
@@ -135,7 +136,7 @@ def _fields(
         "on_exceed": budget.on_exceed,
         "mcp_loading": agent.mcp_loading,
         "protected": agent.protected,
-        "was": json.dumps({key: found.entry.get(key) for key in forms.Settings.KEYS}, ensure_ascii=False),
+        "was": json.dumps({key: found.entry.get(key) for key in edits.Settings.KEYS}, ensure_ascii=False),
     }
     shown = stored if typed is None else {name: typed.get(name, "") for name in stored}
     return settings.Fields(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping
 
+from toolbelt import conf
 from toolbelt.control import installation, providers
 from toolbelt.web import words
 from toolbelt.web.pages import plugins, texts
@@ -37,7 +38,7 @@ def page() -> status.StatusPage:
 def _findings(found: installation.Installation, every: tuple[status.Plugin, ...]) -> Iterator[str]:
     pending = found.database.pending
     if pending:
-        yield f"Migrations to apply: {words.listing(list(pending))}. Run manage.py migrate."
+        yield f"Migrations to apply: {words.listing(list(pending))}. Run {conf.COMMAND} migrate."
     if found.cache.error:
         yield f"The cache does not answer: {found.cache.error}."
     yield from found.findings
@@ -103,7 +104,9 @@ def _kept(kept: Mapping[str, installation.Kept], revision: int) -> tuple[status.
                 label=name.capitalize(),
                 value=words.number(one.count) + (", the oldest" if one.oldest else ""),
                 when=words.moment(one.oldest) if one.oldest else None,
-                about=f"forgotten by manage.py {_PRUNED_BY[name]}" if name in _PRUNED_BY else "kept for good",
+                about=f"forgotten by {conf.COMMAND} {_PRUNED_BY[name]}"
+                if name in _PRUNED_BY
+                else "kept for good",
             )
             for name, one in kept.items()
         ),

@@ -45,7 +45,9 @@ class Held:
     agents: int
 
 
-def page(found: holdings.Holdings, said: Mapping[str, Any], path: str) -> toolkits.ToolkitsPage:
+def page(
+    found: holdings.Holdings, said: Mapping[str, Any], path: str, notice: answers.Notice | None
+) -> toolkits.ToolkitsPage:
     """Fill the list, narrowed and sorted as the form says; ``path`` is the page's own."""
     every = [held(found, toolkit) for toolkit in found.catalog.toolkits.values()]
     shown = [one for one in every if _fits(one, said)]
@@ -72,6 +74,7 @@ def page(found: holdings.Holdings, said: Mapping[str, Any], path: str) -> toolki
         matches=f"{words.number(count)} toolkit{'' if count == 1 else 's'} in the order of the policy"
         if not sort
         else f"{words.number(count)} toolkit{'' if count == 1 else 's'}",
+        notice=notice,
     )
 
 

@@ -21,7 +21,7 @@ class Risk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolRow:
+class ToolRow(pieces.Row):
     """One tool of one section. A tool in two toolkits has two rows with equal content.
 
     `prefix` and `name` are the key in two parts ("github__", "issue_read"): the eye skips the first.
@@ -44,7 +44,7 @@ class ToolRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Switch:
+class Switch(pieces.Row):
     """The switch of one toolkit: what is stored, in words, since when ("by olive, 3 min ago"), and until when; `by` is
     who changed it last.
     """
@@ -65,7 +65,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(pieces.Row):
     """One toolkit, or what one plugin has outside all toolkits (then without a switch).
 
     `id` is the section's id in the page ("toolkit-issues", "plugin-time"). `size` and `hint` stand behind
@@ -118,7 +118,7 @@ class Acts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccessPage:
+class AccessPage(pieces.Row):
     """The page. `here` is its own path with the query: every form brings it as `next`, to come back to."""
 
     agent: agents.AgentHeader

@@ -131,8 +131,21 @@ class Unused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """How many calls came in since the log was shown, in `words`, empty for none. `url` says it again, `show_url` shows
+    them.
+    """
+
+    words: str
+    url: str
+    show_url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallsPage:
-    """The page. `since` and `until` are days as a field of a form has them."""
+    """The page. `since` and `until` are days as a field of a form has them. `news` is None where none can come: on a
+    page of older calls, or of days gone by.
+    """
 
     agents: tuple[pieces.Choice, ...]
     tools: tuple[pieces.Choice, ...]
@@ -149,4 +162,5 @@ class CallsPage:
     unused: Unused | None
     calls: tuple[Call, ...]
     pages: changes.Pages
+    news: News | None
     here: str

@@ -13,8 +13,8 @@ class Entry:
 
     `agent` is empty for changes of the catalog. `undoable` is False for what cannot be undone, was undone,
     or is not the reader's to undo; `undone` then says the former ("undone by olive, 2 min ago"). `act_url` leads to
-    all that was done in the same act; `then_url` shows the agent as it was after this, `compare_url` beside today.
-    `waits` says of what ended by itself that it is still to be recorded; such an entry has no `id` (0).
+    all that was done in the same act, if that was more; `then_url` shows the agent as it was after this, `compare_url`
+    beside today. `waits` says of what ended by itself that it is still to be recorded; such an entry has no `id` (0).
     """
 
     id: int

@@ -11,7 +11,8 @@ class Chrome:
 
     `user` is empty for someone who has not logged in: the frame then has no navigation. `request_id` is
     printed on error pages, for the operator to quote. `to_look_at` counts the tools that wait for a look. The page
-    shows all that was written up to `revision`.
+    shows all that was written up to `revision`. `command` is what stands before the name of a command, to run it here.
+    `is_answer`: the page answers a form, so another one, or none, is at its address.
     """
 
     user: str = ""
@@ -23,3 +24,5 @@ class Chrome:
     may_see_calls: bool = False
     may_see_tokens: bool = False
     request_id: str = ""
+    command: str = ""
+    is_answer: bool = False

@@ -8,7 +8,7 @@ from toolbelt.web.presenters import pieces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSize:
+class ToolSize(pieces.Row):
     """One tool that the model gets, its key in two parts; `percent` compares it with the largest one."""
 
     prefix: str

@@ -26,7 +26,8 @@ class Reached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalPage:
-    """The page between a form and its being saved. `again`: something changed since it was shown.
+    """What stands between a form and its being saved, as a dialog or a page. `again`: something changed since it was
+    shown.
 
     `fields` are those of the form and what was shown; `back` leads out, and the form's button `again` back into it
     where `may_edit`.

@@ -37,6 +37,7 @@ class ToolkitsPage:
     narrowed: bool
     in_all: int
     matches: str
+    notice: answers.Notice | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(pieces.Row):
     """One agent's switch of one toolkit, and what the agent has of it.
 
     `word` counts ("3 of 5 active"), `short` does so where there is little room ("3/5"), `reason` says why it is so.

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from toolbelt.control import queries, rights
 from toolbelt.core import errors
 from toolbelt.runtime import surfaces
-from toolbelt.web import forms
+from toolbelt.web.forms import filters
 from toolbelt.web.pages import access, effects, model, sections
 from toolbelt.web.views import answering
 
@@ -17,7 +17,7 @@ from toolbelt.web.views import answering
 @require_safe
 def page(request: HttpRequest, agent: str) -> HttpResponse:
     """Show the page; to htmx only the sections, or the tools of the one section that was opened."""
-    said = forms.said(forms.AccessFilter(request.GET))
+    said = filters.said(filters.Access(request.GET))
     target = request.headers.get("HX-Target", "") if answering.is_in_place(request) else ""
     try:
         found = queries.access(agent, said["message"])
@@ -64,7 +64,7 @@ def effect(request: HttpRequest, agent: str, key: str) -> HttpResponse:
 @require_safe
 def directive(request: HttpRequest, agent: str) -> HttpResponse:
     """Show what the model would be told to focus on for a message."""
-    message = str(forms.said(forms.AccessFilter(request.GET))["message"])
+    message = str(filters.said(filters.Access(request.GET))["message"])
     try:
         answer = surfaces.ask(agent, message=message)
     except errors.NotFound as error:

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from toolbelt.control import rights
-from toolbelt.web import forms
+from toolbelt.web.forms import filters
 from toolbelt.web.pages import agents
 from toolbelt.web.views import answering
 
@@ -18,7 +18,7 @@ def listing(request: HttpRequest) -> HttpResponse:
     in_place = request.headers.get("HX-Request") == "true"
     shown = {
         "page": agents.page(
-            forms.said(forms.AgentsFilter(request.GET)),
+            filters.said(filters.Agents(request.GET)),
             request.path,
             may_flip=rights.flippable(request.user),
             notice=None if in_place else answering.kept(request)[0],

@@ -91,7 +91,8 @@ def in_place(
         change=change,
         may_undo=found.last is not None and rights.may_undo(request.user, found.last),
     )
-    return render(request, "agents/_answer.html", {"page": page, "confirmation": question}, status=status)
+    response = render(request, "agents/_answer.html", {"page": page, "confirmation": question}, status=status)
+    return _as_of(response, agent, page.revision)
 
 
 def _in_cells(
@@ -103,6 +104,8 @@ def _in_cells(
     status: int,
     question: answers.Confirmation | None,
 ) -> HttpResponse:
+    # Before what is shown: it is never older than it says.
+    request.counts = counts = queries.count()  # type: ignore[attr-defined]
     page = toolkits.answer(
         holdings.every(), agent, cells, here=back(request, reverse("web:toolkits")), notice=notice
     )
@@ -110,6 +113,12 @@ def _in_cells(
     response = render(request, "toolkits/_answer.html", shown, status=status)
     # What else on the page follows the agent asks anew.
     response.headers["HX-Trigger"] = "flipped"
+    return _as_of(response, agent, counts.revision)
+
+
+def _as_of(response: HttpResponse, agent: str, revision: int) -> HttpResponse:
+    """Say how new these parts of the page are: answers may overtake each other on their way (app.js)."""
+    response.headers["X-Toolbelt-As-Of"] = f"{agent} {revision}"
     return response
 
 
@@ -121,6 +130,12 @@ def led_back(
     response = redirect(back(request, otherwise))
     response.status_code = 303
     return response
+
+
+def anew(request: HttpRequest, notice: answers.Notice, change: effects.Effect | None) -> HttpResponse:
+    """Let htmx load the page anew that it asked from; it shows the notice."""
+    keep(request, notice, change)
+    return HttpResponse(status=204, headers={"HX-Refresh": "true"})
 
 
 def asked(request: HttpRequest, question: answers.Confirmation) -> HttpResponse:

@@ -16,7 +16,7 @@ from toolbelt import conf
 from toolbelt.control import belt_effects, belt_texts, belts, queries, rights
 from toolbelt.control import undo as undoing
 from toolbelt.core import errors
-from toolbelt.web import forms
+from toolbelt.web.forms import edits, filters
 from toolbelt.web.pages import belt, entries
 from toolbelt.web.presenters import answers
 from toolbelt.web.views import answering
@@ -33,8 +33,8 @@ def page(request: HttpRequest) -> HttpResponse:
 @require_safe
 def export(request: HttpRequest) -> HttpResponse:
     """Give the chosen sections as a file: of those that the reader may look at, all if none is chosen."""
-    form = forms.Export(request.GET)
-    said = forms.said(form)
+    form = filters.Export(request.GET)
+    said = filters.said(form)
     allowed = [name for name, kind in belts.SECTIONS.items() if rights.may_read(request.user, kind)]
     wanted = [name for name in said["section"] or allowed if name in belts.SECTIONS]
     if not set(wanted) <= set(allowed):
@@ -67,7 +67,7 @@ def check(request: HttpRequest) -> HttpResponse:
 def import_(request: HttpRequest) -> HttpResponse:
     """Import the belt that was checked, beside the configuration that it was checked beside; else show it anew."""
     _demand(request)
-    form = forms.Import(request.POST)
+    form = edits.Import(request.POST)
     text = ""
     try:
         text = _text(request)
@@ -116,7 +116,7 @@ def _text(request: HttpRequest) -> str:
     if upload.size is None or upload.size > most:
         raise _invalid(
             f"The file is {belt.megabytes(upload.size or 0)}, and the most is {belt.megabytes(most)}:"
-            " import it on the server, with `manage.py belt import`."
+            f" import it on the server, with `{conf.COMMAND} belt import`."
         )
     try:
         return bytes(upload.read()).decode("utf-8-sig")

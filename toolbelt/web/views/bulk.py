@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control import bulk, holdings, queries, rights
 from toolbelt.core import errors
-from toolbelt.web import forms
+from toolbelt.web.forms import filters, flips
 from toolbelt.web.pages import access, agents, model, tools
 from toolbelt.web.pages import bulk as pages
 from toolbelt.web.presenters import answers
@@ -27,8 +27,8 @@ def of_agent(request: HttpRequest, agent: str) -> HttpResponse:
         found = queries.access(agent)
     except errors.NotFound as error:
         raise Http404(str(error)) from error
-    said = forms.said(forms.AccessFilter(request.GET))
-    form = forms.SetAll(request.GET)
+    said = filters.said(filters.Access(request.GET))
+    form = flips.SetAll(request.GET)
     if not form.is_valid():
         return _refused(request, f"Not changed: {form.problems()}", _home(agent))
     what, on = form.wanted()
@@ -40,21 +40,21 @@ def of_agent(request: HttpRequest, agent: str) -> HttpResponse:
 @require_safe
 def of_tools(request: HttpRequest) -> HttpResponse:
     """Ask whether the tools that the list shows shall be set alike, for some agents or all."""
-    said = forms.said(forms.ToolsFilter(request.GET))
-    form = forms.SetAll(request.GET)
+    said = filters.said(filters.Tools(request.GET))
+    form = flips.SetAll(request.GET)
     if not form.is_valid():
         return _refused(request, f"Not changed: {form.problems()}", reverse("web:tools"))
     keys = [tool.key for tool in tools.matching(holdings.shelf(), said)]
     names = _named(request, form)
-    return _asked(request, names, keys, form.wanted()[1], f"{reverse('web:tools')}?{forms.kept(said)}")
+    return _asked(request, names, keys, form.wanted()[1], f"{reverse('web:tools')}?{filters.kept(said)}")
 
 
 @require_safe
 def of_agents(request: HttpRequest) -> HttpResponse:
     """Ask whether a toolkit shall be switched alike for the agents that the list shows."""
-    said = forms.said(forms.AgentsFilter(request.GET))
-    form = forms.SetAll(request.GET)
-    home = f"{reverse('web:agents')}?{forms.kept(said)}"
+    said = filters.said(filters.Agents(request.GET))
+    form = flips.SetAll(request.GET)
+    home = f"{reverse('web:agents')}?{filters.kept(said)}"
     if not form.is_valid() or not form.cleaned_data["key"]:
         return _refused(request, f"Not changed: {form.problems() or 'choose a toolkit first.'}", home)
     names = [one.agent.key for one in agents.matching(queries.summaries(), said)]
@@ -64,7 +64,7 @@ def of_agents(request: HttpRequest) -> HttpResponse:
 @require_safe
 def of_toolkit(request: HttpRequest, toolkit: str) -> HttpResponse:
     """Ask whether a toolkit shall be switched alike for the agents that were ticked, or for all."""
-    form = forms.SetAll(request.GET)
+    form = flips.SetAll(request.GET)
     home = reverse("web:toolkit", args=[toolkit])
     if not form.is_valid():
         return _refused(request, f"Not changed: {form.problems()}", home)
@@ -76,7 +76,7 @@ def of_toolkit(request: HttpRequest, toolkit: str) -> HttpResponse:
 def apply(request: HttpRequest) -> HttpResponse:
     """Do what was shown: all of it, or nothing."""
     home = answering.back(request, reverse("web:changes"))
-    form, may_flip = forms.Bulk(request.POST), rights.flippable(request.user)
+    form, may_flip = flips.Bulk(request.POST), rights.flippable(request.user)
     if not any(map(may_flip, queries.agent_keys())):
         raise PermissionDenied
     if not form.is_valid():
@@ -102,7 +102,7 @@ def apply(request: HttpRequest) -> HttpResponse:
     return _led_back(request, notice, home)
 
 
-def _named(request: HttpRequest, form: forms.SetAll) -> list[str]:
+def _named(request: HttpRequest, form: flips.SetAll) -> list[str]:
     """Name the agents that were ticked, or all; whoever ticks one that is not theirs is refused."""
     ticked: list[str] = form.cleaned_data["for"]
     if ticked:
@@ -159,5 +159,5 @@ def _in_a_dialog(response: HttpResponse) -> HttpResponse:
 
 def _home(agent: str, said: Mapping[str, Any] | None = None) -> str:
     home = reverse("web:agent_access", args=[agent])
-    query = forms.kept(forms.said(forms.AccessFilter(said))) if said is not None else ""
+    query = filters.kept(filters.said(filters.Access(said))) if said is not None else ""
     return f"{home}?{query}" if query else home

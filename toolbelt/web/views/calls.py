@@ -8,19 +8,26 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from toolbelt.control import rights
-from toolbelt.web import forms
+from toolbelt.web.forms import filters
 from toolbelt.web.pages import calls
 from toolbelt.web.views import answering
 
 
 @require_safe
 def listing(request: HttpRequest) -> HttpResponse:
-    """Show the log with what it adds up to, for those who may see it; to htmx all but the filter."""
+    """Show the log with what it adds up to, for those who may see it; to htmx all but the filter.
+
+    A page that shows the calls up to one of them (``newer``) is told only how many there are behind it.
+    """
     if not rights.may_read(request.user, "call_record"):
         raise PermissionDenied
+    said = filters.said(filters.Calls(request.GET))
+    if "newer" in request.GET:
+        news = calls.news(said, path=request.path, newest=said["newer"] or 0)
+        return render(request, "calls/_news.html", {"news": news})
     in_place = answering.is_in_place(request)
     page = calls.page(
-        forms.said(forms.CallsFilter(request.GET)),
+        said,
         path=request.path,
         here=request.get_full_path(),
         may_flip=rights.flippable(request.user),

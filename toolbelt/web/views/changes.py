@@ -14,7 +14,8 @@ from django.views.decorators.http import require_POST, require_safe
 from toolbelt.control import queries, rights
 from toolbelt.control import undo as undoing
 from toolbelt.core import effects, errors, grants
-from toolbelt.web import downloads, forms, words
+from toolbelt.web import downloads, words
+from toolbelt.web.forms import filters
 from toolbelt.web.pages import changes, entries, model, questions
 from toolbelt.web.presenters import answers
 from toolbelt.web.views import answering
@@ -26,7 +27,7 @@ def listing(request: HttpRequest) -> HttpResponse:
     in_place = answering.is_in_place(request)
     notice = None if in_place else answering.kept(request)[0]
     page = changes.page(
-        forms.said(forms.ChangesFilter(request.GET)),
+        filters.said(filters.Changes(request.GET)),
         path=request.path,
         here=request.get_full_path(),
         notice=notice,
@@ -40,7 +41,7 @@ def listing(request: HttpRequest) -> HttpResponse:
 @require_safe
 def download(request: HttpRequest) -> HttpResponseBase:
     """Give all of the log that the filters leave as a file, made while it is sent."""
-    asked = forms.said(forms.Download(request.GET))
+    asked = filters.said(filters.Download(request.GET))
     found = queries.all_changes(**changes.asked(asked))
     form = asked["form"] or "csv"
     return downloads.answer(request, found, form, may_see=functools.partial(rights.may_read, request.user))
@@ -108,4 +109,7 @@ def _answered(
 ) -> HttpResponse:
     if answering.is_in_place(request) and done.subject_kind == "agent":
         return answering.in_place(request, done.subject_key, notice, change, status=status)
+    if answering.is_in_place(request):
+        # What is more than one agent's may stand anywhere on the page.
+        return answering.anew(request, notice, change)
     return answering.led_back(request, reverse("web:changes"), notice, change)

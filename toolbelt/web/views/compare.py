@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control import copying, rights
 from toolbelt.core import errors
-from toolbelt.web import forms
+from toolbelt.web.forms import edits, filters
 from toolbelt.web.pages import compare, model
 from toolbelt.web.presenters import answers
 from toolbelt.web.views import answering
@@ -22,7 +22,7 @@ _OF_OPERATORS = ("switch",)
 def page(request: HttpRequest) -> HttpResponse:
     """Show in what two sides differ."""
     filled = compare.page(
-        forms.said(forms.Comparison(request.GET)),
+        filters.said(filters.Comparison(request.GET)),
         path=request.path,
         here=request.get_full_path(),
         notice=answering.kept(request)[0],
@@ -37,7 +37,7 @@ def copy(request: HttpRequest) -> HttpResponse:
     only = _may(request, str(request.POST.get("b", "")))
     if only is None:
         raise PermissionDenied
-    form = forms.Copying(request.POST)
+    form = edits.Copying(request.POST)
     if not form.is_valid():
         raise Http404(f"There are no such rows to copy: {form.problems()}")
     said = form.cleaned_data

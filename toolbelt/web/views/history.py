@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from toolbelt.control import rights
 from toolbelt.core import errors
-from toolbelt.web import forms
+from toolbelt.web.forms import filters
 from toolbelt.web.pages import history
 from toolbelt.web.views import answering
 
@@ -20,7 +20,7 @@ def page(request: HttpRequest, agent: str) -> HttpResponse:
     try:
         filled = history.page(
             agent,
-            forms.said(forms.HistoryFilter(request.GET)),
+            filters.said(filters.History(request.GET)),
             path=request.path,
             here=request.get_full_path(),
             notice=None if in_place else answering.kept(request)[0],

@@ -7,13 +7,14 @@ from django.views.decorators.http import require_GET
 
 from toolbelt.control import queries
 from toolbelt.core import errors
-from toolbelt.web import forms, live
+from toolbelt.web import live
+from toolbelt.web.forms import filters
 
 
 @require_GET
 def stream(request: HttpRequest) -> HttpResponse:
     """Say it of one agent and the catalog, or of everything."""
-    form = forms.Followed(request.GET)
+    form = filters.Followed(request.GET)
     if not form.is_valid():
         raise Http404("No agent is called so.")
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from django.contrib.auth.decorators import permission_required
@@ -12,13 +11,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control import holdings, rights
-from toolbelt.core import belts, catalog, errors
+from toolbelt.core import catalog, errors
 from toolbelt.web import drafts, loadout_drafts
 from toolbelt.web.pages import loadout as one
 from toolbelt.web.pages import loadout_form
 from toolbelt.web.pages import loadouts as pages
 from toolbelt.web.presenters import loadouts
-from toolbelt.web.views import answering, saving
+from toolbelt.web.views import answering, editing, saving
 
 ADD, CHANGE, REMOVE = (rights.to(act, "loadout") for act in ("add", "change", "delete"))
 
@@ -71,41 +70,22 @@ def new(request: HttpRequest) -> HttpResponse:
 @permission_required(ADD, raise_exception=True)
 def create(request: HttpRequest) -> HttpResponse:
     """Make a loadout."""
-    draft = loadout_drafts.read(request.POST, "", loadout_drafts.Draft())
-
-    def again(problems: Mapping[str, str], status: int) -> HttpResponse:
-        return _form(request, draft, new=True, seen="{}", problems=problems, status=status)
-
-    if not draft.name:
-        return again({"name": "Give it a name."}, 422)
-    wanted = drafts.Wanted(draft.entry(), {})
-    return saving.save(request, "loadout", draft.name, wanted, new=True, home="web:loadout", again=again)
+    return _EDITOR.create(request)
 
 
 @require_safe
 @permission_required(CHANGE, raise_exception=True)
 def edit(request: HttpRequest, loadout: str) -> HttpResponse:
     """Show the editor."""
-    stored = _stored(loadout)
-    seen = json.dumps(belts.entry("loadout", stored), ensure_ascii=False)
-    return _form(request, loadout_drafts.of(stored), new=False, seen=seen)
+    return _EDITOR.edit(request, _stored(loadout))
 
 
 @require_POST
 @permission_required(CHANGE, raise_exception=True)
 def save(request: HttpRequest, loadout: str) -> HttpResponse:
     """Change what differs from what the page showed."""
-    was = drafts.was(request.POST)
-    shown = loadout_drafts.of(belts.value("loadout", {**was, "name": loadout}, catalog.compile_()))
-    draft = loadout_drafts.read(request.POST, loadout, shown)
-
-    def again(problems: Mapping[str, str], status: int) -> HttpResponse:
-        _stored(loadout)
-        seen = json.dumps(was, ensure_ascii=False)
-        return _form(request, draft, new=False, seen=seen, problems=problems, status=status)
-
-    wanted = drafts.wanted(draft, shown, was)
-    return saving.save(request, "loadout", loadout, wanted, new=False, home="web:loadout", again=again)
+    _stored(loadout)
+    return _EDITOR.save(request, loadout, holdings.shelf().catalog)
 
 
 @require_POST
@@ -145,4 +125,15 @@ def _form(
         problems=problems or {},
     )
     page = loadouts.FormPage(form=form, copied=copied, here=request.path)
-    return render(request, "loadouts/edit.html", {"page": page}, status=status)
+    template = "loadouts/_form.html" if answering.is_in_place(request) else "loadouts/edit.html"
+    return render(request, template, {"page": page}, status=status)
+
+
+_EDITOR = editing.Editor(
+    kind="loadout",
+    home="web:loadout",
+    form=_form,
+    empty=loadout_drafts.Draft(),
+    of=loadout_drafts.of,
+    read=loadout_drafts.read,
+)

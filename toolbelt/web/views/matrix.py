@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from toolbelt.control import holdings, rights
-from toolbelt.web import forms
+from toolbelt.web.forms import filters
 from toolbelt.web.pages import matrix
 from toolbelt.web.views import answering
 
@@ -18,7 +18,7 @@ def page(request: HttpRequest) -> HttpResponse:
     in_place = answering.is_in_place(request)
     filled = matrix.page(
         holdings.every(),
-        forms.said(forms.MatrixFilter(request.GET)),
+        filters.said(filters.Matrix(request.GET)),
         path=request.path,
         here=request.get_full_path(),
         notice=None if in_place else answering.kept(request)[0],

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from toolbelt.control import rights
 from toolbelt.core import errors
-from toolbelt.web import forms
+from toolbelt.web.forms import filters
 from toolbelt.web.pages import preview
 from toolbelt.web.views import answering
 
@@ -19,7 +19,7 @@ def page(request: HttpRequest, agent: str) -> HttpResponse:
     try:
         filled = preview.page(
             agent,
-            forms.said(forms.Question(request.GET)),
+            filters.said(filters.Question(request.GET)),
             path=request.path,
             may_change=rights.may_flip(request.user, agent),
         )

@@ -1,4 +1,7 @@
-"""How is an editor's form saved that reaches many agents? First it is shown what it does to each; then it is done."""
+"""How is an editor's form saved that reaches many agents? First it is shown what it does to each; then it is done.
+
+It is shown in a dialog over the form, and to a browser without scripts on a page of its own.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,8 @@ from toolbelt.web.views import answering
 
 # What belongs to the flow and not to the form.
 _FLOW = frozenset({"csrfmiddlewaretoken", "shown", "again", "reason"})
+# What app.js says of the page with each request.
+_OF_PAGE = frozenset({"tools", "sections", "cells"})
 Again = Callable[[Mapping[str, str], int], HttpResponse]
 
 
@@ -73,7 +78,7 @@ def save(
         text = f"The {word} {name} is {'made' if new else 'saved'}."
         detail = "" if shown else "It changes nothing for any agent."
         notice = answers.Notice(text=text, detail=detail, undo=_undo(request, done))
-    return answering.led_back(request, reverse(home, args=[name]), notice, None)
+    return _led(request, reverse(home, args=[name]), notice)
 
 
 def remove(request: HttpRequest, kind: doors.Kind, name: str, *, home: str, listing: str) -> HttpResponse:
@@ -88,9 +93,9 @@ def remove(request: HttpRequest, kind: doors.Kind, name: str, *, home: str, list
         return _asked(request, asked, again=bool(shown), reason=reason, back=home)
     except (errors.Refused, errors.Stale) as refused:
         notice = answers.Notice(text=f"Not removed: {refused}", tone="refused")
-        return answering.led_back(request, home, notice, None)
+        return _led(request, home, notice)
     text = f"The {belts.KINDS[kind].word} {name} is removed."
-    return answering.led_back(request, listing, answers.Notice(text=text, undo=_undo(request, done)), None)
+    return _led(request, listing, answers.Notice(text=text, undo=_undo(request, done)))
 
 
 def _said(request: HttpRequest) -> tuple[str, str]:
@@ -103,11 +108,24 @@ def _asked(
     fields = [
         (field, value)
         for field in request.POST
-        if field not in _FLOW
+        if field not in _FLOW | _OF_PAGE
         for value in request.POST.getlist(field)
     ]
     page = proposals.page(asked, again=again, action=request.path, fields=fields, reason=reason, back=back)
-    return render(request, "saving/question.html", {"page": page})
+    if not answering.is_in_place(request):
+        return render(request, "saving/question.html", {"page": page})
+    # The form below the dialog stays as it was typed.
+    response = render(request, "saving/_asked.html", {"page": page})
+    response.headers["HX-Reswap"] = "none"
+    return response
+
+
+def _led(request: HttpRequest, home: str, notice: answers.Notice) -> HttpResponse:
+    """Lead to a page that shows the notice."""
+    if not answering.is_in_place(request):
+        return answering.led_back(request, home, notice, None)
+    answering.keep(request, notice)
+    return HttpResponse(status=204, headers={"HX-Redirect": home})
 
 
 def _undo(request: HttpRequest, done: writing.Change) -> int | None:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control import rights, sessions
 from toolbelt.core import errors
-from toolbelt.web import forms
+from toolbelt.web.forms import edits, filters
 from toolbelt.web.pages import sessions as pages
 from toolbelt.web.presenters import answers, pieces
 from toolbelt.web.presenters import sessions as presenters
@@ -29,7 +29,7 @@ def evict(request: HttpRequest, agent: str) -> HttpResponse:
     """Forget what a session has loaded, once somebody has said that this is meant."""
     if not rights.may_change_sessions(request.user, "delete", agent):
         raise PermissionDenied
-    form = forms.Eviction(request.POST)
+    form = edits.Eviction(request.POST)
     if not form.is_valid():
         notice = answers.Notice(text=f"Not evicted: {form.problems()}", tone="refused")
         return _answered(request, agent, notice, 422)
@@ -66,7 +66,7 @@ def _question(request: HttpRequest, agent: str, session: str, back: str) -> answ
 def _filled(request: HttpRequest, agent: str, notice: answers.Notice | None) -> presenters.SessionsPage:
     home = reverse("web:sessions", args=[agent])
     here = request.get_full_path() if request.method == "GET" else answering.back(request, home)
-    said = forms.said(forms.Place(request.GET))
+    said = filters.said(filters.Place(request.GET))
     try:
         return pages.page(
             agent,

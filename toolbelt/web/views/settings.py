@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control import agents, queries, rights, roles
 from toolbelt.core import errors
-from toolbelt.web import forms
+from toolbelt.web.forms import edits
 from toolbelt.web.pages import model, questions
 from toolbelt.web.pages import settings as pages
 from toolbelt.web.presenters import answers, settings
@@ -32,9 +32,9 @@ def page(request: HttpRequest, agent: str) -> HttpResponse:
 @permission_required(rights.FLIP, raise_exception=True)
 def change(request: HttpRequest, agent: str) -> HttpResponse:
     """Change what differs from what the page showed; what else somebody changed since stays."""
-    form = forms.Settings(request.POST)
+    form = edits.Settings(request.POST)
     if not form.is_valid():
-        return _shown(request, agent, status=422, typed=request.POST, problems=forms.wrong(form))
+        return _shown(request, agent, status=422, typed=request.POST, problems=edits.wrong(form))
     wanted = form.wanted()
     home = reverse("web:settings", args=[agent])
     try:
@@ -71,9 +71,9 @@ def change(request: HttpRequest, agent: str) -> HttpResponse:
 @permission_required(_ADD, raise_exception=True)
 def duplicate(request: HttpRequest, agent: str) -> HttpResponse:
     """Make another agent that is configured as this one is."""
-    form = forms.Copy(request.POST)
+    form = edits.Copy(request.POST)
     if not form.is_valid():
-        return _not_copied(request, agent, forms.wrong(form)["key"])
+        return _not_copied(request, agent, edits.wrong(form)["key"])
     key = form.cleaned_data["key"]
     try:
         done = agents.duplicate(answering.actor(request), agent, key)
@@ -96,7 +96,7 @@ def duplicate(request: HttpRequest, agent: str) -> HttpResponse:
 @permission_required(rights.NAME_OPERATORS, raise_exception=True)
 def name_operators(request: HttpRequest, agent: str) -> HttpResponse:
     """Let the users that are ticked, and no others, operate this agent though they may not flip every agent's."""
-    form = forms.Operators(request.POST)
+    form = edits.Operators(request.POST)
     home = reverse("web:settings", args=[agent])
     if not form.is_valid():
         return _refused(request, home, form.problems())
@@ -120,7 +120,7 @@ def name_operators(request: HttpRequest, agent: str) -> HttpResponse:
 @permission_required(rights.FLIP, raise_exception=True)
 def archive(request: HttpRequest, agent: str) -> HttpResponse:
     """Put the agent away, once somebody has said that this is meant; or bring it back."""
-    form = forms.Archiving(request.POST)
+    form = edits.Archiving(request.POST)
     home = reverse("web:settings", args=[agent])
     if not form.is_valid():
         return _refused(request, home, form.problems())

@@ -8,7 +8,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 from toolbelt.control import stops
 from toolbelt.core import errors
-from toolbelt.web import forms, words
+from toolbelt.web import words
+from toolbelt.web.forms import flips
 from toolbelt.web.presenters import answers
 from toolbelt.web.views import answering
 
@@ -35,7 +36,7 @@ def stop(
     def refused(text: str, status: int) -> HttpResponse:
         return told(answers.Notice(text=text, tone="refused"), status)
 
-    form = forms.Stop(request.POST)
+    form = flips.Stop(request.POST)
     if not form.is_valid():
         return refused(f"Not changed: {form.problems()}", 422)
     wanted = form.wanted()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from django.contrib.auth.decorators import permission_required
@@ -12,11 +11,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control import holdings, queries, rights
-from toolbelt.core import belts, catalog, errors
+from toolbelt.core import catalog, errors
 from toolbelt.web import drafts, sub_app_drafts
 from toolbelt.web.pages import sub_apps as pages
 from toolbelt.web.presenters import sub_apps
-from toolbelt.web.views import answering, saving
+from toolbelt.web.views import answering, editing, saving
 
 ADD, CHANGE, REMOVE = (rights.to(act, "sub_app") for act in ("add", "change", "delete"))
 
@@ -57,57 +56,28 @@ def page(request: HttpRequest, sub_app: str) -> HttpResponse:
 @permission_required(ADD, raise_exception=True)
 def new(request: HttpRequest) -> HttpResponse:
     """Show the form of a new sub-app."""
-    return _form(request, sub_app_drafts.Draft(), new=True, seen="{}")
+    return _EDITOR.new(request)
 
 
 @require_POST
 @permission_required(ADD, raise_exception=True)
 def create(request: HttpRequest) -> HttpResponse:
     """Make a sub-app, or take another row into its form."""
-    draft = sub_app_drafts.read(request.POST, "", sub_app_drafts.Draft())
-
-    def again(problems: Mapping[str, str], status: int) -> HttpResponse:
-        return _form(request, draft, new=True, seen="{}", problems=problems, status=status)
-
-    if "act" in request.POST:
-        return again({}, 200)
-    if not draft.name:
-        return again({"key": "Give it a key."}, 422)
-    wanted = drafts.Wanted(draft.entry(), {})
-    return saving.save(request, "sub_app", draft.name, wanted, new=True, home="web:sub_app", again=again)
+    return _EDITOR.create(request)
 
 
 @require_safe
 @permission_required(CHANGE, raise_exception=True)
 def edit(request: HttpRequest, sub_app: str) -> HttpResponse:
     """Show the editor."""
-    stored = holdings.shelf().catalog.sub_apps.get(sub_app)
-    if stored is None:
-        raise Http404(f"There is no sub-app named {sub_app!r}.")
-    seen = json.dumps(belts.entry("sub_app", stored), ensure_ascii=False)
-    return _form(request, sub_app_drafts.of(stored), new=False, seen=seen)
+    return _EDITOR.edit(request, _stored(sub_app).sub_apps[sub_app])
 
 
 @require_POST
 @permission_required(CHANGE, raise_exception=True)
 def save(request: HttpRequest, sub_app: str) -> HttpResponse:
     """Change what differs from what the page showed, or take another row into the form."""
-    was = drafts.was(request.POST)
-    stored = holdings.shelf().catalog
-    if sub_app not in stored.sub_apps:
-        raise Http404(f"There is no sub-app named {sub_app!r}.")
-    value: catalog.SubApp = belts.value("sub_app", {**was, "key": sub_app}, stored)
-    shown = sub_app_drafts.of(value)
-    draft = sub_app_drafts.read(request.POST, sub_app, shown)
-
-    def again(problems: Mapping[str, str], status: int) -> HttpResponse:
-        seen = json.dumps(was, ensure_ascii=False)
-        return _form(request, draft, new=False, seen=seen, problems=problems, status=status)
-
-    if "act" in request.POST:
-        return again({}, 200)
-    wanted = drafts.wanted(draft, shown, was)
-    return saving.save(request, "sub_app", sub_app, wanted, new=False, home="web:sub_app", again=again)
+    return _EDITOR.save(request, sub_app, _stored(sub_app))
 
 
 @require_POST
@@ -116,6 +86,14 @@ def remove(request: HttpRequest, sub_app: str) -> HttpResponse:
     """Remove a sub-app: its tools and agents stay."""
     home, listed = reverse("web:sub_app", args=[sub_app]), reverse("web:sub_apps")
     return saving.remove(request, "sub_app", sub_app, home=home, listing=listed)
+
+
+def _stored(sub_app: str) -> catalog.Catalog:
+    """Give the catalog that has this sub-app."""
+    found = holdings.shelf().catalog
+    if sub_app not in found.sub_apps:
+        raise Http404(f"There is no sub-app named {sub_app!r}.")
+    return found
 
 
 def _form(
@@ -142,3 +120,13 @@ def _form(
     page = sub_apps.FormPage(form=form, here=request.path)
     template = "sub_apps/_form.html" if answering.is_in_place(request) else "sub_apps/edit.html"
     return render(request, template, {"page": page}, status=status)
+
+
+_EDITOR = editing.Editor(
+    kind="sub_app",
+    home="web:sub_app",
+    form=_form,
+    empty=sub_app_drafts.Draft(),
+    of=sub_app_drafts.of,
+    read=sub_app_drafts.read,
+)

@@ -11,7 +11,8 @@ from django.views.decorators.http import require_POST
 
 from toolbelt.control import switches, tools_config, writing
 from toolbelt.core import agents, errors, grants
-from toolbelt.web import forms, words
+from toolbelt.web import words
+from toolbelt.web.forms import flips
 from toolbelt.web.pages import model, questions
 from toolbelt.web.presenters import answers
 from toolbelt.web.views import answering
@@ -39,7 +40,7 @@ def override(request: HttpRequest, agent: str, tool: str) -> HttpResponse:
 @answering.flipping
 def reset(request: HttpRequest, agent: str) -> HttpResponse:
     """Clear several overrides, as the page showed them: those of a section."""
-    form = forms.Reset(request.POST)
+    form = flips.Reset(request.POST)
     if not form.is_valid():
         return _refused(request, agent, f"Not changed: {form.problems()}", 422)
     wanted = form.wanted()
@@ -55,7 +56,7 @@ def reset(request: HttpRequest, agent: str) -> HttpResponse:
 
 
 def _flipped(request: HttpRequest, family: str, agent: str, key: str) -> HttpResponse:
-    form = forms.Flip(request.POST)
+    form = flips.Flip(request.POST)
     if not form.is_valid():
         return _refused(request, agent, f"Not changed: {form.problems()}", 422)
     wanted = form.wanted()

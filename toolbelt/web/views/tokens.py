@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control import rights, tokens
 from toolbelt.core import errors
-from toolbelt.web import forms
+from toolbelt.web.forms import edits, filters
 from toolbelt.web.pages import tokens as pages
 from toolbelt.web.presenters import answers, pieces
 from toolbelt.web.presenters import tokens as presenters
@@ -44,9 +44,9 @@ def listing(request: HttpRequest) -> HttpResponse:
 def issue(request: HttpRequest) -> HttpResponse:
     """Issue a token, and show it this once, beside those that there are."""
     _check_sight(request)
-    form = forms.Token(request.POST)
+    form = edits.Token(request.POST)
     if not form.is_valid():
-        return _not_issued(request, forms.wrong(form))
+        return _not_issued(request, edits.wrong(form))
     given = form.cleaned_data
     mine = given["owner"] == "me"
     days = given["days"]
@@ -70,7 +70,7 @@ def issue(request: HttpRequest) -> HttpResponse:
 @permission_required(_REVOKE, raise_exception=True)
 def revoke(request: HttpRequest, token: str) -> HttpResponse:
     """Let a token open nothing any more, once somebody has said that this is meant."""
-    form = forms.Change(request.POST)
+    form = edits.Change(request.POST)
     home = reverse("web:tokens")
     if not form.is_valid():
         notice = answers.Notice(text=f"Not revoked: {form.problems()}", tone="refused")
@@ -110,7 +110,7 @@ def _question(request: HttpRequest, token: str, back: str) -> answers.Confirmati
 def _filled(request: HttpRequest, notice: answers.Notice | None = None, **said: Any) -> presenters.TokensPage:
     home = reverse("web:tokens")
     return pages.page(
-        forms.said(forms.TokensFilter(request.GET)),
+        filters.said(filters.Tokens(request.GET)),
         me=request.user.get_username(),
         here=request.get_full_path() if request.method == "GET" else answering.back(request, home),
         notice=notice,
@@ -121,7 +121,7 @@ def _filled(request: HttpRequest, notice: answers.Notice | None = None, **said: 
 
 
 def _not_issued(request: HttpRequest, wrong: dict[str, str]) -> HttpResponse:
-    typed = {name: request.POST.get(name, "") for name in forms.Token.base_fields}
+    typed = {name: request.POST.get(name, "") for name in edits.Token.base_fields}
     wanted = pages.form(typed, me=request.user.get_username(), problems=wrong)
     return _answered(request, "tokens/_form.html", "tokens/list.html", status=422, wanted=wanted)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from django.contrib.auth.decorators import permission_required
@@ -13,10 +12,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control import holdings, proposals, queries, rights
 from toolbelt.core import belts, catalog
-from toolbelt.web import drafts, forms, toolkit_drafts
+from toolbelt.web import drafts, toolkit_drafts
+from toolbelt.web.forms import filters
 from toolbelt.web.pages import toolkit_editor as pages
 from toolbelt.web.presenters import answers, toolkit_editor
-from toolbelt.web.views import answering, saving
+from toolbelt.web.views import answering, editing, saving
 
 ADD, CHANGE, REMOVE = (rights.to(act, "toolkit") for act in ("add", "change", "delete"))
 # What a toolkit is called in its own preview until it is there.
@@ -27,26 +27,14 @@ _NAMELESS = "new_toolkit"
 @permission_required(ADD, raise_exception=True)
 def new(request: HttpRequest) -> HttpResponse:
     """Show the form of a new toolkit."""
-    return _form(request, toolkit_drafts.Draft(), new=True, seen="{}")
+    return _EDITOR.new(request)
 
 
 @require_POST
 @permission_required(ADD, raise_exception=True)
 def create(request: HttpRequest) -> HttpResponse:
     """Make a toolkit, or show what its form comes to."""
-    draft = toolkit_drafts.read(request.POST, "", toolkit_drafts.Draft())
-
-    def again(problems: Mapping[str, str], status: int) -> HttpResponse:
-        return _form(request, draft, new=True, seen="{}", problems=problems, status=status)
-
-    if "act" in request.POST:
-        return again(_problems(draft) if draft.name else {}, 200)
-    if not draft.name:
-        return again({"key": "Give it a key."}, 422)
-    if wrong := draft.problems():
-        return again(wrong, 422)
-    wanted = drafts.Wanted(draft.entry(), {})
-    return saving.save(request, "toolkit", draft.name, wanted, new=True, home="web:toolkit", again=again)
+    return _EDITOR.create(request)
 
 
 @require_safe
@@ -61,8 +49,7 @@ def edit(request: HttpRequest, toolkit: str) -> HttpResponse:
     if crowded := toolkit_drafts.too_many(len(stored.members), len(stored.triggers)):
         home = reverse("web:toolkit", args=[toolkit])
         return answering.led_back(request, home, answers.Notice(text=crowded, tone="refused"), None)
-    seen = json.dumps(belts.entry("toolkit", stored), ensure_ascii=False)
-    return _form(request, toolkit_drafts.of(stored), new=False, seen=seen)
+    return _EDITOR.edit(request, stored)
 
 
 @require_POST
@@ -70,21 +57,7 @@ def edit(request: HttpRequest, toolkit: str) -> HttpResponse:
 def save(request: HttpRequest, toolkit: str) -> HttpResponse:
     """Change what differs from what the page showed, or show what the form comes to."""
     _stored(toolkit)
-    was = drafts.was(request.POST)
-    value: catalog.Toolkit = belts.value("toolkit", {**was, "key": toolkit}, holdings.shelf().catalog)
-    shown = toolkit_drafts.of(value)
-    draft = toolkit_drafts.read(request.POST, toolkit, shown)
-
-    def again(problems: Mapping[str, str], status: int) -> HttpResponse:
-        seen = json.dumps(was, ensure_ascii=False)
-        return _form(request, draft, new=False, seen=seen, problems=problems, status=status)
-
-    if "act" in request.POST:
-        return again(_problems(draft), 200)
-    if wrong := draft.problems():
-        return again(wrong, 422)
-    wanted = drafts.wanted(draft, shown, was)
-    return saving.save(request, "toolkit", toolkit, wanted, new=False, home="web:toolkit", again=again)
+    return _EDITOR.save(request, toolkit, holdings.shelf().catalog)
 
 
 @require_POST
@@ -119,7 +92,7 @@ def _form(
     status: int = 200,
 ) -> HttpResponse:
     action = reverse("web:create_toolkit") if new else reverse("web:save_toolkit", args=[draft.name])
-    said = forms.said(forms.Trial(request.POST if request.method == "POST" else request.GET))
+    said = filters.said(filters.Trial(request.POST if request.method == "POST" else request.GET))
     key = _NAMELESS if new else draft.name
     entry = {name: value for name, value in draft.entry().items() if value is not None}
     found = proposals.beside("toolkit", key, entry, said["whose"])
@@ -143,3 +116,15 @@ def _form(
         tried = request.POST.get("act") == "try"
         template = "toolkits/_tried.html" if tried else "toolkits/_editor.html"
     return render(request, template, {"page": page}, status=status)
+
+
+_EDITOR = editing.Editor(
+    kind="toolkit",
+    home="web:toolkit",
+    form=_form,
+    empty=toolkit_drafts.Draft(),
+    of=toolkit_drafts.of,
+    read=toolkit_drafts.read,
+    wrong=toolkit_drafts.Draft.problems,
+    problems=_problems,
+)

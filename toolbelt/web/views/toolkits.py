@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control import holdings, rights
 from toolbelt.core import errors
-from toolbelt.web import forms
+from toolbelt.web.forms import filters
 from toolbelt.web.pages import toolkit as one
 from toolbelt.web.pages import toolkits as pages
 from toolbelt.web.presenters import answers, toolkits
@@ -24,7 +24,9 @@ STOP = rights.to("change", "toolkit")
 def listing(request: HttpRequest) -> HttpResponse:
     """Show the list, or only its table to htmx."""
     in_place = answering.is_in_place(request)
-    page = pages.page(holdings.every(), forms.said(forms.ToolkitsFilter(request.GET)), request.path)
+    # That a toolkit is removed is told here, where its page led back to.
+    notice = None if in_place else answering.kept(request)[0]
+    page = pages.page(holdings.every(), filters.said(filters.Toolkits(request.GET)), request.path, notice)
     shown = {"page": page, "in_place": in_place}
     return render(request, "toolkits/_table.html" if in_place else "toolkits/list.html", shown)
 
@@ -61,7 +63,7 @@ def _filled(request: HttpRequest, toolkit: str, notice: answers.Notice | None) -
         return one.page(
             holdings.every(),
             toolkit,
-            forms.said(forms.Trial(request.GET)),
+            filters.said(filters.Trial(request.GET)),
             here=request.get_full_path() if request.method == "GET" else answering.back(request, home),
             admin_url=admin if may_edit else "",
             notice=notice,

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control import holdings, queries, rights
 from toolbelt.core import errors
-from toolbelt.web import forms
+from toolbelt.web.forms import filters
 from toolbelt.web.pages import tool as one
 from toolbelt.web.pages import tools as pages
 from toolbelt.web.presenters import answers, tools
@@ -27,7 +27,7 @@ def listing(request: HttpRequest) -> HttpResponse:
     may_flip = rights.flippable(request.user)
     page = pages.page(
         holdings.shelf(),
-        forms.said(forms.ToolsFilter(request.GET)),
+        filters.said(filters.Tools(request.GET)),
         request.path,
         agents=[name for name in queries.agent_keys() if may_flip(name)],
         notice=None if in_place else answering.kept(request)[0],

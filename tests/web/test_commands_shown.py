@@ -1,0 +1,50 @@
+"""Commands on the pages: they can be pasted as they stand, as one setting says how commands are run here."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+from django.test import Client
+
+from tests.docs import pages
+from tests.web import acting
+
+HERE = "docker compose exec web python manage.py"
+
+
+@pytest.fixture(autouse=True)
+def run_here(settings) -> None:
+    settings.TOOLBELT_COMMAND = HERE
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("/", "loaddata demo"),
+        ("/", "demo_activity"),
+        ("/", "belt import FILE"),
+        ("/agents/", "loaddata demo"),
+        ("/plugins/", "mcp add time --command uvx mcp-server-time"),
+        ("/plugins/add/", "mcp add files --command npx"),
+        ("/help/", "help"),
+    ],
+)
+def test_an_empty_installation_prints_commands_as_they_are_run_here(
+    keeper: Client, path: str, command: str
+) -> None:
+    assert f"{HERE} {command}" in html.unescape(acting.text(keeper.get(path)))
+
+
+def test_the_command_that_issues_a_token_is_as_it_is_run_here(operator: Client, belt: None) -> None:
+    said = html.unescape(acting.text(operator.get("/agents/ada/settings/")))
+    assert f"{HERE} token issue --agent ada --days 90" in said
+
+
+def test_no_template_says_by_itself_how_commands_are_run() -> None:
+    saying = [
+        str(file.relative_to(pages.ROOT))
+        for file in sorted((pages.ROOT / "templates").rglob("*.html"))
+        if "manage.py" in file.read_text(encoding="utf-8")
+    ]
+    assert saying == []

@@ -1,0 +1,120 @@
+"""Do the tags for pages with hundreds of rows say the same as Django's own, only sooner?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django import template, urls
+from django.template import engines
+from django.utils.safestring import mark_safe
+
+from toolbelt.web.presenters import access
+
+RISKS = (access.Risk(word="writes"), access.Risk(word="writes"), access.Risk(word="read-only"))
+
+
+def rendered(source: str, **values: Any) -> str:
+    return str(engines["django"].from_string(source).render(values))
+
+
+class Told:
+    """Counts how often it is asked."""
+
+    def __init__(self, word: str) -> None:
+        self.word, self.asked = word, 0
+
+    def __str__(self) -> str:
+        self.asked += 1
+        return self.word
+
+
+def test_what_is_alike_is_rendered_once_and_stands_wherever_it_is_wanted() -> None:
+    told = Told("same")
+    source = "{% for n in rows %}{{ n }}{% alike told=told %}<{{ told }}>{% endalike %}{% endfor %}"
+    assert rendered(source, rows="abc", told=told) == "a<same>b<same>c<same>"
+    assert told.asked == 1
+    rendered(source, rows="abc", told=told)
+    assert told.asked == 2, "another page begins anew"
+
+
+def test_what_differs_is_rendered_for_each() -> None:
+    source = "{% for risk in rows %}{% alike risk=risk %}<{{ risk.word }}>{% endalike %}{% endfor %}"
+    assert rendered(source, rows=RISKS) == "<writes><writes><read-only>"
+
+
+def test_a_text_that_is_html_is_not_taken_for_one_that_is_none() -> None:
+    source = "{% for text in rows %}{% alike text=text %}{{ text }}{% endalike %}{% endfor %}"
+    assert rendered(source, rows=[mark_safe("<b>"), "<b>"]) == "<b>&lt;b&gt;"
+    assert rendered(source, rows=[1, True]) == "1True"
+
+
+def test_inside_nothing_is_known_but_what_was_named() -> None:
+    source = "{% for n in rows %}{% alike a=a %}[{{ a }}{{ n }}{{ b }}]{% endalike %}{% endfor %}"
+    assert rendered(source, rows="xy", a="a", b="b") == "[a][a]"
+
+
+def test_inside_forms_have_their_token() -> None:
+    html = rendered("{% alike %}{% csrf_token %}{% endalike %}", csrf_token="t0ken")
+    assert 'value="t0ken"' in html
+
+
+def test_it_holds_across_parts_and_includes() -> None:
+    told = Told("<40")
+    source = "{% for n in rows %}{% alike percent=told %}{% include '_bar.html' %}{% endalike %}{% endfor %}"
+    assert rendered(source, rows="ab", told=told).count("<svg") == 2
+
+
+@pytest.mark.parametrize("key", ["plain", "a b", "ü", "a%b", 'a"<b>&c', "it's", "a:b@c~d+e", "…"])
+def test_an_address_is_the_one_that_django_gives(key: str) -> None:
+    for source in (
+        "{% address 'web:override' agent key %}",
+        "{% address 'web:override' agent key as act %}{{ act }}",
+    ):
+        wanted = rendered(source.replace("address", "url"), agent="a&d a", key=key)
+        assert rendered(source, agent="a&d a", key=key) == wanted
+    assert rendered("{% address 'web:tool' key %}", key=key) == rendered("{% url 'web:tool' key %}", key=key)
+
+
+def test_addresses_of_several_views_and_agents_are_not_confused() -> None:
+    source = "{% for view in views %}{% for agent in agents %}{% address view agent 'x' %} {% endfor %}{% endfor %}"
+    views, agents = ("web:override", "web:switch"), ("ada", "bob")
+    assert rendered(source, views=views, agents=agents).split() == [
+        urls.reverse(view, args=[agent, "x"]) for view in views for agent in agents
+    ]
+
+
+def test_a_slash_in_a_name_leads_nowhere_else() -> None:
+    assert rendered("{% address 'web:tool' key %}", key="../agents") == "/tools/..%2Fagents/"
+
+
+def test_a_view_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(urls.NoReverseMatch):
+        rendered("{% address 'web:nothing' 'x' %}")
+
+
+def test_a_part_knows_what_is_around_it_and_what_it_is_given() -> None:
+    size = {"prefix": "git__", "name": "log", "tokens": "1", "percent": 3}
+    for values in ("", "with size=other"):
+        part, include = (
+            rendered(f"{{% {tag} 'agents/_size.html' {values} %}}", size=size, other={**size, "name": "show"})
+            for tag in ("part", "include")
+        )
+        assert part == include
+    assert rendered("{% part '_bar.html' with percent=3 %}{{ percent }}") == rendered(
+        "{% include '_bar.html' with percent=3 %}"
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% alike a %}{% endalike %}",
+        "{% address 'web:tool' %}",
+        "{% part '_bar.html' percent=3 %}",
+        "{% alike %}",
+    ],
+)
+def test_what_cannot_be_meant_is_refused(source: str) -> None:
+    with pytest.raises(template.TemplateSyntaxError):
+        rendered(source)

@@ -1,0 +1,1 @@
+"""What may a browser send to the dashboard? Checked here, before anything else looks at it."""

@@ -1,0 +1,58 @@
+"""Which fields of a form are read in a way of our own?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+
+class Document(forms.JSONField):
+    """Takes JSON. One that is nested without end is as little JSON as one that does not end."""
+
+    def to_python(self, value: Any) -> Any:
+        """Read it."""
+        try:
+            return super().to_python(value)
+        except RecursionError as error:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from error
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Give what was sent, to be shown again."""
+        try:
+            return super().bound_data(data, initial)
+        except RecursionError:
+            return None
+
+
+class Overrides(forms.MultipleChoiceField):
+    """Overrides as a page showed them: ``github__issue_read=true``, once or more."""
+
+    def valid_value(self, value: str) -> bool:
+        """Say whether it is a tool with what was stored for it; which tools there are is not asked here."""
+        tool, _, stored = value.rpartition("=")
+        return bool(tool) and stored in ("true", "false")
+
+
+class Names(forms.MultipleChoiceField):
+    """Names, whichever there are."""
+
+    def valid_value(self, value: str) -> bool:
+        """Take any name; whether something is called so is not asked here."""
+        return bool(value)
+
+
+class Rows(forms.MultipleChoiceField):
+    """The rows of a comparison that are ticked, by their ids; which there are is not asked here."""
+
+    def valid_value(self, value: str) -> bool:
+        """Take any name."""
+        return len(value) <= 200
+
+
+class Sections(forms.MultipleChoiceField):
+    """Names of sections of a belt; which there are is not asked here."""
+
+    def valid_value(self, value: str) -> bool:
+        """Take any name."""
+        return len(value) <= 40
