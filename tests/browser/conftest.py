@@ -1,12 +1,13 @@
 """What do tests in a browser share? A server with the demo, fresh for each test, and operators who look at it.
 
-The demo takes seconds to load, so it is loaded once, into a file of its own; each test works on a copy of that file.
+The demo takes seconds to load, so it is loaded once, with its operators logged in, into a file of its own; each test
+works on a copy of that file.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,10 @@ from django.contrib.auth import models as auth
 from django.core.management import call_command
 from django.db import connection, connections
 from django.test import Client
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 from pytest_django import live_server_helper
 
-from tests.browser import watching
+from tests.browser import looks, watching, windows
 from toolbelt.control import queries
 
 PASSWORD = "correct horse battery"
@@ -50,6 +51,9 @@ MAY = (
 )
 
 OpensPage = Callable[..., Page]
+_FAILED = pytest.StashKey[bool]()
+# The cookie of each operator, who is logged in already.
+_sessions: dict[str, str] = {}
 
 # For machines that have other things to do.
 PATIENCE = 20_000
@@ -72,6 +76,8 @@ def demo_file(
         for name in ("olive", "otto"):
             make(name, password=PASSWORD).user_permissions.set(may)
         make("rosa", password=PASSWORD)
+        for name in ("olive", "otto", "rosa"):
+            _sessions[name] = _log_in(name)
     return file
 
 
@@ -98,46 +104,83 @@ def demo(
 
 
 @pytest.fixture
-def open_page(demo: str, new_context: Callable[..., BrowserContext]) -> Iterator[OpensPage]:
-    """Give a way to open a browser of one's own: who looks, at what, through which window.
+def look() -> looks.Look:
+    """Give how this test looks at the pages; `looks` has marks that vary it."""
+    return looks.DESK
+
+
+@pytest.fixture(scope="session")
+def kept_windows(browser: Browser) -> windows.Windows:
+    """Give the windows that tests take turns with."""
+    return windows.Windows(browser)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let fixtures know whether the test failed."""
+    report = yield
+    if report.when == "call":
+        item.stash[_FAILED] = report.failed
+    return report
+
+
+@pytest.fixture
+def open_page(
+    demo: str, look: looks.Look, kept_windows: windows.Windows, request: pytest.FixtureRequest
+) -> Iterator[OpensPage]:
+    """Give a way to open a browser of one's own: who looks, at what, and how, if not as the test does.
 
     Whatever the browser complains of in its console fails the test; what belongs to the test it says with ``expects``.
+    So does a page that ends up wider than its window, or with controls that are too small for it.
     """
-    watches: list[watching.Watch] = []
+    opened: list[tuple[Page, watching.Watch]] = []
 
     def open_(
         address: str = "/",
         *,
         who: str | None = "olive",
-        width: int | None = None,
-        theme: str | None = None,
+        width: int = look.width,
+        theme: str = look.theme,
+        scripts: bool = look.scripts,
+        at: str = demo,
         expects: str = "",
+        permissions: Sequence[str] = (),
         **options: Any,
     ) -> Page:
-        # What is tried without scripts, is tried on a phone in the dark: so each flow is seen in both looks.
-        is_plain = options.get("java_script_enabled") is False
-        width = width or (390 if is_plain else 1440)
-        theme = theme or ("dark" if is_plain else "light")
-        phone = width < 600
-        at = options.pop("base_url", demo)
-        context = new_context(
-            base_url=at,
+        phone = width < looks.PHONE
+        page = kept_windows.lend(
+            at,
             viewport={"width": width, "height": 844 if phone else 1000},
             color_scheme=theme,
             is_mobile=phone,
             has_touch=phone,
+            java_script_enabled=scripts,
             **options,
         )
-        context.set_default_timeout(PATIENCE)
+        page.set_default_timeout(PATIENCE)
+        page.context.grant_permissions(permissions)
         if who is not None:
-            context.add_cookies([{"name": "sessionid", "value": _session(who), "url": at}])
-        page = context.new_page()
-        watches.append(watching.Watch(page, expects))
+            page.context.add_cookies([{"name": "sessionid", "value": _sessions[who], "url": at}])
+        opened.append((page, watching.Watch(page, expects)))
         page.goto(address)
         return page
 
     yield open_
-    assert [complaint for watch in watches for complaint in watch.complaints] == []
+    passed = not request.node.stash.get(_FAILED, True)
+    wrong = [one for page, watch in opened for one in _wrong(page, watch)] if passed else []
+    for _, watch in opened:
+        watch.end()
+    kept_windows.take_back(clean=passed)
+    assert wrong == []
+
+
+def _wrong(page: Page, watch: watching.Watch) -> list[str]:
+    if page.is_closed():
+        return watch.complaints
+    page.wait_for_load_state()
+    return [*watch.complaints, *looks.complaints(page)]
 
 
 @pytest.fixture
@@ -146,10 +189,9 @@ def access(open_page: OpensPage) -> Page:
     return open_page("/agents/assistant/")
 
 
-def _session(who: str) -> str:
+def _log_in(name: str) -> str:
     browser = Client()
-    browser.force_login(get_user_model().objects.get(username=who))
-    connections.close_all()
+    browser.force_login(get_user_model().objects.get(username=name))
     return browser.cookies["sessionid"].value
 
 

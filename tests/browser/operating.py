@@ -1,10 +1,11 @@
-"""How does an operator find things on the Access page?"""
+"""How does an operator find and do things, on a desk or on a phone, with scripts or without?"""
 
 from __future__ import annotations
 
 import re
+from typing import Literal
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 
 def section(page: Page, toolkit: str) -> Locator:
@@ -27,17 +28,71 @@ def choice(page: Page, toolkit: str, tool: str, word: str) -> Locator:
     return row(page, toolkit, tool).get_by_role("radio", name=re.compile(rf"^{word}\b"))
 
 
+def choose(page: Page, toolkit: str, tool: str, word: str) -> None:
+    """Choose one of the three for a tool; without scripts it has to be saved."""
+    choice(page, toolkit, tool, word).check(force=True)
+    save(row(page, toolkit, tool))
+
+
 def opened(page: Page, toolkit: str) -> Locator:
     """Open a toolkit's tools; give the section once they are there."""
     found = section(page, toolkit)
     found.locator("summary").click()
+    if not runs_scripts(page):
+        found.get_by_role("link", name="Show").click()
     found.locator("li.tool").first.wait_for()
     return found
+
+
+def more(page: Page, toolkit: str) -> Locator:
+    """Open what else can be done with a toolkit; give it."""
+    section(page, toolkit).locator(".section-head .acts-opener").click()
+    return page.locator(".acts-body:popover-open")
+
+
+def runs_scripts(page: Page) -> bool:
+    """Say whether scripts run here."""
+    return page.locator("html.js").count() > 0
+
+
+def save(place: Locator, button: str = "Save") -> None:
+    """Press what sends a form where no script does; it is not to be seen where one does."""
+    if not runs_scripts(place.page):
+        place.get_by_role("button", name=button).click()
 
 
 def notice(page: Page) -> Locator:
     """Find the notice of what happened."""
     return page.get_by_role("region", name="Notices")
+
+
+def undo(page: Page) -> None:
+    """Take back what the notice tells of."""
+    notice(page).get_by_role("button", name="Undo").click()
+    expect(notice(page)).to_contain_text("Undone")
+
+
+def question(page: Page) -> Locator:
+    """Find the question that the server asks first: a dialog, or a page of its own."""
+    asked = page.get_by_role("dialog") if runs_scripts(page) else page.locator(".card.question")
+    expect(asked).to_be_visible()
+    return asked
+
+
+def leave(page: Page) -> None:
+    """Answer a question by leaving all as it is."""
+    role: Literal["button", "link"] = "button" if runs_scripts(page) else "link"
+    question(page).get_by_role(role, name="Leave as it is").click()
+
+
+def menu(page: Page) -> Locator:
+    """Find the menu; where the window is narrow it is opened first."""
+    opener = page.locator(".frame-narrow > summary")
+    page.locator("header.frame").wait_for()
+    if not opener.is_visible():
+        return page.locator(".frame-wide")
+    opener.click()
+    return page.locator(".frame-narrow")
 
 
 def focus(page: Page) -> str:

@@ -11,7 +11,7 @@ from django.urls import get_resolver
 from playwright.sync_api import Page, ViewportSize, expect
 
 from tests import factories
-from tests.browser import operating
+from tests.browser import looks, operating
 from tests.browser.conftest import OpensPage
 from tests.web import servers
 from toolbelt import models
@@ -26,6 +26,10 @@ OF_GIT = "/agents/runner/?q=git_status"
 OF_ISSUES = "/agents/runner/?q=issue_write"
 WIDE: ViewportSize = {"width": 1440, "height": 1000}
 NARROW: ViewportSize = {"width": 360, "height": 844}
+# The walk through all pages is taken in so many parts, that processes may share it.
+PARTS = 10
+# A colour on its way from light to dark is neither.
+STILL = {"reduced_motion": "reduce"}
 # What of axe's rules another look can break.
 LOOKS = ("color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size")
 SOME_OF_EACH_KIND = (
@@ -222,15 +226,16 @@ STEPS: Mapping[str, tuple[str, Callable[[Page], None]]] = {
 
 
 def findings(page: Page, where: str) -> list[str]:
-    """Look at the page as it stands: wide and light in full, then narrow and dark for what that can change.
+    """Look at the page as it stands: wide and light in full, then narrow and dark for what that can change. Nothing may
+    move on it, for who looks does not want that.
 
     It is loaded once. What axe asks of names, roles and order is the same in every look; colours and widths are not.
     """
-    found = [f"{where}: {told}" for told in _ask_axe(page)]
+    found = [f"{where}: {told}" for told in (*_ask_axe(page), *moving(page))]
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size(NARROW)
     found += [f"{where}, narrow and dark: {told}" for told in _ask_axe(page, LOOKS)]
-    found += [] if fits(page) else [f"{where}: wider than {NARROW['width']} px"]
+    found += [] if looks.fits(page) else [f"{where}: wider than {NARROW['width']} px"]
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(WIDE)
     return found
@@ -257,32 +262,46 @@ def test_no_page_is_forgotten() -> None:
     assert {name for name in names if isinstance(name, str)} == {*PAGES, *NO_PAGES}
 
 
-def test_every_page_is_for_everybody(open_page: OpensPage) -> None:
+@pytest.fixture
+def eventful(demo: str) -> None:
+    """Let there be something on each page, and let olive into all of them."""
     let_into_everything("olive")
     switches.flip(actors.Actor(name="otto", via="api"), "omni", "tickets", False, reason="Too many.")
     servers.changed()
     calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="s1")
-    still = {"reduced_motion": "reduce"}  # a colour on its way from light to dark is neither
-    page = open_page("/login/", who=None, **still)
+
+
+@pytest.mark.usefixtures("eventful")
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_page_is_for_everybody(open_page: OpensPage, part: int) -> None:
+    page = open_page("/help/", **STILL)
+    found = []
+    for address in [address for addresses in PAGES.values() for address in addresses][part::PARTS]:
+        page.goto(address)
+        found += findings(page, address)
+    assert found == []
+
+
+@pytest.mark.usefixtures("eventful")
+@pytest.mark.parametrize("name", STEPS)
+def test_what_one_does_leaves_it_so(open_page: OpensPage, name: str) -> None:
+    address, step = STEPS[name]
+    page = open_page(address, expects="status of 422", **STILL)
+    step(page)
+    assert findings(page, name) == []
+
+
+@pytest.mark.usefixtures("eventful")
+def test_what_others_get_to_see_is_for_everybody(open_page: OpensPage) -> None:
+    page = open_page("/login/", who=None, **STILL)
     found = findings(page, "/login/")
     page.get_by_label("User name").fill("olive")
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("alert").wait_for()
     found += findings(page, "a wrong password")
-
-    reader = open_page(OF_GIT, who="rosa", **still)
-    found += findings(reader, "for one who may only look")
-
-    page = open_page("/nothing/", expects="status of (404|422)", **still)
-    found += findings(page, "an error")
-    for address in (address for addresses in PAGES.values() for address in addresses):
-        page.goto(address)
-        found += findings(page, address)
-    for name, (address, step) in STEPS.items():
-        page.goto(address)
-        step(page)
-        found += findings(page, name)
+    found += findings(open_page(OF_GIT, who="rosa", **STILL), "for one who may only look")
+    found += findings(open_page("/nothing/", expects="status of 404", **STILL), "an error")
     assert found == []
 
 
@@ -298,7 +317,7 @@ def test_no_page_is_wider_than_its_window_whatever_things_are_called(open_page: 
     of_agent = f"/agents/{agent.key}/?open=toolkit-{key}"
     page = open_page("/agents/", width=360)
     page.get_by_text("Menu", exact=True).click()
-    wide = [] if fits(page) else ["the menu"]
+    wide = [] if looks.fits(page) else ["the menu"]
     addresses = (
         *(f"/agents/{agent.key}/{tail}" for tail in ("preview/", f"preview/?view=why&tool={long}")),
         *(
@@ -318,13 +337,13 @@ def test_no_page_is_wider_than_its_window_whatever_things_are_called(open_page: 
     )
     for address in addresses:
         page.goto(address)
-        wide += [] if fits(page) else [address]
+        wide += [] if looks.fits(page) else [address]
     operating.switch(page, key).click()
     page.get_by_role("dialog").or_(operating.notice(page).locator(".toast")).first.wait_for()
-    wide += [] if fits(page) else ["a question"]
+    wide += [] if looks.fits(page) else ["a question"]
     for width in (600, 768, 960, 1100, 1320, 1440, 2560):
         page.set_viewport_size({"width": width, "height": 900})
-        wide += [] if fits(page) else [f"{width} px"]
+        wide += [] if looks.fits(page) else [f"{width} px"]
     assert not wide, "\n".join(wide)
 
 
@@ -333,7 +352,7 @@ def test_no_page_is_wider_than_its_window_whatever_things_are_called(open_page: 
 )
 def test_at_twice_the_size_all_of_it_is_there(open_page: OpensPage, address: str) -> None:
     page = open_page(address, width=720, device_scale_factor=2)
-    assert fits(page)
+    assert looks.fits(page)
     out = page.evaluate(
         """() => {
             const scrolls = (element) => element && (
@@ -351,56 +370,43 @@ def test_at_twice_the_size_all_of_it_is_there(open_page: OpensPage, address: str
     assert out == []
 
 
-def fits(page: Page) -> bool:
-    """Say whether nothing reaches out of the window to the side."""
-    return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
-
-
-@pytest.mark.parametrize("width", [1440, 390])
-def test_nothing_is_too_small_for_a_finger(open_page: OpensPage, width: int) -> None:
+@looks.with_scripts
+def test_nothing_is_too_small_for_a_finger(open_page: OpensPage) -> None:
     let_into_everything("olive")
-    least = 44 if width < 600 else 24
-    page = open_page("/", width=width)
+    page = open_page("/")
     small = []
     for address in SOME_OF_EACH_KIND:
         page.goto(address)
-        told = page.evaluate(
-            """(least) => [...document.querySelectorAll("main :is(button, summary, .segments input, .chip)")]
-                .filter((element) => element.checkVisibility() && !element.ariaHidden)
-                .map((element) => {
-                    // What is pressed may be larger than what is drawn.
-                    const more = getComputedStyle(element, "::after");
-                    const box = element.getBoundingClientRect();
-                    const drawn = more.position === "absolute" && more.content !== "none";
-                    const height = Math.max(box.height, drawn ? parseFloat(more.height) || 0 : 0);
-                    const width = Math.max(box.width, drawn ? parseFloat(more.width) || 0 : 0);
-                    return [element.outerHTML.replace(/\\s+/g, " ").slice(0, 90), width, height];
-                })
-                .filter(([, width, height]) => height && (height < least - 0.5 || width < 24))
-                .map(([text, width, height]) => `${text}: ${width} x ${height}`)""",
-            least,
-        )
-        small += [f"{address} {one}" for one in told]
+        small += [f"{address} {one}" for one in looks.too_small(page)]
     assert not small, "\n".join(small)
 
 
-def test_colours_are_chosen_and_kept(open_page: OpensPage) -> None:
-    page = open_page("/agents/", theme="light")
-    ground = "getComputedStyle(document.documentElement).backgroundColor"
-    light = page.evaluate(ground)
-    page.get_by_role("radio", name="Dark").check(force=True)
-    dark = page.evaluate(ground)
-    assert dark != light
-    page.goto("/changes/")
-    assert page.evaluate(ground) == dark
-    expect(page.get_by_role("radio", name="Dark")).to_be_checked()
-    page.get_by_role("radio", name="As the system").check(force=True)
-    assert page.evaluate(ground) == light
-    page.emulate_media(color_scheme="dark")
-    assert page.evaluate(ground) == dark
-
-
 def test_without_motion_nothing_moves(open_page: OpensPage) -> None:
-    page = open_page("/agents/runner/", reduced_motion="reduce")
-    moves = "getComputedStyle(document.querySelector('.switch > span')).transitionProperty"
-    assert page.evaluate(moves) == "none"
+    """On every page, says `findings`; here, that it finds what moves."""
+    page = open_page(OF_GIT)
+    assert moving(page)
+    page.emulate_media(reduced_motion="reduce")
+    assert moving(page) == []
+
+
+def moving(page: Page) -> list[str]:
+    """Name what moves on the page, or would if something changed."""
+    found: list[str] = page.evaluate(
+        """() => {
+            const lasts = (times) => times.split(",").some((time) => parseFloat(time) > 0);
+            const moves = (style) =>
+                (style.animationName !== "none" && lasts(style.animationDuration)) ||
+                (style.transitionProperty !== "none" && lasts(style.transitionDuration)) ||
+                style.scrollBehavior === "smooth";
+            // One of each kind: to work out the style of all of them takes longer than the rest of the page.
+            const kind = ({ localName, className, parentElement: over }) =>
+                [localName, className, over?.localName, over?.className].join();
+            const kinds = new Map([...document.querySelectorAll("*")].map((element) => [kind(element), element]));
+            return [...kinds.values()].flatMap((element) =>
+                [null, "::before", "::after"]
+                    .filter((part) => moves(getComputedStyle(element, part)))
+                    .map((part) => `${element.localName}.${element.className}${part ?? ""} moves`),
+            );
+        }"""
+    )
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import operating
+from tests.browser import looks, operating
 from tests.browser.conftest import OpensPage
 from toolbelt.control import sessions, tokens
 from toolbelt.runtime import access, calls
@@ -21,10 +21,11 @@ def copied(page: Page) -> str:
     return text
 
 
+@looks.with_scripts
 def test_a_message_is_answered_while_one_types_and_the_json_is_copied(open_page: OpensPage) -> None:
     page = open_page("/agents/assistant/preview/", permissions=CLIPBOARD)
     message = page.get_by_label("A message to try")
-    message.press_sequentially("find papers", delay=10)
+    message.press_sequentially("find papers")
     expect(page.locator("#ask-directive")).to_contain_text("must call one")
     expect(message).to_be_focused()
     assert "message=find%20papers" in page.url
@@ -42,19 +43,23 @@ def test_a_message_is_answered_while_one_types_and_the_json_is_copied(open_page:
     expect(message).to_have_value("find papers")
 
 
-def test_a_session_is_evicted_in_place(open_page: OpensPage) -> None:
+@looks.in_each
+def test_a_session_is_evicted_once_that_is_confirmed(open_page: OpensPage) -> None:
     for session in ("s1", "s2"):
         calls.run("assistant", "load_tools", {"toolkit": "devops"}, session=session)
     page = open_page("/agents/assistant/sessions/")
     page.get_by_role("button", name="Evict s1").click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("cannot be undone")
-    dialog.get_by_role("button", name="Evict").click()
+    expect(operating.question(page)).to_contain_text("cannot be undone")
+    operating.leave(page)
+    expect(page.locator(".session")).to_have_count(2)
+    page.get_by_role("button", name="Evict s1").click()
+    operating.question(page).get_by_role("button", name="Evict").click()
     expect(operating.notice(page)).to_contain_text("Session s1 of assistant begins anew.")
     expect(page.locator(".session")).to_have_count(1)
     assert sessions.listed("assistant").total == 1
 
 
+@looks.with_scripts
 def test_a_token_is_issued_copied_and_revoked(open_page: OpensPage) -> None:
     page = open_page("/tokens/?agent=runner", permissions=CLIPBOARD)
     page.get_by_role("button", name="Issue").click()
@@ -71,20 +76,19 @@ def test_a_token_is_issued_copied_and_revoked(open_page: OpensPage) -> None:
     expect(page.locator("#token-text")).to_have_count(0)
 
 
-def test_all_of_it_works_where_no_script_runs(open_page: OpensPage) -> None:
-    page = open_page("/agents/runner/preview/", java_script_enabled=False)
+@looks.without_scripts
+def test_a_message_is_answered_where_no_script_runs(open_page: OpensPage) -> None:
+    page = open_page("/agents/runner/preview/")
     page.get_by_label("A message to try").fill("commit this")
     page.get_by_role("radio", name="Policy").check(force=True)
     page.get_by_role("button", name="Show").click()
     expect(page.locator("#ask-directive")).to_contain_text("must call one")
     expect(page.locator("#preview .policy").first).to_be_visible()
-    page.get_by_role("link", name="Settings").click()
-    page.get_by_label("Title").fill("Runs things")
-    page.get_by_role("button", name="Save").click()
-    expect(operating.notice(page)).to_contain_text("Settings of runner saved.")
-    operating.notice(page).get_by_role("button", name="Undo").click()
-    expect(operating.notice(page)).to_contain_text("Undone")
-    page.goto("/tokens/?agent=runner")
+
+
+@looks.without_scripts
+def test_a_token_is_issued_and_revoked_where_no_script_runs(open_page: OpensPage) -> None:
+    page = open_page("/tokens/?agent=runner")
     page.get_by_role("button", name="Issue").click()
     expect(page.get_by_text("never shown again")).to_be_visible()
     page.get_by_role("button", name="Revoke").click()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import yaml
 from playwright.sync_api import expect
 
-from tests.browser import operating
+from tests.browser import looks, operating
 from tests.browser.conftest import OpensPage
 from toolbelt.control import entries
 
@@ -22,9 +25,10 @@ agents:
 """
 
 
+@looks.in_each
 def test_rows_are_ticked_copied_and_undone(open_page: OpensPage) -> None:
     before = entries.read("agent", "runner")
-    page = open_page("/agents/runner/")
+    page = open_page("/agents/runner/?q=git_")
     page.get_by_role("link", name="Compare runner with another").click()
     page.get_by_label("Agent or loadout").first.select_option("kiosk")
     page.get_by_role("button", name="Compare").click()
@@ -32,7 +36,7 @@ def test_rows_are_ticked_copied_and_undone(open_page: OpensPage) -> None:
     ticks.nth(0).check()
     ticks.nth(1).check()
     page.get_by_role("button", name="Copy ticked to runner").click()
-    dialog = page.get_by_role("dialog")
+    dialog = operating.question(page)
     expect(dialog).to_contain_text("Copy 2 differences to runner?")
     expect(dialog.get_by_role("table")).to_be_visible()
     assert entries.read("agent", "runner") == before
@@ -44,8 +48,9 @@ def test_rows_are_ticked_copied_and_undone(open_page: OpensPage) -> None:
     assert entries.read("agent", "runner") == before
 
 
-def test_a_belt_is_checked_looked_at_imported_and_undone_without_a_script(open_page: OpensPage) -> None:
-    page = open_page("/belt/", java_script_enabled=False, expects="status of (404|422)")
+@looks.in_each
+def test_a_belt_is_checked_looked_at_imported_and_undone(open_page: OpensPage) -> None:
+    page = open_page("/belt/", expects="status of (404|422)")
     page.get_by_label("Or its text").fill("agents: [{key: newcomer, tools_config: {nope: true}}]")
     page.get_by_role("button", name="Check").click()
     expect(page.get_by_role("alert")).to_contain_text("agents.newcomer.tools_config.nope")
@@ -63,3 +68,18 @@ def test_a_belt_is_checked_looked_at_imported_and_undone_without_a_script(open_p
     expect(operating.notice(page)).to_contain_text("Undone")
     page.goto("/agents/newcomer/")
     expect(page.get_by_text("404")).to_be_visible()
+
+
+@looks.in_each
+def test_a_belt_is_taken_away_in_parts_and_comes_in_again(open_page: OpensPage) -> None:
+    page = open_page("/belt/")
+    sections = page.get_by_role("group", name="Sections").get_by_role("checkbox")
+    for section in sections.all():
+        section.set_checked(section.get_attribute("value") == "loadouts")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download YAML").click()
+    taken = Path(download.value.path()).read_text()
+    assert list(yaml.safe_load(taken)) == ["loadouts"]
+    page.get_by_label("Or its text").fill(taken)
+    page.get_by_role("button", name="Check").click()
+    expect(page.get_by_role("heading", name="Everything is so already")).to_be_visible()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import operating
+from tests.browser import network, operating
 from tests.browser.conftest import OpensPage
 from toolbelt.store import snapshots
 
 pytestmark = pytest.mark.browser
 
 STATUS = "git__git_status"
-LATE = {"offline": False, "latency": 300, "downloadThroughput": -1, "uploadThroughput": -1}
 
 # Whether somebody who looks can tell where the focus is: on the element, on what is drawn for it, or around it.
 SEEN = """() => {
@@ -68,14 +67,18 @@ def test_arrows_choose_and_the_focus_goes_with_the_choice(runner: Page) -> None:
     expect(operating.choice(runner, "local_git", STATUS, "Off")).to_be_focused()
 
 
-@pytest.mark.parametrize("pause", [0, 200], ids=["at once", "while the first is under way"])
-def test_fast_arrows_end_where_the_last_one_went(runner: Page, pause: int) -> None:
-    runner.context.new_cdp_session(runner).send("Network.emulateNetworkConditions", LATE)
+@pytest.mark.parametrize("waits", [False, True], ids=["at once", "while the first is under way"])
+def test_fast_arrows_end_where_the_last_one_went(runner: Page, waits: bool) -> None:
+    line = network.Line(runner, "POST")
     row = operating.row(runner, "local_git", STATUS)
     operating.choice(runner, "local_git", STATUS, "Inherit").focus()
-    for _ in range(2):
-        runner.keyboard.press("ArrowRight")
-        runner.wait_for_timeout(pause)
+    runner.keyboard.press("ArrowRight")
+    if waits:
+        line.wait_for(1)
+    runner.keyboard.press("ArrowRight")
+    line.wait_for(1)
+    line.open()
+    line.deliver(0)
     expect(row.locator("[name=was]")).to_have_value("false")
     expect(operating.choice(runner, "local_git", STATUS, "Off")).to_be_checked()
     expect(operating.choice(runner, "local_git", STATUS, "Off")).to_be_focused()
@@ -84,11 +87,13 @@ def test_fast_arrows_end_where_the_last_one_went(runner: Page, pause: int) -> No
 
 
 def test_a_choice_survives_a_filter_that_answers_in_between(runner: Page) -> None:
-    runner.context.new_cdp_session(runner).send("Network.emulateNetworkConditions", {**LATE, "latency": 600})
-    runner.get_by_role("searchbox").press_sequentially("git_status")
-    runner.wait_for_timeout(600)  # the filter's question is under way
+    line = network.Line(runner, "GET")
+    runner.get_by_role("searchbox").fill("git_status")
+    line.wait_for(1)
+    line.open()
     # A click, for the filter's answer may put the old state there for a moment: what counts is how it ends.
     operating.choice(runner, "local_git", STATUS, "Off").click(force=True)
+    line.deliver(0)
     expect(operating.row(runner, "local_git", STATUS)).to_contain_text("its override is off")
     expect(operating.choice(runner, "local_git", STATUS, "Off")).to_be_checked()
     expect(runner.locator("li.tool")).to_have_count(1)

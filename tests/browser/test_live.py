@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
+import re
 import shutil
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,50 +13,33 @@ from django.contrib.sessions.models import Session
 from django.db import connections
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser import operating
+from tests.browser import operating, serving
 from tests.browser.conftest import OpensPage, use
-from toolbelt.control import actors, switches
+from tests.web import servers
+from toolbelt.control import actors, agents, entries, stops, switches
+from toolbelt.runtime import calls
 
 pytestmark = pytest.mark.browser
 
 OTTO = actors.Actor(name="otto", via="api")
 CHANNELS = "slack__slack_list_channels"
+LIVE = re.compile(r"^\s*Live\b")
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory, demo_file: Path) -> Iterator[tuple[str, Path]]:
-    """Serve as production does, in a process of its own; give the address, and the file that is the database."""
+def served(tmp_path_factory: pytest.TempPathFactory, demo_file: Path) -> Iterator[tuple[str, Path]]:
+    """Serve as production does; give the address, and the file that is the database."""
     file = shutil.copyfile(demo_file, tmp_path_factory.mktemp("live") / "demo.sqlite3")
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port = probe.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "toolbelt.asgi:application",
-        "--port",
-        str(port),
-        "--no-access-log",
-    ]
-    environment = {**os.environ, "TOOLBELT_ENV": "test", "DATABASE_URL": f"sqlite:///{file}"}
-    running = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
-    for _ in range(300):
-        with contextlib.suppress(OSError), socket.create_connection(("localhost", port)):
-            break
-        time.sleep(0.1)
-    yield f"http://localhost:{port}", file
-    running.terminate()
-    # Pages that are still open hold nothing up.
-    running.wait(15)
+    with serving.run(file) as address:
+        yield address, file
 
 
 @pytest.fixture
 def streaming(
-    demo: str, serving: tuple[str, Path], demo_file: Path, tmp_path: Path, django_db_blocker: Any
+    demo: str, served: tuple[str, Path], demo_file: Path, tmp_path: Path, django_db_blocker: Any
 ) -> Iterator[str]:
     """Give the server a demo that nobody has changed; give its address."""
-    address, file = serving
+    address, file = served
     for log in ("-wal", "-shm"):
         Path(f"{file}{log}").unlink(missing_ok=True)
     shutil.copyfile(demo_file, tmp_path / "another").replace(file)
@@ -70,12 +48,12 @@ def streaming(
 
 
 @pytest.fixture
-def open_live(streaming: str, open_page: OpensPage) -> Callable[..., Page]:
+def open_live(streaming: str, open_page: OpensPage) -> OpensPage:
     """Give a way to open a page of the server that streams, and to wait until it is live."""
 
-    def open_(address: str, **options: str) -> Page:
-        page = open_page(f"{streaming}{address}", base_url=streaming, **options)
-        expect(state(page)).to_have_text("Live")
+    def open_(address: str, **options: Any) -> Page:
+        page = open_page(address, at=streaming, **options)
+        expect(state(page)).to_have_text(LIVE)
         return page
 
     return open_
@@ -95,7 +73,7 @@ def override(tool: str, on: bool | None) -> None:
     connections.close_all()
 
 
-def test_another_s_flip_appears_but_never_under_a_control_in_use(open_live: Callable[..., Page]) -> None:
+def test_another_s_flip_appears_but_never_under_a_control_in_use(open_live: OpensPage) -> None:
     page, listing = open_live("/agents/assistant/"), open_live("/agents/", who="rosa")
     flip("notion_docs", False)
     expect(operating.switch(page, "notion_docs")).to_have_attribute("aria-checked", "false")
@@ -130,7 +108,7 @@ def test_another_s_flip_appears_but_never_under_a_control_in_use(open_live: Call
     expect(row).not_to_contain_text("Changed by otto")
 
 
-def test_what_is_done_under_a_mark_is_refused_and_then_shown(open_live: Callable[..., Page]) -> None:
+def test_what_is_done_under_a_mark_is_refused_and_then_shown(open_live: OpensPage) -> None:
     page = open_live("/agents/assistant/", expects="status of 409")
     switch = operating.switch(page, "tickets")
     switch.focus()
@@ -142,7 +120,135 @@ def test_what_is_done_under_a_mark_is_refused_and_then_shown(open_live: Callable
     expect(switch).to_have_attribute("data-stored", "unset")
 
 
-def test_a_page_without_a_network_says_so_and_catches_up(open_live: Callable[..., Page]) -> None:
+def change(kind: str, name: str, **changes: Any) -> None:
+    entries.change(OTTO, kind, name, changes, confirm=True)
+    connections.close_all()
+
+
+def test_pages_of_what_is_shared_follow(open_live: OpensPage) -> None:
+    servers.changed()
+
+    def stop(kind: stops.Kind, name: str) -> None:
+        stops.stop(OTTO, kind, name, True, was=False)
+
+    said = "Said by otto."
+    changes: dict[str, tuple[Callable[[], Any], str]] = {
+        "/loadouts/": (lambda: change("loadout", "secure-review", description=said), said),
+        "/loadouts/secure-review/": (lambda: change("loadout", "secure-review", description="New."), "New."),
+        "/sub-apps/": (lambda: change("sub_app", "war-room", description=said), said),
+        "/sub-apps/war-room/": (lambda: change("sub_app", "war-room", description="New."), "New."),
+        "/compare/?a=runner&b=kiosk": (
+            lambda: change("agent", "kiosk", budget={"max_tools": 76}),
+            "76 tools",
+        ),
+        "/tools/git__git_status/": (lambda: stop("tool", "git__git_status"), "for every agent"),
+        "/plugins/files/": (lambda: stop("plugin", "files"), "Lift the stop"),
+    }
+    page = open_live("/")
+    for address, (act, text) in changes.items():
+        page.goto(address)
+        expect(state(page)).to_have_text("Live")
+        expect(page.locator("#main")).not_to_contain_text(text)
+        act()
+        connections.close_all()
+        expect(page.locator("#main"), address).to_contain_text(text)
+
+
+def test_what_is_not_saved_is_never_overwritten(open_live: OpensPage) -> None:
+    page = open_live("/agents/assistant/settings/", expects="status of 409")
+    title, role = page.get_by_label("Title"), page.get_by_label("Role", exact=True)
+    mark = page.locator(".meanwhile")
+    role.fill("Mine")
+    change("agent", "assistant", title="Otto's")
+    expect(page.locator("#agent-facts")).to_contain_text("otto changed")
+    expect(mark).to_contain_text("Somebody changed this meanwhile. Yours stays as you left it.")
+    expect(title).not_to_have_value("Otto's")
+    page.get_by_role("button", name="Discard mine and show it").click()
+    expect(title).to_have_value("Otto's")
+    expect(role).not_to_have_value("Mine")
+    expect(mark).to_have_count(0)
+
+    # What was typed and taken back is nobody's work: it follows, and does not undo what it hid.
+    title.fill("Mine")
+    title.fill("Otto's")
+    title.blur()
+    change("agent", "assistant", title="Otto's again")
+    expect(title).to_have_value("Otto's again")
+
+    role.fill("Mine")
+    change("agent", "assistant", role="Otto's")
+    expect(mark).to_be_visible()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("Not saved")
+    expect(role).to_have_value("Mine")
+    expect(state(page)).to_have_text("Not live: not saved yet")
+
+
+def test_rows_that_an_editor_moved_are_kept_and_ticks_stay_where_they_are(open_live: OpensPage) -> None:
+    page = open_live("/toolkits/issues/edit/")
+    mark = page.locator(".meanwhile")
+    first = page.locator("#editor .rows").first.locator("code").first
+    before = str(first.text_content())
+    page.get_by_role("button", name=f"Move down: {before}").click()
+    expect(first).not_to_have_text(before)
+    change("toolkit", "issues", description="Said by otto.")
+    expect(mark).to_be_visible()
+    moved = str(first.text_content())
+    page.get_by_role("button", name=f"Move down: {moved}").click()
+    expect(first).to_have_text(before)
+    expect(mark).to_be_visible()
+    page.get_by_role("button", name="Discard mine and show it").click()
+    expect(page.get_by_label("Description").first).to_have_value("Said by otto.")
+
+    page.goto("/compare/?a=runner&b=assistant")
+    expect(state(page)).to_have_text("Live")
+    tick = page.get_by_role("checkbox", name="notion_docs")
+    tick.check()
+    flip("tickets", False)
+    expect(mark).to_be_visible()
+    expect(tick).to_be_checked()
+
+    page.goto("/toolkits/issues/")
+    expect(state(page)).to_have_text("Live")
+    page.get_by_text("Switch it for many agents").click()
+    page.get_by_role("checkbox", name="runner").check(force=True)
+    # Those behind it move up.
+    agents.archive(OTTO, "assistant", True, confirm=True)
+    connections.close_all()
+    expect(page.locator("#holders")).not_to_contain_text("assistant")
+    ticked = page.get_by_role("checkbox", checked=True)
+    expect(ticked).to_have_count(1)
+    expect(ticked).to_have_attribute("value", "runner")
+
+
+def test_calls_are_counted_and_sessions_appear_without_a_revision(open_live: OpensPage) -> None:
+    page = open_live("/agents/assistant/sessions/")
+    expect(state(page)).to_have_text("Live, sessions every 10 s")
+    calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="s1")
+    connections.close_all()
+    come_back(page)
+    expect(page.locator(".session")).to_contain_text("s1")
+
+    page.goto("/calls/")
+    expect(state(page)).to_have_text("Not live: new calls every 15 s")
+    expect(page.locator(".call")).to_have_count(1)
+    calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="s2")
+    connections.close_all()
+    come_back(page)
+    expect(page.locator("#news")).to_contain_text("1 new call")
+    expect(page.locator("#live")).to_contain_text("1 new call")
+    expect(page.locator(".call")).to_have_count(1)
+    page.get_by_role("link", name="Show", exact=True).click()
+    expect(page.locator(".call")).to_have_count(2)
+    expect(page.locator("#news")).to_have_text("")
+
+
+def come_back(page: Page) -> None:
+    """Look at the page again after having looked elsewhere: then it does not wait for its time."""
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+
+def test_a_page_without_a_network_says_so_and_catches_up(open_live: OpensPage) -> None:
     page = open_live("/agents/assistant/", expects="ERR_INTERNET_DISCONNECTED|ERR_NETWORK")
     page.context.set_offline(True)
     expect(state(page)).to_have_text("Not live, reconnecting")
@@ -153,7 +259,7 @@ def test_a_page_without_a_network_says_so_and_catches_up(open_live: Callable[...
     expect(operating.switch(page, "notion_docs")).to_have_attribute("aria-checked", "false")
 
 
-def test_a_page_whose_login_is_over_says_so(open_live: Callable[..., Page]) -> None:
+def test_a_page_whose_login_is_over_says_so(open_live: OpensPage) -> None:
     page = open_live("/agents/assistant/", expects="ERR_INTERNET_DISCONNECTED|ERR_NETWORK")
     Session.objects.all().delete()
     connections.close_all()

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser import operating
+from tests.browser import looks, operating
 from tests.browser.conftest import OpensPage
 from toolbelt import models
 from toolbelt.control import actors, switches
@@ -16,10 +16,10 @@ from toolbelt.store import snapshots
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize("scripts", [True, False])
-def test_a_change_of_today_is_seen_and_undone_on_the_first_page(open_page: OpensPage, scripts: bool) -> None:
+@looks.in_each
+def test_a_change_of_today_is_seen_and_undone_on_the_first_page(open_page: OpensPage) -> None:
     switches.flip(actors.Actor(name="otto", via="api"), "assistant", "tickets", False, reason="Too many.")
-    page = open_page("/", width=390 if scripts else 1440, java_script_enabled=scripts)
+    page = open_page("/")
     expect(page.get_by_role("heading", name="Needs an eye")).to_be_visible()
     today = page.get_by_role("region", name="Changed today")
     expect(today).to_contain_text("otto turned off tickets")
@@ -29,6 +29,7 @@ def test_a_change_of_today_is_seen_and_undone_on_the_first_page(open_page: Opens
     assert snapshots.find("assistant", None).agent.switches["tickets"] is True
 
 
+@looks.in_each
 def test_what_nobody_calls_is_turned_off_and_back_on(open_page: OpensPage) -> None:
     models.CallRecord.objects.create(agent="kiosk", tool="wikipedia", outcome="ok", duration_ms=40)
     page = open_page("/calls/?agent=kiosk")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import operating
+from tests.browser import looks, operating
 from tests.browser.conftest import OpensPage
 from tests.plugins.upstream import listing
 from tests.web import servers
@@ -25,9 +25,9 @@ def tick(page: Page, tool: str) -> None:
     page.get_by_role("checkbox", name=tool).check()
 
 
-@pytest.mark.parametrize("scripts", [True, False])
-def test_what_was_ticked_is_approved_and_taken_back(review: OpensPage, scripts: bool) -> None:
-    page = review("/plugins/files/", java_script_enabled=scripts)
+@looks.in_each
+def test_what_was_ticked_is_approved_and_taken_back(review: OpensPage) -> None:
+    page = review("/plugins/files/")
     expect(page.get_by_role("heading", name="3 tools to look at")).to_be_visible()
     tick(page, "files__write")
     page.get_by_role("button", name="Approve selected").click()
@@ -38,13 +38,12 @@ def test_what_was_ticked_is_approved_and_taken_back(review: OpensPage, scripts: 
     expect(page.get_by_role("heading", name="3 tools to look at")).to_be_visible()
 
 
-@pytest.mark.parametrize("scripts", [True, False])
-def test_orders_to_models_are_asked_about_and_kept_off(review: OpensPage, scripts: bool) -> None:
-    page = review("/plugins/files/", width=390, theme="dark", java_script_enabled=scripts)
+@looks.in_each
+def test_orders_to_models_are_asked_about_and_kept_off(review: OpensPage) -> None:
+    page = review("/plugins/files/")
     page.get_by_role("button", name="Approve all 3").click()
     expect(page.get_by_text("files__help overrules instructions")).to_be_visible()
-    leave = page.get_by_role("button", name="Leave as it is")
-    leave.or_(page.get_by_role("link", name="Leave as it is")).click()
+    operating.leave(page)
     tick(page, "files__help")
     page.get_by_role("button", name="Keep selected off").click()
     expect(operating.notice(page)).to_contain_text("files__help kept off")
@@ -53,9 +52,9 @@ def test_orders_to_models_are_asked_about_and_kept_off(review: OpensPage, script
     expect(page.get_by_role("button", name="Approve")).to_have_count(0)
 
 
-@pytest.mark.parametrize("scripts", [True, False])
-def test_nothing_is_approved_that_changed_meanwhile(review: OpensPage, scripts: bool) -> None:
-    page = review("/plugins/files/", java_script_enabled=scripts, expects="status of 409")
+@looks.in_each
+def test_nothing_is_approved_that_changed_meanwhile(review: OpensPage) -> None:
+    page = review("/plugins/files/", expects="status of 409")
     tick(page, "files__write")
     servers.answer(servers.READ, listing.tool("write", "Format the disk."), servers.LIST_NOW)
     page.get_by_role("button", name="Approve selected").click()
@@ -66,6 +65,7 @@ def test_nothing_is_approved_that_changed_meanwhile(review: OpensPage, scripts: 
     expect(page.get_by_role("checkbox", name="files__write")).not_to_be_checked()
 
 
+@looks.with_scripts
 def test_a_switch_keeps_the_focus_and_follows_what_is_stored(review: OpensPage) -> None:
     page = review("/plugins/?q=files")
     switch = page.get_by_role("switch", name="Active: files")

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.sessions.models import Session
 from playwright.sync_api import Page, expect
 
-from tests.browser import operating
+from tests.browser import looks, operating
 from tests.browser.conftest import PASSWORD, OpensPage
 from toolbelt.control import switches
 from toolbelt.store import snapshots
@@ -29,6 +29,7 @@ def two(open_page: OpensPage) -> tuple[Page, Page]:
     )
 
 
+@looks.with_scripts
 def test_a_change_of_what_another_has_changed_is_refused_and_told(two: tuple[Page, Page]) -> None:
     olive, otto = two
     operating.switch(olive, "tickets").click()
@@ -40,6 +41,7 @@ def test_a_change_of_what_another_has_changed_is_refused_and_told(two: tuple[Pag
     assert snapshots.find("assistant", None).agent.switches["tickets"] is False
 
 
+@looks.with_scripts
 def test_changes_of_other_keys_do_not_meet(two: tuple[Page, Page]) -> None:
     olive, otto = two
     operating.switch(olive, "tickets").click()
@@ -52,6 +54,7 @@ def test_changes_of_other_keys_do_not_meet(two: tuple[Page, Page]) -> None:
     assert (switched["tickets"], switched["notion_docs"]) == (False, False)
 
 
+@looks.with_scripts
 def test_undoing_what_another_has_changed_since_is_shown_three_ways(two: tuple[Page, Page]) -> None:
     olive, otto = two
     operating.switch(olive, "tickets").click()
@@ -72,6 +75,7 @@ def test_undoing_what_another_has_changed_since_is_shown_three_ways(two: tuple[P
     expect(olive.get_by_role("dialog")).to_have_count(0)
 
 
+@looks.with_scripts
 def test_a_session_that_is_over_leads_to_the_login_and_back(access: Page) -> None:
     Session.objects.all().delete()
     operating.switch(access, "tickets").click()
@@ -85,6 +89,7 @@ def test_a_session_that_is_over_leads_to_the_login_and_back(access: Page) -> Non
     expect(operating.notice(access)).to_contain_text("tickets is off")
 
 
+@looks.with_scripts
 def test_a_page_with_an_old_token_is_loaded_anew_and_says_so(access: Page) -> None:
     access.context.clear_cookies(name="csrftoken")
     operating.switch(access, "tickets").click()
@@ -97,6 +102,7 @@ def fail(*args: Any, **options: Any) -> NoReturn:
     raise RuntimeError("on purpose")
 
 
+@looks.with_scripts
 def test_a_fault_of_the_server_is_told_and_the_control_put_back(
     open_page: OpensPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,17 +121,7 @@ def test_a_fault_of_the_server_is_told_and_the_control_put_back(
     expect(operating.row(page, "team_chat", CHANNELS)).to_contain_text("its override is off")
 
 
-def test_a_network_that_is_away_is_told_and_the_control_put_back(open_page: OpensPage) -> None:
-    page = open_page("/agents/assistant/", expects="ERR_INTERNET_DISCONNECTED|htmx:sendError")
-    page.context.set_offline(True)
-    operating.choice(page, "team_chat", CHANNELS, "Off").check(force=True)
-    expect(operating.notice(page)).to_contain_text("Toolbelt did not answer.")
-    expect(operating.choice(page, "team_chat", CHANNELS, "Inherit")).to_be_checked()
-    page.context.set_offline(False)
-    operating.choice(page, "team_chat", CHANNELS, "Off").check(force=True)
-    expect(operating.row(page, "team_chat", CHANNELS)).to_contain_text("its override is off")
-
-
+@looks.with_scripts
 def test_one_who_lost_the_right_meanwhile_is_told(open_page: OpensPage) -> None:
     page = open_page("/agents/assistant/", expects="status of 403|Response Status Error Code 403")
     switches_of = snapshots.find("assistant", None).agent.switches
@@ -136,14 +132,27 @@ def test_one_who_lost_the_right_meanwhile_is_told(open_page: OpensPage) -> None:
     assert snapshots.find("assistant", None).agent.switches == switches_of
 
 
-def test_on_a_slow_network_a_double_click_flips_once(access: Page) -> None:
-    late = {"offline": False, "latency": 400, "downloadThroughput": -1, "uploadThroughput": -1}
-    access.context.new_cdp_session(access).send("Network.emulateNetworkConditions", late)
-    switch = operating.switch(access, "tickets")
-    switch.dblclick()
-    expect(operating.notice(access)).to_contain_text("tickets is off for assistant.")
-    access.wait_for_timeout(600)
-    expect(switch).to_have_attribute("aria-checked", "false")
+@looks.without_scripts
+def test_all_that_is_told_where_no_script_runs(open_page: OpensPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    olive, otto = (
+        open_page("/agents/assistant/?q=ticket", who=who, expects="status of (403|500)")
+        for who in ("olive", "otto")
+    )
+    operating.switch(olive, "tickets").click()
+    expect(operating.notice(olive)).to_contain_text("tickets is off for assistant.")
+    operating.section(otto, "tickets").get_by_role("button", name="Follow defaults").click()
+    expect(operating.notice(otto)).to_contain_text("was changed by somebody else: you saw on, it is off now")
+    with monkeypatch.context() as broken:
+        broken.setattr(switches, "_set", fail)
+        operating.section(olive, "tickets").get_by_role("button", name="Follow defaults").click()
+        expect(olive.get_by_role("main")).to_contain_text(re.compile("[0-9a-f-]{36}"))
+    olive.go_back()
+    _take_the_right_from("olive")
+    operating.section(olive, "tickets").get_by_role("button", name="Follow defaults").click()
+    expect(olive.get_by_text("403")).to_be_visible()
+    Session.objects.all().delete()
+    operating.section(otto, "tickets").get_by_role("button", name="Follow defaults").click()
+    expect(otto.get_by_role("heading", name="Log in")).to_be_visible()
     assert snapshots.find("assistant", None).agent.switches["tickets"] is False
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser import operating
+from tests.browser import looks, operating
 from tests.browser.conftest import OpensPage
 from toolbelt.store import snapshots
 
@@ -21,6 +21,7 @@ def holder(page: Page, agent: str) -> Locator:
     return page.locator("li.holder").filter(has=page.get_by_role("link", name=agent, exact=True))
 
 
+@looks.with_scripts
 def test_an_agent_is_switched_and_the_page_follows(open_page: OpensPage) -> None:
     page = open_page(f"{LOCAL_GIT}?whose=runner")
     runner = holder(page, "runner")
@@ -39,8 +40,9 @@ def test_an_agent_is_switched_and_the_page_follows(open_page: OpensPage) -> None
     assert "local_git" not in snapshots.find("runner", None).agent.switches
 
 
+@looks.with_scripts
 def test_a_message_is_tried_while_it_is_typed_and_a_question_is_asked(open_page: OpensPage) -> None:
-    page = open_page("/toolkits/issues/", width=390, theme="dark")
+    page = open_page("/toolkits/issues/")
     page.get_by_label("Try a message").press_sequentially("file a bug")
     expect(page.get_by_text("matches first")).to_be_visible()
     expect(page).to_have_url(re.compile("message=file(%20|[+])a(%20|[+])bug$"))
@@ -49,6 +51,7 @@ def test_a_message_is_tried_while_it_is_typed_and_a_question_is_asked(open_page:
     expect(holder(page, "runner")).to_contain_text("toolkit issues is on")
 
 
+@looks.with_scripts
 def test_a_stop_reaches_every_agent_at_once(open_page: OpensPage) -> None:
     page = open_page(LOCAL_GIT)
     page.get_by_role("button", name="Stop for everyone").click()
@@ -60,8 +63,9 @@ def test_a_stop_reaches_every_agent_at_once(open_page: OpensPage) -> None:
     expect(page.get_by_role("button", name="Stop for everyone")).to_be_focused()
 
 
+@looks.without_scripts
 def test_it_all_works_without_scripts(open_page: OpensPage) -> None:
-    page = open_page(LOCAL_GIT, java_script_enabled=False)
+    page = open_page(LOCAL_GIT)
     holder(page, "runner").get_by_role("switch").click()
     expect(operating.notice(page)).to_contain_text("local_git is off for runner.")
     expect(page).to_have_url(LOCAL_GIT)

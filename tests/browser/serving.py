@@ -1,0 +1,39 @@
+"""How does a test get the server that production has? In a process of its own, on a copy of the demo."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def run(file: Path) -> Iterator[str]:
+    """Serve, with this file for the database, until it is let go of; give the address."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "toolbelt.asgi:application",
+        "--port",
+        str(port),
+        "--no-access-log",
+    ]
+    environment = {**os.environ, "TOOLBELT_ENV": "test", "DATABASE_URL": f"sqlite:///{file}"}
+    running = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    for _ in range(300):
+        with contextlib.suppress(OSError), socket.create_connection(("localhost", port)):
+            break
+        time.sleep(0.1)
+    yield f"http://localhost:{port}"
+    running.terminate()
+    # Pages that are still open hold nothing up.
+    running.wait(15)

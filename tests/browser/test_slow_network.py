@@ -1,0 +1,131 @@
+"""What does a page do while an answer is on its way, when a newer one overtakes it, and when it gets lost?"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser import looks, network, operating
+from tests.browser.conftest import OpensPage
+from toolbelt import models
+from toolbelt.store import snapshots
+
+pytestmark = pytest.mark.browser
+
+BUSY = re.compile(r"\bhtmx-request\b")
+TALK = "slack__slack_list_channels"
+
+
+def form(page: Page, toolkit: str) -> Locator:
+    """Find the form of a toolkit's switch."""
+    return operating.section(page, toolkit).locator("form[data-control=switch]")
+
+
+@looks.with_scripts
+def test_a_flip_shows_that_it_is_under_way_and_is_sent_once(open_page: OpensPage) -> None:
+    page = open_page("/agents/assistant/?q=ticket")
+    switch, line = operating.switch(page, "tickets"), network.Line(page, "POST")
+    switch.dblclick()
+    line.wait_for(1)
+    expect(switch.locator("span")).to_have_css("animation-name", "waiting")
+    switch.click()
+    line.deliver(0)
+    expect(switch).to_have_attribute("aria-checked", "false")
+    expect(operating.notice(page)).to_contain_text("tickets is off for assistant.")
+    expect(form(page, "tickets")).not_to_have_class(BUSY)
+    assert line.sent == models.AuditEntry.objects.count() == 1
+
+
+@looks.with_scripts
+def test_one_who_waits_long_is_told_so_and_no_longer_than_it_takes(open_page: OpensPage) -> None:
+    page = open_page("/agents/assistant/?q=ticket")
+    line = network.Line(page, "POST")
+    operating.switch(page, "tickets").click()
+    expect(operating.notice(page)).to_contain_text("Still waiting for an answer.")
+    expect(page.locator("#live")).to_contain_text("Still waiting for an answer.")
+    line.deliver(0)
+    expect(operating.notice(page)).not_to_contain_text("Still waiting")
+    expect(operating.notice(page)).to_contain_text("tickets is off for assistant.")
+
+
+@looks.with_scripts
+def test_a_late_answer_takes_nothing_back_that_a_newer_one_brought(open_page: OpensPage) -> None:
+    page = open_page("/agents/assistant/")
+    line = network.Line(page, "POST")
+    operating.switch(page, "tickets").click()
+    line.wait_for(1)
+    operating.switch(page, "notion_docs").click()
+    line.wait_for(2)
+    line.deliver(1)
+    expect(form(page, "notion_docs")).not_to_have_class(BUSY)
+    line.deliver(0)
+    expect(form(page, "tickets")).not_to_have_class(BUSY)
+    for toolkit in ("tickets", "notion_docs"):
+        expect(operating.switch(page, toolkit)).to_have_attribute("aria-checked", "false")
+    expect(page.locator("#agent-facts")).to_contain_text("turned off notion_docs")
+    # What is sent with the next flip, lest it be taken for somebody else's change.
+    expect(form(page, "notion_docs").locator("[name=was]")).to_have_value("false")
+
+
+@looks.with_scripts
+def test_a_late_answer_of_the_matrix_takes_nothing_back(open_page: OpensPage) -> None:
+    page = open_page("/matrix/?agent=assistant")
+    line = network.Line(page, "POST")
+    switches = [
+        page.get_by_role("switch", name=f"{name} for assistant") for name in ("Tickets", "Docs in Notion")
+    ]
+    for count, switch in enumerate(switches, 1):
+        switch.click()
+        line.wait_for(count)
+    wanted = [switch.get_attribute("value") or "" for switch in switches]
+    line.deliver(1)
+    expect(switches[1]).to_have_attribute("data-stored", wanted[1])
+    line.deliver(0)
+    expect(page.locator("form.htmx-request")).to_have_count(0)
+    for switch, on in zip(switches, wanted, strict=True):
+        expect(switch).to_have_attribute("data-stored", on)
+
+
+@looks.with_scripts
+def test_an_answer_that_gets_lost_is_told_and_one_can_look_again(open_page: OpensPage) -> None:
+    page = open_page("/agents/assistant/?q=ticket", expects="ERR_CONNECTION_RESET|htmx:sendError")
+    line = network.Line(page, "POST")
+    operating.switch(page, "tickets").click()
+    line.wait_for(1)
+    line.lose(0)
+    expect(operating.notice(page)).to_contain_text("Toolbelt did not answer. What is stored may differ")
+    expect(operating.switch(page, "tickets")).to_have_attribute("aria-checked", "true")
+    expect(operating.switch(page, "tickets")).to_be_enabled()
+    line.open()
+    operating.notice(page).get_by_role("link", name="Look again").click()
+    expect(operating.switch(page, "tickets")).to_have_attribute("aria-checked", "false")
+    assert snapshots.find("assistant", None).agent.switches["tickets"] is False
+
+
+@looks.with_scripts
+def test_without_a_network_a_choice_is_put_back_and_can_be_made_again(open_page: OpensPage) -> None:
+    page = open_page("/agents/assistant/?q=slack", expects="ERR_INTERNET_DISCONNECTED|htmx:sendError")
+    page.context.set_offline(True)
+    operating.choose(page, "team_chat", TALK, "Off")
+    expect(operating.notice(page)).to_contain_text("Toolbelt did not answer.")
+    expect(operating.choice(page, "team_chat", TALK, "Inherit")).to_be_checked()
+    page.context.set_offline(False)
+    operating.choose(page, "team_chat", TALK, "Off")
+    expect(operating.row(page, "team_chat", TALK)).to_contain_text("its override is off")
+
+
+@looks.with_scripts
+def test_a_form_that_leads_elsewhere_is_sent_once_too(open_page: OpensPage) -> None:
+    page = open_page("/agents/runner/settings/")
+    page.get_by_label("Its key").fill("runner-two")
+    line = network.Line(page, "POST")
+    page.get_by_role("button", name="Duplicate").hover()
+    box = page.get_by_role("button", name="Duplicate").bounding_box() or pytest.fail("it is not there")
+    for _ in range(2):
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        line.wait_for(1)
+    line.deliver(line.sent - 1)
+    expect(operating.notice(page)).to_contain_text("runner-two is configured as runner is.")
+    assert line.sent == 1

@@ -1,0 +1,70 @@
+"""How does a test get a browser of its own, without one being started for it?
+
+To open a window takes Chromium longer than most pages take it. So windows are kept, by what they were opened with, and
+each test gets one that has forgotten what the test before it left there: cookies, storage, permissions, the network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from playwright.sync_api import Browser, Page
+
+# What each page loads anyhow: a window goes there without another process, and nothing goes on in it.
+IDLE = "/static/favicon.svg"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One page in a context of its own: ``at`` which address, opened with which ``options``."""
+
+    page: Page
+    at: str
+    options: str
+
+    def is_clean(self) -> bool:
+        """Make it as new; say whether that can be done."""
+        context = self.page.context
+        if self.page.is_closed() or context.pages != [self.page]:
+            return False
+        context.set_offline(False)
+        self.page.unroute_all()
+        context.clear_permissions()
+        context.clear_cookies()
+        self.page.goto(f"{self.at}{IDLE}")
+        # By the browser, for the page may run no scripts.
+        session = context.new_cdp_session(self.page)
+        session.send("Storage.clearDataForOrigin", {"origin": self.at, "storageTypes": "all"})
+        session.detach()
+        return True
+
+
+class Windows:
+    """The windows of one browser: each lent to one test at a time."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._free: dict[str, list[Window]] = {}
+        self._lent: list[Window] = []
+
+    def lend(self, at: str, **options: Any) -> Page:
+        """Give a window that nobody uses, which has these options and looks at this address."""
+        key = repr((at, sorted(options.items())))
+        kept = self._free.get(key)
+        if kept:
+            window = kept.pop()
+        else:
+            context = self._browser.new_context(base_url=at, **options)
+            window = Window(context.new_page(), at, key)
+        self._lent.append(window)
+        return window.page
+
+    def take_back(self, *, clean: bool) -> None:
+        """Take back all that is lent; close what is not as new again, or was ``clean`` not even for its test."""
+        for window in self._lent:
+            if clean and window.is_clean():
+                self._free.setdefault(window.options, []).append(window)
+            else:
+                window.page.context.close()
+        self._lent.clear()
