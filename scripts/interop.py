@@ -269,6 +269,7 @@ def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None)
     command += ["--loop", "uvloop", "--http", "httptools", "--lifespan", "on", "--no-access-log"]
     command += ["--timeout-graceful-shutdown", "5"]
     command += ["--workers", str(workers)] if workers > 1 else []
+    KEPT.mkdir(exist_ok=True)
     log = KEPT / "server.log"
     with log.open("wb") as said:
         running = subprocess.Popen(command, cwd=HERE, env=settings, stdout=said, stderr=said)
