@@ -11,7 +11,7 @@ from django.core.management import execute_from_command_line
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "toolbelt.settings")
     if sys.argv[1:2] == ["try"]:
-        # It asks nothing of an installation, so it needs none: whatever is set, the rules are the same.
+        # It asks nothing of an installation, so it needs none: no file of settings is read, nothing has to be set.
         os.environ["TOOLBELT_ENV"] = "test"
     try:
         try:

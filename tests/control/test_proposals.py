@@ -9,6 +9,7 @@ import pytest
 from toolbelt import models
 from toolbelt.control import actors, entries, proposals, queries, switches, undo
 from toolbelt.core import errors
+from toolbelt.runtime import surfaces
 from toolbelt.store import snapshots
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("stored")]
@@ -187,6 +188,15 @@ def test_nothing_that_is_proposed_is_kept() -> None:
 
 
 @pytest.mark.usefixtures("house")
+def test_what_is_proposed_for_a_toolkit_is_not_what_models_are_sent(operator: actors.Actor) -> None:
+    switches.flip(operator, "bob", "reading", True)
+    entries.put(operator, "agent", {"key": "eve", "tools": ["clock"]})
+    snapshots.forget()
+    proposals.propose("toolkit", "reading", {"members": ["git__status", "clock"]})
+    assert [(tool.name, tool.toolkits) for tool in surfaces.ask("eve").tools] == [("clock", ())]
+
+
+@pytest.mark.usefixtures("house")
 def test_nobody_is_asked_about_a_change_that_a_budget_refuses(operator: actors.Actor) -> None:
     switches.flip(operator, "bob", "reading", True)
     has = len(active("bob"))
@@ -195,3 +205,15 @@ def test_nobody_is_asked_about_a_change_that_a_budget_refuses(operator: actors.A
 
     with pytest.raises(errors.Refused, match=f"The budget of bob is {has} tools; this would make"):
         proposals.propose("toolkit", "reading", {"members": ["git__status", "git__log", "clock"]})
+
+
+@pytest.mark.usefixtures("house")
+def test_the_budget_of_an_agent_that_is_archived_stands_against_nothing(operator: actors.Actor) -> None:
+    switches.flip(operator, "bob", "reading", True)
+    budget = {"max_tools": 0, "on_exceed": "refuse"}
+    entries.change(operator, "agent", "bob", {"budget": budget, "archived": True}, confirm=True)
+
+    changes = {"members": ["git__status", "git__log", "clock"]}
+    proposal = proposals.propose("toolkit", "reading", changes)
+    assert [one.agent.key for one in proposal.touched] == ["bob"]
+    assert not proposals.save(operator, "toolkit", "reading", changes, shown=proposal.digest).is_nothing

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import io
 import json
 import logging
@@ -9,11 +11,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import prometheus_client
-import pytest
 from structlog import stdlib
 
 from tests.front.conftest import Request, Server
 from toolbelt.api import limits
+from toolbelt.core import api_tokens
+from toolbelt.front import notes
+from toolbelt.mcp import exchanges
 from toolbelt.settings import logs
 
 LOGGER = "django_structlog.middlewares.request"
@@ -68,30 +72,54 @@ def lines(text: str) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def written() -> Iterator[io.StringIO]:
     """Give what production writes of requests, and only that."""
     logger, stream = logging.getLogger(LOGGER), io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(production())
-    logger.addHandler(handler)
-    logger.propagate = False
-    yield stream
-    logger.propagate = True
-    logger.removeHandler(handler)
+    # Within a test, and not before it: pytest adds handlers of its own to loggers that keep what they are told.
+    kept, logger.handlers, logger.propagate = logger.handlers, [handler], False
+    try:
+        yield stream
+    finally:
+        logger.handlers, logger.propagate = kept, True
 
 
-def test_a_request_is_logged_as_django_logs_it(server, ada, written):
+def test_a_request_is_logged_as_django_logs_it(server, ada):
     for asked in KINDS:
         request = Request(token=ada, **asked)
         server.warm(request)
-        written.truncate(written.seek(0))
-        answers = *server.ask_all(request, request), server.ask_django(request)
+        with written() as log:
+            answers = *server.ask_all(request, request), server.ask_django(request)
         assert [answer.by_django for answer in answers] == [False, False, True]
-        first, second, by_django = lines(written.getvalue())
+        first, second, by_django = lines(log.getvalue())
         assert first == second == by_django
         assert by_django["bearer"] == "agent:ada"
-        assert ada not in written.getvalue()
+        assert ada not in log.getvalue()
+
+
+def test_a_server_that_was_asked_nothing_of_late_writes_no_line():
+    with written() as log:
+        notes.Notes().write()
+    assert log.getvalue() == ""
+
+
+async def noted(path: str) -> None:
+    """Note a request of an MCP client, and write it."""
+    asked = exchanges.Answered("POST", "https", path, "192.0.2.7", 404, 2, 90, "r1", "", 0.1)
+    taken = notes.Notes()
+    taken.take(notes.Note(asked, 404, 90, "r1", "", 0.0, 0.1, "mcp"))
+    taken.write()
+
+
+def test_a_token_that_somebody_put_into_an_address_is_withheld():
+    token = api_tokens.make(lambda letters: letters[0])
+    with written() as log:
+        asyncio.run(noted(f"/mcp/{token}"))
+        asyncio.run(noted(f"/mcp/ada/s/{'s' * notes.LONGEST_KEPT}/{token}"))
+    assert token not in log.getvalue()
+    assert log.getvalue().count(f"{api_tokens.prefix(token)}[withheld]") == 2
 
 
 def test_whoever_takes_lines_apart_no_further_gets_a_record_for_each(server, ada, caplog):

@@ -24,6 +24,8 @@ from toolbelt.control import belts, endings
 from toolbelt.mcp import protocol
 from toolbelt.runtime import feed, ready
 
+# What waits in vain is told apart from what is slow, in seconds.
+LONGEST = 100
 OLD, OLDER, NEW = "2025-11-25", "2025-06-18", "2026-07-28"
 ADDRESS = "/mcp/ada"
 ABOUT = {
@@ -191,7 +193,8 @@ def run(main: Callable[[], Awaitable[Any]]) -> Any:
 
     async def served() -> Any:
         try:
-            return await main()
+            async with asyncio.timeout(LONGEST):
+                return await main()
         finally:
             await feed.close()
             for endpoint in _made:

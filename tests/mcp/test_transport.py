@@ -176,10 +176,11 @@ def test_what_goes_wrong_here_is_logged_and_told_without_the_why(
         raise ValueError("s3cret")
 
     monkeypatch.setattr(told.Told, "gave", fail)
-    answer = sent(client)
+    answer = sent(dataclasses.replace(client, path=f"{client.path}/s/{client.token}"))
     assert answer.told == (500, protocol.INTERNAL_ERROR)
     assert b"s3cret" not in answer.body
     assert "MCP request failed" in caplog.text
+    assert client.token not in caplog.text
 
 
 def test_requests_are_counted_and_logged_like_all_others(client: Client, caplog: Any):

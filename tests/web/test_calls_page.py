@@ -14,6 +14,7 @@ from django.utils import timezone
 from tests import factories
 from tests.web import acting
 from toolbelt import models
+from toolbelt.control import usage
 from toolbelt.web.pages import calls
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -280,6 +281,35 @@ def test_an_open_page_is_told_how_many_calls_came_in_behind_those_that_it_shows(
     assert "<strong>1 new call</strong>" in told(of_ada)
     assert 'hx-get="/calls/?agent=ada"' in told(of_ada)
     assert "<html" not in told(everything)
+
+
+def test_a_page_without_calls_is_not_told_of_those_that_are_too_old_for_it(
+    reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "MOST_CALLS", 1)
+    call(days_ago=3)
+    call(days_ago=3)
+    url = look(reader).news.url
+    assert url == "/calls/?newer=0"
+    assert "new call" not in acting.text(reader.get(url))
+
+
+def test_an_open_page_that_looks_again_lets_no_calls_be_counted_but_the_new_ones(
+    reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call()
+    url = look(reader).news.url
+    call()
+    monkeypatch.setattr(usage, "are_more", pytest.fail)
+    assert "1 new call" in acting.text(reader.get(url))
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "0001-01-20", "9999-12-31"])
+@pytest.mark.parametrize("end", ["since", "until"])
+def test_a_day_at_an_end_of_the_calendar_narrows_nothing(reader: Client, end: str, day: str) -> None:
+    call()
+    assert len(look(reader, **{end: day}).calls) == 1
+    assert "1 new call" in acting.text(reader.get("/calls/", {end: day, "newer": "0"}))
 
 
 def test_what_can_have_no_new_calls_asks_for_none(reader: Client) -> None:

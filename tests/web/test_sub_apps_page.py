@@ -132,3 +132,12 @@ def test_the_pages_cost_the_same_however_much_there_is(viewer: Client, more_tool
         factories.sub_app(f"more_{number}", tools=tuple(models.Tool.objects.all()[:20]))
     assert cost() == few
     assert max(few) <= 12
+
+
+def test_a_budget_that_refuses_a_new_one_is_not_said_of_its_key(editor: Client) -> None:
+    models.Agent.objects.filter(key="ada").update(max_tools=0, on_exceed="refuse")
+    factories.tool("another")
+    typed = {"key": "more", "tool": "another", "agents": "ada"}
+    problems = editor.post(CREATE, typed).context["page"].form.problems
+    assert "The budget of ada is 0 tools" in problems[""]
+    assert "key" not in problems

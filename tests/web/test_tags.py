@@ -49,6 +49,11 @@ def test_a_text_that_is_html_is_not_taken_for_one_that_is_none() -> None:
     assert rendered(source, rows=[1, True]) == "1True"
 
 
+def test_two_places_that_show_the_same_value_show_it_each_in_its_way() -> None:
+    source = "{% alike n=n %}<{{ n }}>{% endalike %}{% alike n=n %}[{{ n }}]{% endalike %}"
+    assert rendered(source, n=1) == "<1>[1]"
+
+
 def test_inside_nothing_is_known_but_what_was_named() -> None:
     source = "{% for n in rows %}{% alike a=a %}[{{ a }}{{ n }}{{ b }}]{% endalike %}{% endfor %}"
     assert rendered(source, rows="xy", a="a", b="b") == "[a][a]"

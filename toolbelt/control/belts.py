@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import actors, ceilings, endings, entries, guards, ordering, reach, writing
+from toolbelt.control import actors, endings, entries, guards, ordering, reach, writing
 from toolbelt.core import belts, budgets, catalog, errors, schema
 from toolbelt.store import entries as rows
 from toolbelt.store import revisions, tokens
@@ -171,9 +171,7 @@ def _passed_budgets(
     before: belts.Belt | None = None
     problems: list[errors.Problem] = []
     written = {one.name for one in found if one.kind == "agent"}
-    reaches_all = any(
-        ceilings.is_held(one.kind, entries.differences(one.before, one.after)[1]) for one in found
-    )
+    reaches_all = any(budgets.hold(one.kind, entries.differences(one.before, one.after)[1]) for one in found)
     there = {_name("agent", entry) for entry in stored.get("agents", ())}
     for name, agent in wanted.agents.items():
         if agent.budget is None or agent.budget.on_exceed != "refuse":

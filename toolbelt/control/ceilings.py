@@ -7,16 +7,13 @@ it gives back what was granted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toolbelt.control import guards
 from toolbelt.core import agents, budgets, catalog
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots
-
-SHARED = frozenset({"toolkit", "loadout", "sub_app"})
-_STOP = frozenset({"blocked"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +24,9 @@ class Ceilings:
     stored: catalog.Catalog
 
 
-def is_held(kind: str, changed: Collection[str]) -> bool:
-    """Say whether a change of these keys of an entry is held to budgets."""
-    return kind in SHARED and not _STOP.issuperset(changed)
-
-
 def of(kind: str) -> Ceilings | None:
     """Look, in the writer's transaction, before something of this kind is written; None: nothing stands against it."""
-    if kind not in SHARED:
+    if kind not in budgets.SHARED:
         return None
     bound = tuple(agent_rows.present(on_exceed="refuse"))
     return Ceilings(agents=bound, stored=snapshots.catalog()) if bound else None

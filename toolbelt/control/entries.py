@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolbelt.control import actors, ceilings, endings, guards, reach, writing
-from toolbelt.core import belts, conflicts, errors
+from toolbelt.core import belts, budgets, conflicts, errors
 from toolbelt.store import audit, entries, snapshots
 
 NAMED = frozenset({"category", "plugin", "loadout"})
@@ -82,7 +82,7 @@ def put(
         if kind == "plugin":
             reach.guard(actor, str(name), now, stored)
         _refuse_conflicts(kind, str(name))
-        if ceilings.is_held(kind, has):
+        if budgets.hold(kind, has):
             ceilings.refuse(held)
         effect = None
         if before is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.control import actors, consequences, entries, guards, holdings, writing
-from toolbelt.core import agents, belts, catalog, conflicts, errors, schema
+from toolbelt.core import agents, belts, catalog, conflicts, definitions, errors, schema
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots
 
@@ -42,6 +42,10 @@ class Proposal:
         return self.after is not None and self.before is not None and not self.after
 
 
+class Taken(errors.Refused):
+    """Something else has the name that is wanted for a new one."""
+
+
 class Unseen(errors.ConfirmationRequired):
     """The change reaches agents, and its writer has not been shown what it does to them: ``proposal`` says it."""
 
@@ -68,7 +72,7 @@ def propose(
     stored = snapshots.catalog()
     now = _stored(stored, kind, name)
     if new and now is not None:
-        raise errors.Refused(f"{name!r} is there already: choose another name.")
+        raise Taken(f"{name!r} is there already: choose another name.")
     if not new and now is None:
         entries.read(kind, name)  # raises what there is to say
     for key, seen in (was or {}).items():
@@ -204,9 +208,21 @@ def _with(stored: catalog.Catalog, kind: Kind, name: str, value: Any) -> catalog
         sub_apps=values["sub_app"].values(),
         code=stored.code,
     )
-    # The tools are the same ones, and so is what is sent of each.
-    proposed.derived["definitions"] = stored.derived.setdefault("definitions", {})
+    # The tools are the same ones, and so is what is sent of each, but for the toolkits that are named there.
+    kept = stored.derived.setdefault("definitions", {})
+    proposed.derived["definitions"] = _as_in(proposed, kept) if kind == "toolkit" else kept
     return proposed
+
+
+def _as_in(
+    proposed: catalog.Catalog, kept: Mapping[str, definitions.Definition]
+) -> dict[str, definitions.Definition]:
+    """Give those that are the same there; what is added to them is seen nowhere else."""
+    return {
+        tool: definition
+        for tool, definition in {**kept}.items()
+        if definition.toolkits == tuple(kit.key for kit in proposed.toolkits_of.get(tool, ()))
+    }
 
 
 def _clashes(
@@ -234,7 +250,7 @@ def _proposal(
     every: Collection[agents.Agent],
 ) -> Proposal:
     touched = consequences.of(kind, name, stored, proposed, every)
-    guards.refuse_budgets((one.agent.key, one.spent, one.spends) for one in touched)
+    guards.refuse_budgets((one.agent.key, one.spent, one.spends) for one in touched if not one.agent.archived)
     proposal = Proposal(
         kind=kind, name=name, before=before, after=after, touched=touched, agents=len(every), digest=""
     )

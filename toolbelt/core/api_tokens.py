@@ -38,6 +38,11 @@ def prefix(text: str) -> str:
     return text[:PREFIX]
 
 
+def withheld(text: str) -> str:
+    """Leave in a text, of each token that stands in it, only the part that may be shown."""
+    return _FORM.sub(lambda found: f"{prefix(found[0])}[withheld]", text)
+
+
 def digest(text: str) -> str:
     """Give what is kept of a token: nobody gets from there to the token, for it is long and random."""
     return hashlib.sha256(text.encode()).hexdigest()

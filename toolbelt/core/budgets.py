@@ -7,12 +7,15 @@ session loaded; then whole toolkits, the last in order first, with every member 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from toolbelt.core import agents, catalog, loadouts, questions, resolution
 
 KEPT = frozenset({"override-on", "always-on", "sub-app", "switch-on"})
+# What agents share and operators write; and all that an emergency stop, and its end, writes of it.
+SHARED = frozenset({"toolkit", "loadout", "sub_app"})
+_STOP = frozenset({"blocked"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +81,14 @@ def refuses(before: Spent, after: Spent) -> bool:
     if after.budget is None or after.budget.on_exceed != "refuse" or not after.is_passed:
         return False
     return after.tools > before.tools or after.tokens > before.tokens
+
+
+def hold(kind: str, changed: Collection[str]) -> bool:
+    """Say whether the budgets of all agents hold for a change of these keys of an entry, whoever's it is.
+
+    Not for the end of an emergency stop: it gives back what was granted.
+    """
+    return kind in SHARED and not _STOP.issuperset(changed)
 
 
 def resolve(snapshot: resolution.Snapshot) -> Resolution:

@@ -35,6 +35,22 @@ def edited(
     return after
 
 
+def changed(before: Mapping[str, Any], after: Mapping[str, Any], section: str) -> set[str]:
+    """Name the keys in which some entry of a section differs, from one belt to another that has all of them."""
+    had = {_name(entry): entry for entry in before.get(section, ())}
+    return {
+        key
+        for entry in after.get(section, ())
+        for was in [had.get(_name(entry), {})]
+        for key in {**was, **entry}
+        if was.get(key) != entry.get(key)
+    }
+
+
+def _name(entry: Mapping[str, Any]) -> Any:
+    return entry.get("name", entry.get("key"))
+
+
 def _write_what_is_over(entry: dict[str, Any], now: datetime | None) -> None:
     for key, end in list(entry["ends"].items()):
         at = grants.moment(end.get("at"))

@@ -29,6 +29,8 @@ from toolbelt.core import (
     surface,
 )
 
+_SECTIONS = {kind: spoken.section for kind, spoken in belts.KINDS.items() if kind in budgets.SHARED}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
@@ -114,15 +116,14 @@ class CoreWorld:
 
         Raises errors.Refused, too, where an agent would pass a budget that refuses.
         """
-        before = self._document, self._belt, self._spent()
-        self._document = edits.edited(self._document, entries, self._now)
+        document, before = self._document, self._belt
+        self._document = edits.edited(document, entries, self._now)
         try:
             self._belt = self._read(lenient)
-            for agent, spent in {} if lenient else self._spent().items():
-                if budgets.refuses(before[2].get(agent, budgets.Spent(tools=0, tokens=0)), spent):
-                    raise errors.Refused(f"The budget of {agent} refuses this edit, which would pass it.")
+            if before is not None and not lenient:
+                self._hold_to_budgets(before, self._belt, entries)
         except errors.ToolbeltError:
-            self._document, self._belt, _ = before
+            self._document, self._belt = document, before
             raise
 
     def surface(
@@ -158,12 +159,31 @@ class CoreWorld:
             self._sessions[agent, session] = told.session
         return {"is_error": False, **told.content}
 
-    def _spent(self) -> dict[str, budgets.Spent]:
-        """Say what each agent has active outside any session."""
-        names = (
-            [] if self._belt is None else [one.key for one in self._belt.agents.values() if not one.archived]
+    def _hold_to_budgets(
+        self, before: belts.Belt, after: belts.Belt, entries: Mapping[str, list[dict[str, Any]]]
+    ) -> None:
+        """Hold those agents to their budgets that are written, and all of them where something that they share is."""
+        written = {one.get("key") for one in entries.get("agents", ())}
+        was, now = belts.dump(before), belts.dump(after)
+        reaches_all = any(budgets.hold(one, edits.changed(was, now, _SECTIONS[one])) for one in _SECTIONS)
+        for name, agent in after.agents.items():
+            is_held = name in written or (reaches_all and not agent.archived)
+            if is_held and budgets.refuses(self._spent(before, name), self._spent(after, name)):
+                raise errors.Refused(f"The budget of {name} refuses this edit, which would pass it.")
+
+    def _spent(self, belt: belts.Belt, agent: str) -> budgets.Spent:
+        """Say what an agent has active outside any session: nothing, where it is not there."""
+        if agent not in belt.agents:
+            return budgets.Spent(tools=0, tokens=0)
+        return budgets.resolve(self._asking(belt, belt.agents[agent])).spent
+
+    def _asking(self, belt: belts.Belt, consumer: agents.Agent, **said: Any) -> resolution.Snapshot:
+        return resolution.Snapshot(
+            catalog=belt.catalog,
+            agent=consumer if self._now is None else consumer.standing(self._now),
+            kind_loadouts=self._kind_loadouts,
+            **said,
         )
-        return {name: budgets.resolve(self._snapshot(name, None, None, None)).spent for name in names}
 
     def _read(self, lenient: bool) -> belts.Belt:
         return belts.load(self._document, count_tokens=self._count_tokens, lenient=lenient)
@@ -181,14 +201,7 @@ class CoreWorld:
         held = None
         if session is not None:
             held = self._sessions.get((agent, session)) or sessions.Session(key=session)
-        return resolution.Snapshot(
-            catalog=self._belt.catalog,
-            agent=consumer if self._now is None else consumer.standing(self._now),
-            session=held,
-            request_id=request_id,
-            subagent=subagent,
-            kind_loadouts=self._kind_loadouts,
-        )
+        return self._asking(self._belt, consumer, session=held, request_id=request_id, subagent=subagent)
 
 
 def run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:

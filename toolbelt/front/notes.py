@@ -20,6 +20,7 @@ from django import urls
 from django.conf import settings
 from django_prometheus import middleware
 
+from toolbelt.core import api_tokens
 from toolbelt.front import requests
 
 # How long a note may wait to be written; what a process that is killed leaves unwritten.
@@ -74,9 +75,9 @@ class Notes:
         self._taken.append(note)
 
     def write(self) -> None:
-        """Write what was kept."""
+        """Write what was kept, if anything was."""
         taken, self._taken = self._taken, []
-        if _log.isEnabledFor(logging.INFO):
+        if taken and _log.isEnabledFor(logging.INFO):
             _write_lines(taken)
         for note in taken:
             _count_size_and_time(note)
@@ -123,8 +124,8 @@ def _in_common(status: int, method: str, path: str, address: str | None, bearer:
     """Say of a request what others say, too."""
     return {
         "code": status,
-        # Without the query, as `settings.logs` leaves it.
-        "request": f"{method} {path}",
+        # Without the query, and without a token that somebody put into the address: as `settings.logs` leaves it.
+        "request": api_tokens.withheld(f"{method} {path}"),
         "event": "request_finished",
         "user_id": None,
         "ip": address,

@@ -32,6 +32,7 @@ class Running:
         # Those that may be taken back in another process, and since when the latest under each key runs.
         self._begun: dict[str, dt.datetime] = {}
         self._reader: asyncio.Task[None] | None = None
+        self._trouble = ""
 
     def begin(self, call: calling.Call, id_: protocol.Id) -> Task:
         """Begin a call that was made under this id."""
@@ -84,10 +85,13 @@ class Running:
     async def _end_those_not_wanted(self) -> None:
         try:
             keys = await threads.run(cancellations.cancelled, dict(self._begun))
-        except Exception:
-            # It is asked again in a moment; the calls go on until then.
-            _log.exception("cancellations not read")
+        except Exception as error:
+            # It is asked again in a moment, and the calls go on until then. It is said once, for it may last.
+            if str(error) != self._trouble:
+                self._trouble = str(error)
+                _log.exception("cancellations not read")
             return
+        self._trouble = ""
         for key in keys:
             for task in self._calls.get(key, ()):
                 task.cancel()

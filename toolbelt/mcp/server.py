@@ -45,7 +45,7 @@ class Server:
             exchange.note(499)
             return
         except Exception:
-            _log.exception("MCP request failed", path=scope["path"])
+            _log.exception("MCP request failed", request=f"{scope['method']} {scope['path']}")
             fault = protocol.Fault(protocol.INTERNAL_ERROR, "It was logged for an operator.", status=500)
             reply = await exchange.refused(fault)
         if reply is not None:

@@ -13,12 +13,11 @@ from typing import Any
 import structlog
 from structlog import dev, processors, stdlib, typing
 
+from toolbelt.core import api_tokens
+
 SECRET_NAMES = re.compile(
     r"(^|[_-])(authorization|cookie|passwo?r?d|secret|secret_key|api_key|token|sessionid)$", re.IGNORECASE
 )
-
-# A token of the API, which somebody may put into an address; what names it may be read.
-TOKENS = re.compile(r"(tb_[0-9A-Za-z]{8})[0-9A-Za-z]{49}")
 
 _ENCODER = json.JSONEncoder(default=repr)
 
@@ -41,7 +40,8 @@ def withhold(logger: Any, name: str, event: typing.EventDict) -> typing.EventDic
         if SECRET_NAMES.search(key):
             event[key] = "[withheld]"
     if isinstance(event.get("request"), str):
-        event["request"] = TOKENS.sub(r"\1[withheld]", event["request"].partition("?")[0])
+        # Somebody may have put a token into the address.
+        event["request"] = api_tokens.withheld(event["request"].partition("?")[0])
     return event
 
 

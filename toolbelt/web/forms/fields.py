@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 from django import forms
+from django.core import validators
+
+
+class Day(forms.DateField):
+    """A day that others can be counted from, in any time zone: not one at an end of the calendar."""
+
+    default_validators = [
+        validators.MinValueValidator(dt.date(1900, 1, 1)),
+        validators.MaxValueValidator(dt.date(9000, 1, 1)),
+    ]
 
 
 class Document(forms.JSONField):

@@ -97,8 +97,9 @@ def page(
 def news(said: Mapping[str, Any], *, path: str, newest: int) -> calls.News:
     """Say how many calls came in behind the call ``newest``, narrowed as the form says."""
     asked: dict[str, Any] = {name: said[name] for name in ("agent", "tool", "outcome")}
-    days = _days_of(said, timezone.localdate())
-    count = usage.count_newer(newest, most=MOST_NEWS, **asked, **_period(*days))
+    # Behind a call there is no older one: then it needs no first day, which may take long to choose.
+    first, last = (said["since"], said["until"]) if newest else _days_of(said, timezone.localdate())
+    count = usage.count_newer(newest, most=MOST_NEWS, **asked, **_period(first, last))
     told = (
         f"{words.number(count)}{' or more' if count == MOST_NEWS else ''} new call{'' if count == 1 else 's'}"
     )
@@ -131,9 +132,9 @@ def _usual(said: Mapping[str, Any], last: dt.date) -> dt.date:
     return shortest
 
 
-def _period(first: dt.date, last: dt.date | None) -> dict[str, Any]:
+def _period(first: dt.date | None, last: dt.date | None) -> dict[str, Any]:
     return {
-        "since": _midnight(first),
+        "since": _midnight(first) if first else None,
         "until": _midnight(last + dt.timedelta(days=1)) if last else None,
     }
 

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
+from urllib.parse import quote
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -117,8 +118,9 @@ def _in_cells(
 
 
 def _as_of(response: HttpResponse, agent: str, revision: int) -> HttpResponse:
-    """Say how new these parts of the page are: answers may overtake each other on their way (app.js)."""
-    response.headers["X-Toolbelt-As-Of"] = f"{agent} {revision}"
+    """Say how new these parts of the page are: answers may overtake each other on their way (order.js)."""
+    # Where nobody is called so, the name is whatever stood in the address.
+    response.headers["X-Toolbelt-As-Of"] = f"{quote(agent)} {revision}"
     return response
 
 

@@ -67,8 +67,10 @@ def save(
     except errors.Invalid as invalid:
         address = belts.address(kind, {belts.KINDS[kind].named_by: name})
         return again(drafts.problems(address, invalid.problems), 422)
+    except doors.Taken as taken:
+        return again({belts.KINDS[kind].named_by: str(taken)}, 422)
     except errors.Refused as refused:
-        return again({belts.KINDS[kind].named_by if new else "": str(refused)}, 422)
+        return again({"": str(refused)}, 422)
     except errors.Stale as stale:
         return again({"": str(stale)}, 409)
     word = belts.KINDS[kind].word
