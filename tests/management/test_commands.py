@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,28 @@ def test_try_exits_2_for_a_file_that_holds_no_scenarios(
     told = tried_in_vain(file)
     assert told.startswith(f"{file}: ")
     assert why in told
+
+
+@pytest.mark.parametrize(
+    ("act", "why"),
+    [
+        ("check", "cannot be read: No such file or directory."),
+        ("import", "cannot be read: No such file or directory."),
+        ("export", "cannot be written: No such file or directory."),
+    ],
+)
+@pytest.mark.django_db
+def test_a_belt_s_file_that_is_not_to_be_had_is_named_once(tmp_path: Path, act: str, why: str) -> None:
+    file = tmp_path / "nowhere" / "ghost.yaml"
+    with pytest.raises(CommandError, match=f"^{re.escape(f'{file}: {why}')}$"):
+        call_command("belt", act, str(file))
+
+
+def test_a_belt_that_is_not_utf_8_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_bytes(b"tools: [{key: \xe9}]")
+    with pytest.raises(CommandError, match="it is not UTF-8"):
+        call_command("belt", "check", str(file))
 
 
 def test_try_exits_2_where_there_is_no_file(tmp_path: Path) -> None:

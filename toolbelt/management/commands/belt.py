@@ -52,16 +52,21 @@ class Command(BaseCommand):
         text = belt_texts.write(belts.export(), "json" if file.endswith(".json") else "yaml")
         if file == "-":
             self.stdout.write(text)
-        else:
+            return
+        try:
             Path(file).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise CommandError(f"{file}: cannot be written: {error.strerror}.") from error
 
 
 def _read(file: str) -> dict[str, Any]:
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
         found = belt_texts.read(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{file}: cannot be read: {error}") from error
+    except OSError as error:
+        raise CommandError(f"{file}: cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{file}: cannot be read: it is not UTF-8 ({error.reason}).") from error
     except errors.Invalid as error:
         raise CommandError(f"{file}: {error}") from error
     if not isinstance(found, dict):
