@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -51,9 +52,9 @@ def main() -> None:
         with _demo(served) as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
             olive = _log_in(browser, address)
-            shutil.copyfile(served, filled)
+            _copy(served, filled)
             for look, width, height, colours in LOOKS:
-                shutil.copyfile(filled, served)
+                _copy(filled, served)
                 for name, (path, act) in wanted.items():
                     context = browser.new_context(
                         base_url=address,
@@ -112,7 +113,7 @@ def propose(page: Page) -> None:
     page.get_by_label("security", exact=True).uncheck(force=True)
     page.get_by_label("Disabled").fill("desktop_commander\nchrome_devtools\nnotion\nshell\nfile\ngit")
     page.get_by_role("button", name="Save", exact=True).click()
-    page.get_by_role("heading", name="What it changes for whom").wait_for()
+    page.get_by_role("dialog").get_by_role("heading", name="What it changes for whom").wait_for()
 
 
 def copy(page: Page) -> None:
@@ -220,6 +221,15 @@ def _demo(file: Path) -> Iterator[str]:
     yield f"http://127.0.0.1:{port}"
     server.should_exit = True
     serving.join()
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Make one database what the other is; SQLite sees to what is still in a write-ahead log, or was."""
+    with (
+        contextlib.closing(sqlite3.connect(source)) as read,
+        contextlib.closing(sqlite3.connect(target)) as written,
+    ):
+        read.backup(written)
 
 
 def _let_things_happen() -> None:

@@ -34,9 +34,11 @@ def test_tools(open_page: OpensPage) -> None:
     page.get_by_label("Plugin").select_option("git")
     operating.save(page.locator("#filter"), "Apply")
     expect(page.locator("#matches")).to_contain_text("12")
+    expect(page.get_by_role("link", name="git_commit")).to_be_visible()
     page.get_by_label("Risk").select_option("read-only")
     operating.save(page.locator("#filter"), "Apply")
     expect(page).to_have_url(re.compile("plugin=git.*risk=read-only|risk=read-only.*plugin=git"))
+    expect(page.get_by_role("link", name="git_commit")).to_have_count(0)
     page.get_by_role("searchbox").fill("git_status")
     operating.save(page.locator("#filter"), "Apply")
     expect(page.locator("tbody tr")).to_have_count(1)
@@ -54,6 +56,20 @@ def test_toolkits(open_page: OpensPage) -> None:
     page.get_by_role("searchbox").fill("no such thing")
     operating.save(page.locator("#filter"), "Apply")
     expect(page.get_by_role("heading", name="No toolkit fits")).to_be_visible()
+
+
+@looks.in_each
+def test_loadouts_lead_where_one_clicks(open_page: OpensPage) -> None:
+    page = open_page("/loadouts/")
+    line = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="secure-review", exact=True))
+    line.get_by_text("A developer's view").click(force=True)  # its name lies over all of it
+    expect(page).to_have_url(re.compile("/loadouts/secure-review/$"))
+    page.go_back()
+    line.get_by_role("link", name="developer").click()
+    expect(page).to_have_url(re.compile("/loadouts/developer/$"))
+    page.go_back()
+    page.get_by_role("heading", name="Loadouts").click()
+    expect(page).to_have_url(re.compile("/loadouts/$"))
 
 
 @looks.in_each

@@ -247,6 +247,27 @@ def test_the_log_is_taken_away_as_a_file_narrowed_as_it_is_shown(operator: Clien
     assert json.loads(b"".join(operator.get("/changes/download/?form=json&person=nobody"))) == []
 
 
+def test_characters_that_would_turn_a_line_round_are_named(operator: Client) -> None:
+    turned = {
+        "description": "Reads.\u202e",
+        "input_schema": {"properties": {"a\u200b": {"default": "none\u202e"}}},
+    }
+    models.AuditEntry.objects.create(
+        at=timezone.now(),
+        actor="olive",
+        via="screen",
+        action="tool.change",
+        subject_kind="tool",
+        subject_key="files__search",
+        before={"description": "Reads.", "input_schema": {"properties": {}}},
+        after=turned,
+    )
+    html = acting.text(operator.get("/changes/"))
+    assert "\u202e" not in html
+    assert "\u200b" not in html
+    assert "Reads.[U+202E]" in html
+
+
 def test_a_spreadsheet_runs_nothing_of_the_log(operator: Client) -> None:
     formula = '=HYPERLINK("https://evil.example")'
     for reason in (formula, "+1", "-1", "@x", "\t=1"):

@@ -268,3 +268,18 @@ def test_the_message_that_is_tried_stays_tried(operator: Client) -> None:
     assert answer.context["page"].model.directive.tools == ("github__issue_write",)
     gone = acting.switch(operator, "issues", "false", "true", message="there is a bug")
     assert gone.context["page"].model.directive.tools == ()
+
+
+def test_parts_of_a_page_say_as_of_which_revision_they_are(operator: Client) -> None:
+    first = acting.switch(operator, "issues", "false", "true").headers["X-Toolbelt-As-Of"].split()
+    second = (
+        acting.switch(operator, "issues", "true", "false", cells="issues").headers["X-Toolbelt-As-Of"].split()
+    )
+    assert first[0] == second[0] == "ada"
+    assert int(first[1]) < int(second[1])
+
+
+def test_an_address_in_which_no_agent_can_be_named_is_answered_all_the_same(operator: Client) -> None:
+    answer = acting.switch(operator, "issues", "perhaps", "true", agent="a%0Ab", cells="issues")
+    assert answer.status_code == 422
+    assert answer.headers["X-Toolbelt-As-Of"].startswith("a%0Ab ")

@@ -116,6 +116,14 @@ def test_failed_plugins_waiting_tools_budgets_and_stops_need_an_eye(reader: Clie
         assert reader.get(one.url.partition("#")[0]).status_code == 200, one.url
 
 
+def test_what_is_broken_stands_above_what_merely_waits(reader: Client) -> None:
+    models.Plugin.objects.update(status="ready")
+    models.Tool.objects.update(seen=True)
+    models.Agent.objects.filter(key="ada").update(max_tools=3, on_exceed="defer")
+    models.Agent.objects.filter(key="bob").update(max_tools=0, on_exceed="warn")
+    assert concerns(reader)[:2] == ["bob: over budget", "ada: deferred by budget"]
+
+
 def test_overrides_that_come_to_nothing_need_an_eye(reader: Client) -> None:
     models.Plugin.objects.update(status="ready")
     models.Tool.objects.update(seen=True)

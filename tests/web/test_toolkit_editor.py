@@ -219,6 +219,7 @@ def test_one_is_made_and_removed(editor: Client) -> None:
     answer = editing.send(editor, "/toolkits/reading/", "/toolkits/reading/remove/")
     assert editing.go_on(editor, answer, "/toolkits/reading/remove/").headers["Location"] == "/toolkits/"
     assert not models.Toolkit.objects.filter(key="reading").exists()
+    assert "reading is removed" in editor.get("/toolkits/").context["page"].notice.text
 
 
 def test_its_place_in_the_policy_is_changed_from_its_page(editor: Client) -> None:

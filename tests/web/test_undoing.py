@@ -196,3 +196,13 @@ def test_a_change_of_the_catalog_is_undone_by_who_may_change_the_catalog(
     answer = undo(operator, acting.newest().pk, htmx=False)
     assert answer.status_code == 303
     assert models.Toolkit.objects.get(key="issues").title == "Issues and reviews"
+
+
+def test_in_place_what_is_no_agent_s_is_told_on_the_page_loaded_anew(
+    operator: Client, olive: auth.User
+) -> None:
+    olive.user_permissions.add(*auth.Permission.objects.filter(codename="change_toolkit"))
+    acting.post(operator, "/toolkits/issues/stop/", on="true", was="false", stop="ada")
+    answer = undo(operator, acting.newest().pk)
+    assert (answer.status_code, answer.headers["HX-Refresh"]) == (204, "true")
+    assert "Undone" in acting.text(operator.get("/agents/ada/"))

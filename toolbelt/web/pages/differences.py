@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolbelt.web import words
+from toolbelt.web.pages import texts
 from toolbelt.web.presenters import pieces
 
 # Texts that are longer are shown from where they differ, with so much before it.
@@ -23,10 +24,18 @@ def lines(
 ) -> tuple[pieces.Difference, ...]:
     """Say each field that differs, with the value before and after."""
     found = [line for name in {**before, **after} for line in _of(name, before.get(name), after.get(name))]
+    shown = tuple(_visible(line) for line in found[:most])
     if len(found) <= most:
-        return tuple(found)
-    more = pieces.Difference(what="", before=f"{len(found) - most} more", after="not shown here")
-    return (*found[:most], more)
+        return shown
+    return (*shown, pieces.Difference(what="", before=f"{len(found) - most} more", after="not shown here"))
+
+
+def _visible(line: pieces.Difference) -> pieces.Difference:
+    """Name what cannot be seen: names and values may be a server's, and would turn round what stands beside them."""
+    what, before, after = (
+        texts.visible(" ".join(one.splitlines())) for one in (line.what, line.before, line.after)
+    )
+    return pieces.Difference(what=what, before=before, after=after)
 
 
 def _of(path: str, before: Any, after: Any) -> Iterator[pieces.Difference]:

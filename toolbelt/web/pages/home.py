@@ -69,7 +69,7 @@ def _concerns(found: overview.Overview) -> Iterator[home.Concern]:
             url=reverse("web:plugin", args=[one.plugin.name]),
             act="Look",
         )
-    yield from _of_agents(found.agents)
+    yield from sorted(_of_agents(found.agents), key=lambda one: one.state != "unavailable")
     for plugin, count in found.waiting.items():
         yield home.Concern(
             state="discoverable",
