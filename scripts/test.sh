@@ -68,7 +68,7 @@ else
 fi
 
 if chromium=$(scripts/find_chromium.sh); then
-    stage "Tests in the browser" env CHROMIUM="$chromium" $python -m pytest -m browser
+    stage "Tests in the browser" env CHROMIUM="$chromium" $python -m pytest -n auto --maxprocesses 4 -m browser
 else
     skip "Tests in the browser" "there is no Chromium; install it (on Debian: apt-get install chromium)."
 fi

@@ -127,74 +127,19 @@
     detail.parameters.cells = [...new Set(every("[data-cell]").map((part) => part.dataset.cell))].join(" ");
   });
 
-  // What a filter or an opened section brings was made before all that was changed since it was asked for, and takes
-  // away controls that have something to say or wait for their answer. Then it is asked for again, after those.
-  let underWay = 0;
-  let changes = 0;
-  const askedAt = new WeakMap();
-  const heldBack = new Map();
-
-  function holdBack({ xhr, target, requestConfig: { elt, verb } }) {
-    if (verb !== "get" || !elt.matches("#filter, details")) return false;
-    for (const form of every("form[data-control=override]", target)) {
-      if (touched.has(form)) htmx.trigger(form, "submit");
-    }
-    if (askedAt.get(xhr) === changes && !underWay) return false;
-    heldBack.set(elt, target);
-    return true;
-  }
-
-  function askAgain() {
-    if (underWay) return;
-    for (const [elt, target] of heldBack) {
-      if (elt.matches("form")) htmx.trigger(elt, "submit");
-      else htmx.ajax("GET", elt.getAttribute("hx-get"), { source: elt, target, swap: "outerHTML" });
-    }
-    heldBack.clear();
-  }
-
-  document.addEventListener("htmx:beforeRequest", ({ detail }) => {
-    if (detail.requestConfig.verb === "get") {
-      askedAt.set(detail.xhr, changes);
-      return;
-    }
-    changes += 1;
-    underWay += 1;
-  });
-
-  document.addEventListener("htmx:afterRequest", ({ detail }) => {
-    if (detail.requestConfig.verb !== "get") {
-      changes += 1;
-      underWay -= 1;
-    }
-    // Once this one is over, for an element asks for one thing at a time.
-    if (heldBack.size) setTimeout(askAgain);
-  });
-
-  // Answers to changes may overtake each other, too. One that is older than what is here says what it has to say, and
-  // leaves the page as it is: the newer one knew of this change.
-  const SAID = new Set(["dialog", "toast", "live"]);
-  const newest = new Map();
-  let isOverdue = false;
-
-  function compare(xhr) {
-    const [agent, revision] = (xhr.getResponseHeader("X-Toolbelt-As-Of") ?? " 0").split(" ");
-    isOverdue = Number(revision) < (newest.get(agent) ?? 0);
-    if (!isOverdue) newest.set(agent, Number(revision));
-  }
-
   // Its answer. An open dialog is closed before it is taken away: only then the focus returns to where it was.
   let focused = { element: null, place: null };
 
-  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    compare(detail.xhr);
-    if (holdBack(detail)) detail.shouldSwap = false;
+  document.addEventListener("htmx:beforeSwap", ({ target, detail }) => {
+    // What somebody has just chosen is sent before it is taken away; and then it stays (order.js).
+    for (const form of detail.requestConfig.verb === "get" ? every("form[data-control=override]", target) : []) {
+      if (touched.has(form)) htmx.trigger(form, "submit");
+    }
     const element = document.activeElement;
     focused = { element, place: element?.closest('[tabindex="-1"]') };
   });
 
-  document.addEventListener("htmx:oobBeforeSwap", ({ target, detail }) => {
-    if (isOverdue && !SAID.has(target.id)) detail.shouldSwap = false;
+  document.addEventListener("htmx:oobBeforeSwap", ({ target }) => {
     if (target.id === "dialog") target.querySelector("dialog[open]")?.close();
   });
 
@@ -227,6 +172,15 @@
     const status = detail.xhr.status;
     tell(TOLD[status] ?? (status >= 500 ? "went-wrong" : "not-done"), detail.xhr.getResponseHeader("X-Request-ID") ?? "");
   });
+
+  // What is opened, for parts that are asked for only then; `toggle` tells of what is closed, too.
+  document.addEventListener(
+    "toggle",
+    ({ target, newState }) => {
+      if (newState === "open") target.dispatchEvent(new Event("opened"));
+    },
+    true,
+  );
 
   // A change that takes long: somebody who waits is told so, and no longer once there is an answer.
   const PATIENCE = 4000;

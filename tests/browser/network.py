@@ -46,8 +46,9 @@ class Line:
         self._is_open = True
 
     def _hold(self, route: Route) -> None:
-        # What a page hears of others is another line.
-        if self._is_open or route.request.method != self._method or "/live/" in route.request.url:
+        # What a page hears of others is another line; and a browser asks for an icon when it likes.
+        is_other = any(part in route.request.url for part in ("/live/", "/static/"))
+        if self._is_open or is_other or route.request.method != self._method:
             route.fallback()
             return
         self._held.append((route, route.fetch(max_redirects=0)))

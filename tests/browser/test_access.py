@@ -94,6 +94,9 @@ def test_one_sees_what_it_would_change_before_it_changes(open_page: OpensPage) -
 @looks.in_each
 def test_the_filters_narrow_and_show_all_again(runner: Page) -> None:
     runner.get_by_role("searchbox").fill("git_status")
+    runner.get_by_role("radio", name="Overridden").check(force=True)
+    operating.save(runner.locator("#filter"), "Apply")
+    expect(runner.get_by_role("heading", name="Nothing fits")).to_be_visible()
     runner.get_by_role("radio", name="Active").check(force=True)
     operating.save(runner.locator("#filter"), "Apply")
     expect(runner.locator("li.tool")).to_have_count(1)

@@ -63,6 +63,7 @@ def test_a_toolkit_for_many_agents_from_its_own_page(open_page: OpensPage) -> No
     page.locator(".many").get_by_role("button", name="Turn off").click()
     answer(page, "Turn off local_git for 2 agents?", "Turn off: ")
     expect(operating.notice(page)).to_contain_text("off.")
-    assert snapshots.find("runner", None).agent.switches["local_git"] is False
+    for name in ("runner", "assistant"):
+        assert snapshots.find(name, None).agent.switches["local_git"] is False
     operating.undo(page)
     assert snapshots.find("runner", None).agent.switches["local_git"] is True

@@ -35,19 +35,36 @@ def test_a_flip_shows_that_it_is_under_way_and_is_sent_once(open_page: OpensPage
     expect(switch).to_have_attribute("aria-checked", "false")
     expect(operating.notice(page)).to_contain_text("tickets is off for assistant.")
     expect(form(page, "tickets")).not_to_have_class(BUSY)
+    # The second half of a double click, after the answer to the first.
+    switch.dispatch_event("click", {"detail": 2})
+    expect(form(page, "tickets")).not_to_have_class(BUSY)
     assert line.sent == models.AuditEntry.objects.count() == 1
 
 
 @looks.with_scripts
-def test_one_who_waits_long_is_told_so_and_no_longer_than_it_takes(open_page: OpensPage) -> None:
-    page = open_page("/agents/assistant/?q=ticket")
+def test_a_choice_shows_that_it_is_under_way(open_page: OpensPage) -> None:
+    page = open_page("/agents/assistant/?q=slack")
     line = network.Line(page, "POST")
-    operating.switch(page, "tickets").click()
+    operating.choose(page, "team_chat", TALK, "Off")
+    chosen = operating.row(page, "team_chat", TALK).locator(".threeway label:has(:checked) > span")
+    expect(chosen).to_have_css("animation-name", "fading")
+    line.wait_for(1)
+    line.deliver(0)
+    expect(chosen).to_have_css("animation-name", "none")
+    expect(chosen).to_have_text("Off")
+
+
+@looks.with_scripts
+def test_one_who_waits_long_is_told_so_and_no_longer_than_it_takes(open_page: OpensPage) -> None:
+    page = open_page("/agents/runner/?q=issue_")
+    line = network.Line(page, "POST")
+    operating.switch(page, "issues").click()
     expect(operating.notice(page)).to_contain_text("Still waiting for an answer.")
     expect(page.locator("#live")).to_contain_text("Still waiting for an answer.")
     line.deliver(0)
+    # A question takes the place of no notice.
+    expect(operating.question(page)).to_contain_text("Turn on issues for runner?")
     expect(operating.notice(page)).not_to_contain_text("Still waiting")
-    expect(operating.notice(page)).to_contain_text("tickets is off for assistant.")
 
 
 @looks.with_scripts
