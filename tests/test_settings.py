@@ -45,6 +45,10 @@ def test_production_with_a_key_and_hosts_passes_the_deployment_checks() -> None:
         ({"DEBUG": "on"}, "DEBUG"),
         ({"TOOLBELT_ENV": "staging"}, "TOOLBELT_ENV"),
         ({"DATABASE_URL": "mysql://127.0.0.1/toolbelt"}, "DATABASE_URL"),
+        ({"DATABASE_URL": "toolbelt.sqlite3"}, "DATABASE_URL"),
+        ({"TOOLBELT_LOG_LEVEL": "loud"}, "TOOLBELT_LOG_LEVEL"),
+        ({"TOOLBELT_TIME_ZONE": "Mars"}, "TOOLBELT_TIME_ZONE"),
+        ({"TOOLBELT_TIME_ZONE": "Europe"}, "TOOLBELT_TIME_ZONE"),
         ({"TOOLBELT_ENV_FILE": "nowhere.env"}, "TOOLBELT_ENV_FILE"),
     ],
 )

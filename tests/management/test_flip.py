@@ -51,7 +51,8 @@ def test_what_has_to_be_confirmed_says_how() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["ada", "raeding", "on"], "reading|raeding"),
+        (["ada", "raeding", "on"], r"no tool or toolkit named 'raeding'\. Did you mean reading\?"),
+        (["adda", "reading", "on"], r"no agent named 'adda'\. Did you mean ada\?"),
         (["ada", "reading", "on", "--for", "2 hours"], "90m, 2h or 3d"),
         (["ada", "reading", "on", "--for", "0h"], "90m, 2h or 3d"),
         (["ada", "reading", "on", "--until", "tomorrow"], "2026-11-22T14:05:00Z"),

@@ -244,3 +244,10 @@ def test_a_plugin_is_not_started_over_what_is_there(tmp_path: Path) -> None:
 
     with pytest.raises(CommandError, match="there already"):
         run("startplugin", "weather", str(tmp_path))
+
+
+def test_a_plugin_that_cannot_be_written_says_where(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+
+    with pytest.raises(CommandError, match=r"file/weather: cannot be written: Not a directory\.$"):
+        run("startplugin", "weather", str(tmp_path / "file" / "weather"))

@@ -9,6 +9,8 @@ import logging
 import os
 import sys
 import tempfile
+import warnings
+import zoneinfo
 from pathlib import Path
 from typing import Any
 
@@ -136,9 +138,12 @@ TEMPLATES = [
 
 def database() -> dict[str, Any]:
     """The one database, set so that concurrent writers wait for each other instead of failing."""
-    settings: dict[str, Any] = dict(env.db("DATABASE_URL", default="sqlite:///db.sqlite3"))
+    # Of a scheme that it does not know it tells the whole address, password and all.
+    with warnings.catch_warnings(action="ignore"):
+        settings: dict[str, Any] = dict(env.db("DATABASE_URL", default="sqlite:///db.sqlite3"))
     options: dict[str, Any] = settings.setdefault("OPTIONS", {})
-    if settings["ENGINE"] == "django.db.backends.sqlite3":
+    engine = settings.get("ENGINE")  # none, if the scheme is unknown or missing
+    if engine == "django.db.backends.sqlite3":
         if settings["NAME"] != ":memory:":
             settings["NAME"] = str(BASE_DIR / settings["NAME"])
         options.update(
@@ -151,7 +156,7 @@ def database() -> dict[str, Any]:
         )
         # A file, because tests ask from other processes too; one a process, because test runs may overlap.
         settings["TEST"] = {"NAME": f"{tempfile.gettempdir()}/toolbelt-test-{os.getpid()}.sqlite3"}
-    elif settings["ENGINE"] == "django.db.backends.postgresql":
+    elif engine == "django.db.backends.postgresql":
         if ENVIRONMENT != "test" and (size := env.int("TOOLBELT_DATABASE_POOL", default=10)):
             options["pool"] = {"min_size": 1, "max_size": size, "timeout": 10}
     else:
@@ -259,6 +264,12 @@ LANGUAGE_CODE = "en"
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = env.str("TOOLBELT_TIME_ZONE", default="UTC")
+try:
+    zoneinfo.ZoneInfo(TIME_ZONE)
+except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # Europe, say, is a directory of zones
+    raise ImproperlyConfigured(
+        f"Set TOOLBELT_TIME_ZONE to a zone such as Europe/Berlin, not {TIME_ZONE!r}."
+    ) from None
 
 # What Toolbelt itself decides by; `toolbelt.conf` has the defaults and says what each means
 
@@ -310,6 +321,10 @@ DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL = logging.DEBUG
 # It would believe any X-Forwarded-For; `toolbelt.web.request_ids` binds the real address.
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 AXES_VERBOSE = False
-LOGGING = logs.configure(
-    level=env.str("TOOLBELT_LOG_LEVEL", default="INFO").upper(), as_json=ENVIRONMENT == "production"
-)
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+LOG_LEVEL = env.str("TOOLBELT_LOG_LEVEL", default="INFO").upper()
+if LOG_LEVEL not in LOG_LEVELS:
+    raise ImproperlyConfigured(
+        f"Set TOOLBELT_LOG_LEVEL to one of {', '.join(LOG_LEVELS)}, not {LOG_LEVEL!r}."
+    )
+LOGGING = logs.configure(level=LOG_LEVEL, as_json=ENVIRONMENT == "production")

@@ -149,6 +149,11 @@ def test_a_question_that_nobody_took_is_asked_again(connect: Connect, missed: An
     assert len(server.asked) == 3
 
 
+def test_the_reason_of_a_client_that_ends_its_sentence_is_not_ended_twice(connect: Connect) -> None:
+    with pytest.raises(protocol.Unreachable, match=r": No protocol\.$"):
+        connect(Server(httpx.ConnectError("No protocol."))).surface()
+
+
 @pytest.mark.parametrize("missed", [httpx.ConnectError("refused"), httpx.Response(503, text="Restarting.")])
 def test_it_is_not_asked_for_ever(connect: Connect, missed: Any) -> None:
     server = Server(missed)

@@ -130,4 +130,4 @@ def _missed(told: Told) -> bool:
 
 
 def _words(told: Told) -> str:
-    return str(told) or type(told).__name__
+    return str(told).rstrip(".") or type(told).__name__

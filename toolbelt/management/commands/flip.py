@@ -59,6 +59,11 @@ class Command(BaseCommand):
             )
         except errors.ConfirmationRequired as asked:
             raise CommandError(f"{asked} Look at it, then say --confirm.") from asked
+        except errors.NotFound as missing:
+            if missing.what == "tool":  # as likely a toolkit, mistyped
+                known = [*missing.nearest, *queries.toolkit_keys()]
+                missing = errors.NotFound("tool or toolkit", key, known)
+            raise CommandError(str(missing)) from missing
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         end = grants.end(change.after)

@@ -29,10 +29,13 @@ class Command(BaseCommand):
         home = directory or Path(name)
         if home.exists() and (not home.is_dir() or any(home.iterdir())):
             raise CommandError(f"{home} is there already: choose a directory that is new or empty.")
-        for path, text in plugin_package.files(name).items():
-            file = home / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+        try:
+            for path, text in plugin_package.files(name).items():
+                file = home / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise CommandError(f"{home}: cannot be written: {error.strerror}.") from error
         self.stdout.write(
             f"{home} is written. Where Toolbelt is installed: python -m pip install -e '{home}[test]', "
             f"then python -m pytest {home}"
