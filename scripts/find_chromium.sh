@@ -1,12 +1,17 @@
 #!/bin/sh
 # Which browser do the browser tests drive? Prints its path; CHROMIUM names one. With CI=true a missing one is installed.
+# The shell without windows comes first: it is the same browser, and takes two thirds of the time.
 set -eu
 
-find_it() { command -v "${CHROMIUM:-chromium}" || command -v chromium-browser || command -v google-chrome; }
+find_it() {
+    command -v "${CHROMIUM:-chromium-headless-shell}" || command -v chromium || command -v chromium-browser ||
+        command -v google-chrome
+}
 
 if [ "${CI:-}" = true ] && ! find_it >/dev/null; then
     as_root=$([ "$(id -u)" = 0 ] || echo sudo)
     $as_root apt-get update -qq >&2
-    DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends chromium >&2
+    DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends chromium-headless-shell >&2 ||
+        DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends chromium >&2
 fi
 find_it

@@ -70,7 +70,7 @@ fi
 if chromium=$(scripts/find_chromium.sh); then
     stage "Tests in the browser" env CHROMIUM="$chromium" $python -m pytest -n auto --maxprocesses 4 -m browser
 else
-    skip "Tests in the browser" "there is no Chromium; install it (on Debian: apt-get install chromium)."
+    skip "Tests in the browser" "there is no Chromium; install it (on Debian: apt-get install chromium-headless-shell)."
 fi
 
 printf '\n%s stages passed\n' "$passed"

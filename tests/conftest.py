@@ -15,14 +15,18 @@ if "CI" not in os.environ:
     hypothesis.settings.load_profile("local")
 
 CHROMIUM = os.environ.get("CHROMIUM") or next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    filter(
+        None,
+        map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")),
+    ),
+    None,
 )
 
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     if CHROMIUM is None:
-        pytest.skip("there is no Chromium: apt-get install chromium")
+        pytest.skip("there is no Chromium: apt-get install chromium-headless-shell")
     # Playwright keeps an event loop running in the thread of the tests, and they use the database there.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     return {
