@@ -52,3 +52,20 @@ def test_the_rules_can_be_tried_where_nothing_is_installed(environment: dict[str
         timeout=120,
     )
     assert (run.returncode, run.stdout, run.stderr) == (0, "2 passed, 0 failed\n", "")
+
+
+def test_the_rules_can_be_tried_without_what_developing_toolbelt_takes() -> None:
+    tried = (
+        "import runpy, sys; sys.modules['django_linear_migrations'] = None;"
+        "sys.argv = ['manage.py', 'try', 'docs/examples/on_call.scenarios.yaml'];"
+        "runpy.run_path('manage.py', run_name='__main__')"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", tried],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "2 passed, 0 failed\n", "")
