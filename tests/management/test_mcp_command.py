@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.plugins.upstream import listing, scripting
+from tests.runtime.connected import stopped as stopped
 from toolbelt.control import entries
-from toolbelt.runtime import plugins
-from toolbelt.store import snapshots
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def stopped() -> Iterator[None]:
-    yield
-    plugins.stop()
-    snapshots.forget()
 
 
 @pytest.fixture
