@@ -4,7 +4,7 @@ PORT ?= 8000
 export PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo clean-demo test interop format bench screens fixture lock audit clean
+.PHONY: help demo clean-demo test interop soak format bench screens fixture lock audit clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ test: ## Run every test and check (CI=true skips nothing)
 
 interop: ## Try frameworks and clients that others wrote on a real server (make interop ONLY="langchain google_adk" for some)
 	@scripts/interop.sh $(ONLY)
+
+soak: ## Attack and break running servers for some minutes, on SQLite and (where one answers) PostgreSQL
+	@scripts/soak.sh
 
 format: ## Put the code into its form
 	@scripts/setup.sh dev

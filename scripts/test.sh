@@ -55,12 +55,12 @@ stage "Imports: import-linter" $python .venv/bin/lint-imports
 stage "Migrations: nothing left to make" $python manage.py makemigrations --check --dry-run
 stage "Production: check --deploy" deployable
 stage "Scenarios" $python manage.py try tests/scenarios
-stage "Tests on SQLite" $python -m pytest -n auto -m 'not browser'
+stage "Tests on SQLite" $python -m pytest -n auto -m 'not browser and not soak'
 
 if url=$($python scripts/find_postgres.py); then
     # The core, the plugins, the adapters and the pages of docs know no database, and what the API answers to scenarios
     # and to nonsense is the same on both: that has been tested above. (Scenarios run through the rows of both.)
-    stage "Tests on PostgreSQL" env DATABASE_URL="$url" $python -m pytest -n auto -m 'not browser' \
+    stage "Tests on PostgreSQL" env DATABASE_URL="$url" $python -m pytest -n auto -m 'not browser and not soak' \
         --ignore=tests/core --ignore=tests/plugins --ignore=tests/docs \
         --ignore=tests/adapters --ignore=tests/api/test_fuzzing.py --ignore=tests/flows/test_scenarios_over_http.py
 else
