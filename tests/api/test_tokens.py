@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import pytest
 
 from tests.api.conftest import Asking, of_operator
 from toolbelt.control import queries
+from toolbelt.runtime import calls
 
 
 def test_a_token_is_shown_once_and_opens_what_it_is_for(olga: Asking) -> None:
@@ -33,6 +36,25 @@ def test_a_token_that_was_revoked_opens_nothing(olga: Asking) -> None:
     assert answer.json()["revoked"] is not None
     assert Asking(issued["text"]).get("/agents/ada/surface").status_code == 401
     assert olga.delete(f"/tokens/{issued['token']['prefix']}").json()["revoked"] == answer.json()["revoked"]
+
+
+@pytest.mark.parametrize("whose", ["agent", "operator"])
+def test_a_token_that_is_revoked_while_its_call_waits_opens_the_call_no_more(
+    olga: Asking, monkeypatch: pytest.MonkeyPatch, whose: str
+) -> None:
+    holder = {"agent": "ada"} if whose == "agent" else {"operator": "olga", "scope": "write"}
+    issued = olga.post("/tokens", holder).json()
+
+    def waiting(*about: Any, may_call: Callable[[], object], **more: Any) -> NoReturn:
+        may_call()
+        olga.delete(f"/tokens/{issued['token']['prefix']}")
+        may_call()
+        raise AssertionError("it may still call")
+
+    monkeypatch.setattr(calls, "run", waiting)
+    answer = Asking(issued["text"]).post("/agents/ada/calls", {"tool": "clock"})
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
 
 def test_an_operator_issues_tokens_of_their_own_and_of_nobody_else(olga: Asking) -> None:

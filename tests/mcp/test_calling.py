@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.test import Client as Browser
 
 from tests.api.conftest import SETUP
@@ -16,7 +18,9 @@ from tests.runtime import sample_plugins
 from tests.runtime.conftest import Install
 from toolbelt import models
 from toolbelt.control import agents, belts, stops, switches, tokens, undo
+from toolbelt.core import api_tokens
 from toolbelt.mcp import protocol, results, tool_calls
+from toolbelt.runtime import calls
 
 KB = [tool.name for tool in sample_plugins.Kb.tools]
 AGENT = {
@@ -340,6 +344,21 @@ def test_the_first_era_goes_away_without_taking_anything_back(old: Client, monke
         return tool.was_cancelled
 
     assert not run(main)
+
+
+def test_a_token_that_is_revoked_while_its_call_waits_opens_the_call_no_more(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    async def waiting(*about: Any, may_call: Callable[[], object], **more: Any) -> NoReturn:
+        await sync_to_async(may_call)()
+        prefix = api_tokens.prefix(client.token)
+        await sync_to_async(tokens.revoke)(SETUP, prefix)
+        await sync_to_async(may_call)()
+        raise AssertionError("it may still call")
+
+    monkeypatch.setattr(calls, "arun", waiting)
+
+    assert client.call("kb__search", {"query": "x"}).status == 401
 
 
 def test_a_call_that_is_taken_back_ends_its_tool_and_is_recorded(token: str, endpoint: Endpoint):

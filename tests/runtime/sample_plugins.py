@@ -8,8 +8,23 @@ from typing import Any
 
 import toolbelt
 
-# Set by a tool when it has begun, and when it was cancelled.
-BEGUN, CANCELLED = threading.Event(), threading.Event()
+# Set by a tool when it has begun, and when it was cancelled; set by a test to let those that hold go on.
+BEGUN, CANCELLED, LET_GO = threading.Event(), threading.Event(), threading.Event()
+# One entry for each call of a tool that holds until it is let go.
+HOLDING: list[int] = []
+
+
+def begin_anew() -> None:
+    """Forget what tools of an earlier test have done."""
+    for event in (BEGUN, CANCELLED, LET_GO):
+        event.clear()
+    HOLDING.clear()
+
+
+async def let_go() -> None:
+    """Wait until the test lets tools go on."""
+    while not LET_GO.is_set():  # noqa: ASYNC110 (it is set in the thread of the test)
+        await asyncio.sleep(0.01)
 
 
 def definition(name: str, **fields: Any) -> toolbelt.ToolDefinition:
@@ -28,7 +43,7 @@ class Kb(toolbelt.ToolPlugin):
         definition("kb__search", description="Search.", input_schema=QUERY),
         *(
             definition(f"kb__{what}")
-            for what in ("fail", "crash", "leak", "hang", "large", "odd", "plain", "who")
+            for what in ("fail", "crash", "leak", "hang", "hold", "large", "odd", "plain", "who")
         ),
         *(definition(f"kb__{what}") for what in ("count", "wrong_secret", "visit", "take_long")),
     )
@@ -59,6 +74,11 @@ class Kb(toolbelt.ToolPlugin):
         except asyncio.CancelledError:
             CANCELLED.set()
             raise
+
+    async def hold(self, args: dict[str, Any]) -> Any:
+        HOLDING.append(len(HOLDING) + 1)
+        await let_go()
+        return {}
 
     async def take_long(self, args: dict[str, Any]) -> Any:
         await asyncio.sleep(0.2)
@@ -95,6 +115,22 @@ class Kb(toolbelt.ToolPlugin):
 
     async def visit(self, args: dict[str, Any]) -> Any:
         return (await self.runtime.http.get(args["url"])).text
+
+
+class Slow(toolbelt.ToolPlugin):
+    """Gets ready when the test lets it."""
+
+    name = "slow"
+    namespace = "slow"
+    tools = (definition("slow__run"),)
+
+    async def initialize(self, runtime: toolbelt.RuntimeAPI) -> None:
+        BEGUN.set()
+        await let_go()
+
+    async def execute(self, tool_name: str, args: dict[str, Any]) -> Any:
+        HOLDING.append(1)
+        return {}
 
 
 class Broken(toolbelt.ToolPlugin):

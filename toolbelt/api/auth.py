@@ -158,6 +158,15 @@ def writing(*permissions: str) -> WriteToken:
     return WriteToken(*permissions)
 
 
+def check_acting(request: HttpRequest) -> None:
+    """Raise the problem if whoever sent this request may no longer act: a token may be revoked while a call waits."""
+    found = recognized(request)
+    if found.kind == "agent":
+        acting.admit_agent(request, found)
+    else:
+        acting.admit_operator(request, found)
+
+
 def bearer(request: HttpRequest) -> access.Bearer:
     """Give who was let in."""
     found: access.Bearer = request.auth  # type: ignore[attr-defined]

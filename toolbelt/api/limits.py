@@ -1,4 +1,4 @@
-"""How much may one caller ask? So many requests a minute, and bodies of so many bytes.
+"""How much one caller may ask: so many requests a minute, bodies of so many bytes, a share of the connections.
 
 Each process counts for itself: what is protected is the process, and a count that all of them share would cost every
 question a write.
@@ -7,16 +7,34 @@ question a write.
 from __future__ import annotations
 
 import math
+import re
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
 from toolbelt import conf
 from toolbelt.api import problems
 from toolbelt.runtime import access
+
+_FOR_AN_AGENT = re.compile(r"/api/v1/agents/[^/]+/(surface|calls|toolkits|sessions)(/|$)")
+
+
+def agents_share(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Leave some database connections to operators when an agent's endpoint is asked (a middleware)."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        if not _FOR_AN_AGENT.match(request.path_info):
+            return get_response(request)
+        with access.for_an_agent():
+            return get_response(request)
+
+    return middleware
 
 
 @dataclass(slots=True)

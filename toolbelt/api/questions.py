@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Annotated, Any
 
 import ninja
@@ -165,6 +166,7 @@ def call_tool(request: HttpRequest, agent: str, body: Call) -> HttpResponse:
         session=body.session,
         request_id=body.request_id,
         subagent=body.subagent,
+        may_call=functools.partial(auth.check_acting, request),
     )
     return _canonical(answer.document())
 

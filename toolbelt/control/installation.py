@@ -22,7 +22,7 @@ from django.utils import timezone
 
 import toolbelt
 from toolbelt import conf
-from toolbelt.store import kept, revisions
+from toolbelt.store import databases, kept, revisions
 
 Kept = kept.Kept
 # When this process took up its work: it is imported with the first pages.
@@ -86,6 +86,11 @@ def look() -> Installation:
         kept={"calls": kept.calls(), "changes": kept.changes(), "sessions": kept.sessions()},
         findings=_findings(),
     )
+
+
+def is_database_busy() -> bool:
+    """Return whether requests wait for a database connection. Raise OperationalError if the database is away."""
+    return databases.is_busy()
 
 
 def _database() -> Database:

@@ -56,7 +56,12 @@ class Call:
                 self.request_id,
                 progress=None if self.progress_token is None else progress,
                 by_dispatch=self.by_dispatch,
+                may_call=self._check_token,
             )
+
+    def _check_token(self) -> None:
+        """Raise protocol.Fault if the token opens this call no longer: it may be revoked while the call waits."""
+        doors.check_call(doors.admitted(self.head.token, self.head.agent), self.head.agent)
 
     def heard(self) -> list[bytes]:
         """Give what there is to tell, and begin anew."""

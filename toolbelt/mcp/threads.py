@@ -9,6 +9,8 @@ from typing import Any, ParamSpec, TypeVar
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django import db
 
+from toolbelt.runtime import access
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -18,7 +20,8 @@ async def one_thread() -> AsyncIterator[None]:
     """Let all that is synchronous within run in one thread of its own, as Django does for a request."""
     async with ThreadSensitiveContext():
         try:
-            yield
+            with access.for_an_agent():
+                yield
         finally:
             await sync_to_async(db.close_old_connections)()
 
@@ -28,7 +31,8 @@ async def run(act: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
 
     def acted() -> Any:
         try:
-            return act(*arguments, **named)
+            with access.for_an_agent():
+                return act(*arguments, **named)
         finally:
             db.close_old_connections()
 

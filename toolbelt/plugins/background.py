@@ -26,6 +26,9 @@ from toolbelt.plugins import lifecycle
 
 T = TypeVar("T")
 
+# Awaited directly before a tool runs; raises where it may not run after all.
+Check = Callable[[], Awaitable[None]]
+
 MOST_THREADS = 32
 CLOSE_WITHIN = 2.0
 
@@ -145,9 +148,18 @@ class Threads:
     def __init__(self, most: int = MOST_THREADS) -> None:
         self._free = asyncio.Semaphore(most)
 
-    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Give what the plain function gives, or raise what it raises."""
+    async def run(self, function: Callable[..., T], *arguments: Any, check: Check | None = None) -> T:
+        """Return what the plain function returns, or raise what it or ``check`` raises.
+
+        ``check`` is awaited once a thread is free: waiting for one may take long.
+        """
         await self._free.acquire()
+        if check is not None:
+            try:
+                await check()
+            except BaseException:
+                self._free.release()
+                raise
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         context = contextvars.copy_context()
@@ -180,13 +192,20 @@ class Threads:
         return await answer
 
 
-async def call(threads: Threads, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a plugin's function, async or plain, from the loop; only an Exception or a cancellation comes out."""
+async def call(
+    threads: Threads, function: Callable[..., Any], *arguments: Any, check: Check | None = None
+) -> Any:
+    """Call a plugin's function, async or plain, from the loop; only an Exception or a cancellation comes out.
+
+    ``check`` is awaited directly before the function runs.
+    """
     try:
         if inspect.iscoroutinefunction(function):
+            if check is not None:
+                await check()
             found = function(*arguments)
         else:
-            found = await threads.run(function, *arguments)
+            found = await threads.run(function, *arguments, check=check)
         while inspect.isawaitable(found):
             found = await found
     except (SystemExit, KeyboardInterrupt) as error:

@@ -158,16 +158,18 @@ class ToolPluginRegistry:
         *,
         call: contract.CallContext | None = None,
         within: float | None = None,
+        check: background.Check | None = None,
     ) -> Any:
-        """Give what the tool answers; ``call`` is what its plugin finds as ``runtime.call``, ``within`` in seconds.
+        """Return what the tool answers; ``call`` is what its plugin finds as ``runtime.call``, ``within`` in seconds.
 
-        Raises :class:`errors.NotFound`, :class:`Unavailable`, :class:`TimedOut`, and whatever the plugin raises: of
-        that, a :class:`contract.ToolError` is for the model.
+        ``check`` is awaited on the plugins' event loop, directly before the plugin's code runs. Raises
+        :class:`errors.NotFound`, :class:`Unavailable`, :class:`TimedOut`, whatever ``check`` raises, and whatever the
+        plugin raises: of that, a :class:`contract.ToolError` is for the model.
         """
         within = self._limits.call if within is None else within
         plugin = self._able(tool_name)
         try:
-            return await self._loop.answer(plugin.run(tool_name, args, call), within)
+            return await self._loop.answer(plugin.run(tool_name, args, call, check), within)
         except background.Late:
             raise TimedOut(tool_name, within) from None
 

@@ -101,9 +101,18 @@ class Running:
         if self.life.state != "initialized" or self._stopping:
             raise self.unavailable()
 
-    async def run(self, tool_name: str, args: Mapping[str, Any], call: contract.CallContext | None) -> Any:
-        """Run one of its tools; it is initialized first where that is still to come."""
-        task: asyncio.Task[Any] = asyncio.ensure_future(self._run(tool_name, args, call))
+    async def run(
+        self,
+        tool_name: str,
+        args: Mapping[str, Any],
+        call: contract.CallContext | None,
+        check: background.Check | None = None,
+    ) -> Any:
+        """Run one of its tools, after initializing it if that is still to be done.
+
+        ``check`` is awaited directly before the plugin's code runs.
+        """
+        task: asyncio.Task[Any] = asyncio.ensure_future(self._run(tool_name, args, call, check))
         self._own(task)
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
@@ -139,10 +148,16 @@ class Running:
         if close is not None:
             await self._ended(background.call(self._threads, close), LET_GO_WITHIN, "aclose()")
 
-    async def _run(self, tool_name: str, args: Mapping[str, Any], call: contract.CallContext | None) -> Any:
+    async def _run(
+        self,
+        tool_name: str,
+        args: Mapping[str, Any],
+        call: contract.CallContext | None,
+        check: background.Check | None,
+    ) -> Any:
         await self.ready()
         contract.UNDER_WAY.set(call)
-        return await background.call(self._threads, self.plugin.execute, tool_name, dict(args))
+        return await background.call(self._threads, self.plugin.execute, tool_name, dict(args), check=check)
 
     async def _initialize(self) -> None:
         error, cause = await self._ended(self._begin(), self._limits.initialize, "initialize()")

@@ -18,11 +18,14 @@ from django.db import connections
 
 from toolbelt.core import api_tokens, errors
 from toolbelt.runtime import snapshots
-from toolbelt.store import access, clock
+from toolbelt.store import access, clock, databases
 
 # How far apart two notes of one token's use are, whichever process makes them.
 APART = dt.timedelta(minutes=5)
 SECONDS_BETWEEN_NOTES = 60.0
+
+# Within it, connections are taken on behalf of an agent: all but a few that are kept for operators.
+for_an_agent = databases.for_an_agent
 
 _log = structlog.get_logger(__name__)
 _uses: dict[str, dt.datetime] = {}

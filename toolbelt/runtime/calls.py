@@ -8,27 +8,28 @@ that is under way. Every call and every refusal is recorded, once.
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync, sync_to_async
 
 from toolbelt import conf
 from toolbelt.core import budgets, calls, catalog, dispatch, errors, meta_tools
 from toolbelt.plugins import contract, registry
+from toolbelt.runtime import feed, gates, places, plugins, recording, secrets, snapshots, upstreams
 from toolbelt.runtime import meta_tools as own_tools
-from toolbelt.runtime import places, plugins, recording, secrets, snapshots, upstreams
+from toolbelt.store import databases
 
 _log = structlog.get_logger(__name__)
 _places = places.Places()
 
 # What is left of a call's time when it counts as over: clocks of threads and loops differ by less.
 OVER = 0.05
+# How long a call runs, in seconds, before changes are watched on its behalf.
+WATCH_AFTER = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,27 +48,6 @@ class Result:
 
 
 Answer = Result | calls.Refusal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Admitted:
-    """A call that may go through: who runs it, and until when (in seconds of the monotonic clock).
-
-    ``definition`` is the tool as it is stored; ``server`` the plugin that is an upstream server, None: it is code.
-    """
-
-    tool: str
-    plugin: str
-    definition: catalog.Tool
-    server: catalog.Plugin | None
-    arguments: Mapping[str, Any]
-    context: contract.CallContext
-    until: float
-    seconds: float
-
-    @property
-    def left(self) -> float:
-        return max(0.0, self.until - time.monotonic())
 
 
 def admit(
@@ -93,31 +73,24 @@ def run(
     progress: upstreams.Progress | None = None,
     *,
     by_dispatch: bool = False,
+    may_call: Callable[[], object] = lambda: None,
 ) -> Answer:
     """Run a call of a tool or of a meta-tool, in a thread that may block.
 
     ``progress`` hears how far a tool of an upstream server has come, on the event loop of those servers. With
     ``by_dispatch`` the agent has ``call_tool`` instead of the meta-tools that load (see toolbelt.core.dispatch).
+    ``may_call`` is asked directly before the tool runs, in a thread that may block, and raises if whoever asked may
+    no longer call: their token was revoked, say. What it raises is recorded, and raised here.
+
     Raises errors.NotFound for an unknown agent and errors.Invalid for ids that cannot be; all else is an answer.
     """
     made = recording.Recording(
         agent=agent, tool=tool, arguments=arguments, session=session, request_id=request_id
     )
-    prepared = _prepare(made, subagent, by_dispatch)
-    if not isinstance(prepared, _Admitted):
+    prepared = _prepare(gates.Gate(made, subagent, by_dispatch, may_call))
+    if not isinstance(prepared, gates.Admitted):
         return prepared
-    ticket = _places.enter(prepared.plugin, conf.CALLS_PER_PLUGIN)
-    try:
-        ticket.result(prepared.left)
-        found = _executed(prepared, progress)
-    except Exception as error:
-        return _refused(made, prepared, error)
-    except BaseException:
-        made.end("cancelled")
-        raise
-    finally:
-        _places.leave(prepared.plugin, ticket)
-    return _answered(made, found, prepared.definition)
+    return async_to_sync(_carry_out)(made, prepared, progress)
 
 
 async def arun(
@@ -130,65 +103,133 @@ async def arun(
     progress: upstreams.Progress | None = None,
     *,
     by_dispatch: bool = False,
+    may_call: Callable[[], object] = lambda: None,
 ) -> Answer:
-    """Do as :func:`run` does, in an event loop. Cancelling it cancels the tool, too."""
+    """Run a call as :func:`run` does, in an event loop. Cancelling it cancels the tool, too."""
     made = recording.Recording(
         agent=agent, tool=tool, arguments=arguments, session=session, request_id=request_id
     )
-    prepared = await sync_to_async(_prepare)(made, subagent, by_dispatch)
-    if not isinstance(prepared, _Admitted):
+    prepared = await sync_to_async(_prepare)(gates.Gate(made, subagent, by_dispatch, may_call))
+    if not isinstance(prepared, gates.Admitted):
         return prepared
-    ticket = _places.enter(prepared.plugin, conf.CALLS_PER_PLUGIN)
+    return await _carry_out(made, prepared, progress)
+
+
+async def _carry_out(
+    made: recording.Recording, admitted: gates.Admitted, progress: upstreams.Progress | None
+) -> Answer:
+    """Run an admitted call once there is a place for it, and record what it came to."""
+    ticket = _places.enter(admitted.plugin, conf.CALLS_PER_PLUGIN)
     try:
-        await asyncio.wait_for(asyncio.wrap_future(ticket), prepared.left)
-        found = await _aexecuted(prepared, progress)
+        await asyncio.wait_for(asyncio.wrap_future(ticket), admitted.left)
+        found = await _unless_blocked(admitted, _execute(admitted, progress))
     except Exception as error:
-        return await sync_to_async(_refused)(made, prepared, error)
+        return await sync_to_async(_refused)(made, admitted, error)
     except asyncio.CancelledError:
         await asyncio.shield(sync_to_async(made.end)("cancelled"))
         raise
     finally:
-        _places.leave(prepared.plugin, ticket)
-    return await sync_to_async(_answered)(made, found, prepared.definition)
+        _places.leave(admitted.plugin, ticket)
+    return await sync_to_async(_answered)(made, found, admitted.definition)
 
 
-def _executed(admitted: _Admitted, progress: upstreams.Progress | None) -> Any:
+async def _execute(admitted: gates.Admitted, progress: upstreams.Progress | None) -> Any:
+    check = _last_check(admitted)
     if admitted.server is not None:
-        return upstreams.call(
+        return await upstreams.call(
             admitted.server,
             admitted.definition,
             admitted.arguments,
             within=admitted.left,
             progress=progress,
-        )
-    return plugins.registry().execute_sync(
-        admitted.tool, admitted.arguments, call=admitted.context, within=admitted.left
-    )
-
-
-async def _aexecuted(admitted: _Admitted, progress: upstreams.Progress | None) -> Any:
-    if admitted.server is not None:
-        return await upstreams.acall(
-            admitted.server,
-            admitted.definition,
-            admitted.arguments,
-            within=admitted.left,
-            progress=progress,
+            check=check,
         )
     return await plugins.registry().execute(
-        admitted.tool, admitted.arguments, call=admitted.context, within=admitted.left
+        admitted.tool, admitted.arguments, call=admitted.context, within=admitted.left, check=check
     )
 
 
-def _prepare(made: recording.Recording, subagent: str | None, by_dispatch: bool) -> Answer | _Admitted:
-    """Answer a meta-tool's call and record it; admit any other, or refuse it and record that."""
+def _last_check(admitted: gates.Admitted) -> Callable[[], Awaitable[None]]:
+    """Return what asks the gate again, from the event loop on which the tool is about to run.
+
+    A call may have waited for a place, for a plugin to get ready or for a server to connect. The question goes back to
+    the loop that carries the call out: its threads are those in which the database is read for this caller.
+    """
+    loop = asyncio.get_running_loop()
+
+    async def ask() -> None:
+        await sync_to_async(gates.check_again)(admitted)
+
+    async def check() -> None:
+        asked = ask()
+        try:
+            answer = asyncio.run_coroutine_threadsafe(asked, loop)
+        except RuntimeError:
+            # The caller's loop is closed: nobody waits for the answer, and the tool does not run.
+            asked.close()
+            raise
+        await asyncio.wrap_future(answer)
+
+    return check
+
+
+async def _unless_blocked(admitted: gates.Admitted, running: Coroutine[Any, Any, Any]) -> Any:
+    """Return what ``running`` returns; cancel it and raise gates.Denied if its tool is blocked for everyone."""
+    work = asyncio.ensure_future(running)
+    blocked = asyncio.ensure_future(_wait_until_blocked(admitted))
+    try:
+        await asyncio.wait({work, blocked}, return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            return await work
+        raise await blocked
+    finally:
+        for task in (work, blocked):
+            task.cancel()
+        await asyncio.wait({work, blocked})
+
+
+async def _wait_until_blocked(admitted: gates.Admitted) -> gates.Denied:
+    """Return why the call has to end, as soon as an operator blocks its tool, plugin or a toolkit over it.
+
+    Most calls are over before it begins to watch, and cost nothing more.
+    """
+    await asyncio.sleep(WATCH_AFTER)
+    async with feed.changes(admitted.context.agent) as changes:
+        while True:
+            try:
+                denied = await sync_to_async(gates.blocked)(admitted)
+            except Exception:
+                # The database cannot be read, say. It is asked again with the next change.
+                _log.exception("running call not judged", tool=admitted.tool)
+                denied = None
+            if denied is not None:
+                return denied
+            try:
+                await anext(changes)
+            except StopAsyncIteration:
+                # The server is shutting down, which ends the call in its own way.
+                await asyncio.Future()
+
+
+def _prepare(gate: gates.Gate) -> Answer | gates.Admitted:
+    """Answer a meta-tool's call and record it; admit any other, or refuse it and record that.
+
+    Returns the database connection to the pool: what is admitted may wait for long, and run for long.
+    """
+    try:
+        return _judge(gate)
+    finally:
+        databases.release()
+
+
+def _judge(gate: gates.Gate) -> Answer | gates.Admitted:
+    made, by_dispatch, subagent = gate.made, gate.by_dispatch, gate.subagent
     until = made.begun + conf.CALL_SECONDS
     if made.tool in meta_tools.DEFINITIONS and not by_dispatch:
         told = own_tools.call(made.agent, made.tool, made.arguments, made.session, made.request_id, subagent)
         return _refuse(made, told) if isinstance(told, calls.Refusal) else _answered(made, told.content)
-    snapshot, _ = snapshots.take(made.agent, made.session, made.request_id, subagent)
+    snapshot, state = gate.take()
     resolved = budgets.resolve(snapshot)
-    admit = calls.admit
     if by_dispatch and made.tool == meta_tools.SEARCH:
         found = dispatch.search(resolved, made.arguments)
         return _refuse(made, found) if isinstance(found, calls.Refusal) else _answered(made, found.content)
@@ -198,10 +239,10 @@ def _prepare(made: recording.Recording, subagent: str | None, by_dispatch: bool)
             return _refuse(made, named)
         # From here on it is a call of the tool that is meant, and recorded as one.
         made.tool, made.arguments = named
-        admit = functools.partial(dispatch.admit, snapshot=snapshot)
+        gate.is_dispatched = True
     known = snapshot.catalog.tools.get(made.tool)
     made.plugin = known.plugin if known is not None else ""
-    admitted = admit(resolved, tool=made.tool, arguments=made.arguments, hide_denied=conf.HIDE_DENIED)
+    admitted = gate.admit(resolved, snapshot)
     if isinstance(admitted, calls.Refusal):
         return _refuse(made, admitted)
     known = snapshot.catalog.tools[made.tool]
@@ -210,7 +251,7 @@ def _prepare(made: recording.Recording, subagent: str | None, by_dispatch: bool)
     if server is None and not plugins.serves(made.plugin, made.tool):
         plugins.report_unserved(made.plugin)
         return _refuse(made, _unavailable(made.tool), "no plugin of this process serves it")
-    return _Admitted(
+    return gates.Admitted(
         tool=made.tool,
         plugin=made.plugin,
         definition=known,
@@ -225,6 +266,8 @@ def _prepare(made: recording.Recording, subagent: str | None, by_dispatch: bool)
         ),
         until=until,
         seconds=conf.CALL_SECONDS,
+        gate=gate,
+        state=state,
     )
 
 
@@ -249,10 +292,15 @@ def _answered(made: recording.Recording, found: Any, definition: catalog.Tool | 
     return Result(content=json.loads(text), is_structured=is_structured)
 
 
-def _refused(made: recording.Recording, admitted: _Admitted, error: Exception) -> calls.Refusal:
+def _refused(made: recording.Recording, admitted: gates.Admitted, error: Exception) -> calls.Refusal:
     """Say in an answer what kept the tool from answering, and record it."""
     tool = made.tool
     match error:
+        case gates.Denied():
+            return _refuse(made, error.refusal, error.because)
+        case gates.Unauthorized(__cause__=Exception() as cause):
+            made.end("tool-denied", error=f"Whoever asked may no longer call: {cause}")
+            raise cause
         case contract.ToolError():
             said = secrets.mask(str(error)) or f"{tool} failed."
             return _refuse(made, calls.Refusal(code="tool-failed", message=said))
@@ -260,6 +308,9 @@ def _refused(made: recording.Recording, admitted: _Admitted, error: Exception) -
             return _refuse(made, _late(admitted, error.within))
         case registry.TimedOut():
             return _refuse(made, _late(admitted, admitted.seconds))
+        case upstreams.Unreachable() if (denied := gates.blocked(admitted)) is not None:
+            # A server that is blocked is disconnected, which its calls may notice first.
+            return _refuse(made, denied.refusal, denied.because)
         case upstreams.Unreachable():
             return _refuse(made, _unavailable(tool), str(error))
         case TimeoutError() if admitted.left < OVER:
@@ -287,7 +338,7 @@ def _unavailable(tool: str) -> calls.Refusal:
     )
 
 
-def _late(admitted: _Admitted, seconds: float) -> calls.Refusal:
+def _late(admitted: gates.Admitted, seconds: float) -> calls.Refusal:
     message = f"{admitted.tool} did not answer within {seconds:g} s."
     return calls.Refusal(code="timed-out", message=message)
 

@@ -41,3 +41,8 @@ class Places:
                     following.set_result(None)
                     return
             self._taken[plugin] -= 1
+
+    def waiting(self, plugin: str) -> int:
+        """Return how many wait for a place of the plugin."""
+        with self._lock:
+            return sum(not ticket.cancelled() for ticket in self._waiting[plugin])

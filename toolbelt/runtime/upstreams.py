@@ -22,7 +22,7 @@ from toolbelt.core import catalog, connections, errors
 from toolbelt.plugins import background, registry
 from toolbelt.plugins.upstream import connection, importing, lives, results
 from toolbelt.runtime import environ, secrets, upstream_news, upstream_status
-from toolbelt.store import listings, snapshots
+from toolbelt.store import databases, listings, snapshots
 
 Answer = importing.Answer
 Progress = connection.Progress
@@ -45,40 +45,24 @@ class TooSlow(registry.TimedOut):
     """The server took longer than its own connection allows."""
 
 
-def call(
+async def call(
     plugin: catalog.Plugin,
     tool: catalog.Tool,
     arguments: Mapping[str, Any],
     *,
     within: float,
     progress: Progress | None = None,
+    check: background.Check | None = None,
 ) -> Any:
-    """Give what the tool answers, as JSON, in a thread that may block.
+    """Return what the tool answers, as JSON. Cancelling it takes the request back at the server, too.
 
-    Raises contract.ToolError for the model, registry.TimedOut (:class:`TooSlow`), and :class:`Unreachable` where the
-    server is not there, or has not the version of the tool that is stored.
+    ``check`` is awaited on the servers' event loop, directly before the request is written. Raises what that raises,
+    contract.ToolError for the model, registry.TimedOut (:class:`TooSlow`), and :class:`Unreachable` where the server
+    is not there, or has not the version of the tool that is stored.
     """
     server = _server(plugin)
     try:
-        return _running().answer_sync(_answer(server, plugin, tool, arguments, progress), within)
-    except TimeoutError:
-        raise TooSlow(tool.key, server.reached.timeout) from None
-    except background.Late:
-        raise registry.TimedOut(tool.key, within) from None
-
-
-async def acall(
-    plugin: catalog.Plugin,
-    tool: catalog.Tool,
-    arguments: Mapping[str, Any],
-    *,
-    within: float,
-    progress: Progress | None = None,
-) -> Any:
-    """Do as :func:`call` does, in an event loop. Cancelling it takes the request back at the server, too."""
-    server = _server(plugin)
-    try:
-        return await _running().answer(_answer(server, plugin, tool, arguments, progress), within)
+        return await _running().answer(_answer(server, plugin, tool, arguments, progress, check), within)
     except TimeoutError:
         raise TooSlow(tool.key, server.reached.timeout) from None
     except background.Late:
@@ -94,6 +78,8 @@ def refresh(names: Iterable[str], record: Callable[[str, Answer], Seen]) -> dict
     stored = snapshots.catalog()
     attend(stored)
     wanted = {name: _known(stored, name) for name in names}
+    # Servers may take long to answer, and others need the connection meanwhile.
+    databases.release()
     found: dict[str, Seen] = {}
     with _Asked(wanted), concurrent.futures.ThreadPoolExecutor(MOST_AT_ONCE) as pool:
         asked = {pool.submit(_ask, plugin): name for name, plugin in wanted.items()}
@@ -182,6 +168,7 @@ async def _answer(
     tool: catalog.Tool,
     arguments: Mapping[str, Any],
     progress: Progress | None,
+    check: background.Check | None,
 ) -> Any:
     name = catalog.name_at_server(tool, plugin.namespace)
     listed = await server.tools()
@@ -189,7 +176,7 @@ async def _answer(
         # It changed behind our back. What it says now is recorded, and waits for an operator.
         _told(plugin.name, listed)
         raise Unreachable(f"{plugin.name} no longer offers {name} as it was approved.")
-    return results.content(await server.call(name, arguments, progress=progress))
+    return results.content(await server.call(name, arguments, progress=progress, check=check))
 
 
 def _is_as_stored(listed: Answer, name: str, plugin: catalog.Plugin, tool: catalog.Tool) -> bool:

@@ -98,6 +98,7 @@ MIDDLEWARE = [
     # Outside of everything that may refuse a request, so that a refusal has its request id too.
     "django_structlog.middlewares.RequestMiddleware",
     "toolbelt.api.problems.everywhere",
+    "toolbelt.api.limits.agents_share",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -159,6 +160,7 @@ def database() -> dict[str, Any]:
         # A file, because tests ask from other processes too; one a process, because test runs may overlap.
         settings["TEST"] = {"NAME": f"{tempfile.gettempdir()}/toolbelt-test-{os.getpid()}.sqlite3"}
     elif engine == "django.db.backends.postgresql":
+        settings["ENGINE"] = "toolbelt.store.postgresql"
         if ENVIRONMENT != "test" and (size := env.int("TOOLBELT_DATABASE_POOL", default=10)):
             options["pool"] = {"min_size": 1, "max_size": size, "timeout": 10}
     else:

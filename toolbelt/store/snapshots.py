@@ -8,7 +8,7 @@ anew is kept only if the stamps were the same before and after reading it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 from django.db import DEFAULT_DB_ALIAS, connection, transaction
@@ -51,6 +51,16 @@ class Found:
     agent_id: int
     written: consumers.Agent
     over: Mapping[str, consumers.End]
+
+    @property
+    def state(self) -> Hashable:
+        """Return what names this state: equal states, equal answers to any question of the agent and session.
+
+        Where the database made no stamps, it equals no other.
+        """
+        if not (self.catalog_stamp and self.agent_stamp):
+            return object()
+        return self.catalog_stamp, self.agent_stamp, frozenset(self.over), self.session
 
 
 def find(agent_key: str, session_key: str | None) -> Found:

@@ -11,6 +11,7 @@ from django.views.decorators import cache, http
 from django_prometheus import exports
 
 from toolbelt import conf
+from toolbelt.control import installation
 
 # Set once this process has seen that nothing is left to apply: looking means reading every migration there is, and
 # what has been applied is not taken back under a process that runs.
@@ -29,17 +30,20 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @cache.never_cache
 @http.require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """The database answers and has every migration of this code."""
+    """The database answers and has every migration of this code.
+
+    A process whose database connections are all taken is busy, and ready all the same: to take it out of rotation would
+    send its load to the others.
+    """
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        is_busy = installation.is_database_busy()
         missing = 0 if migrated.is_set() else _unapplied_migrations()
     except DatabaseError:
         return _unavailable("the database does not answer")
     if missing:
         return _unavailable(f"migrations to apply: {missing}")
     migrated.set()
-    return JsonResponse({"status": "ok"})
+    return JsonResponse({"status": "busy" if is_busy else "ok"})
 
 
 def _unavailable(because: str) -> HttpResponse:

@@ -37,6 +37,8 @@ def main(directory: Path) -> None:
 def answer(directory: Path, message: dict[str, Any]) -> None:
     method, params = message["method"], message.get("params") or {}
     if method == "initialize":
+        if (directory / "delay").exists():
+            time.sleep(float((directory / "delay").read_text()))
         result = {
             "protocolVersion": "2025-11-25",
             "capabilities": {"tools": {"listChanged": True}},
@@ -58,6 +60,8 @@ def answer(directory: Path, message: dict[str, Any]) -> None:
 
 def call(directory: Path, number: object, params: dict[str, Any]) -> None:
     arguments = params.get("arguments") or {}
+    with (directory / "calls").open("a") as calls:
+        calls.write("x")
     match params["name"]:
         case "hang":
             (directory / "hanging").touch()

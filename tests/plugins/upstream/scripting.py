@@ -58,6 +58,16 @@ class Script:
         marks = self._directory / "starts"
         return len(marks.read_text()) if marks.exists() else 0
 
+    @property
+    def calls(self) -> int:
+        """Count how often one of its tools was called."""
+        marks = self._directory / "calls"
+        return len(marks.read_text()) if marks.exists() else 0
+
+    def delay(self, seconds: float) -> None:
+        """Let it take so long to answer ``initialize``."""
+        (self._directory / "delay").write_text(str(seconds))
+
     def has_heard_of_a_cancellation(self) -> bool:
         """Say whether a request was taken back."""
         return (self._directory / "cancelled").exists()

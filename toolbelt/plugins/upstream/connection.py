@@ -24,8 +24,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolbelt.core import connections, errors
-from toolbelt.plugins import contract
-from toolbelt.plugins.upstream import changes, importing, limits, lives, opening, paging, pauses
+from toolbelt.plugins import background, contract
+from toolbelt.plugins.upstream import changes, importing, last_check, limits, lives, opening, paging, pauses
 
 if TYPE_CHECKING:
     import mcp
@@ -108,11 +108,18 @@ class Server:
             return importing.Answer(error=str(error), stderr=self.status().stderr)
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], *, progress: Progress | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        progress: Progress | None = None,
+        check: background.Check | None = None,
     ) -> Mapping[str, Any]:
-        """Call a tool by the server's own name for it, and give MCP's answer.
+        """Call a tool by the server's own name for it, and return MCP's answer.
 
-        Raises :class:`lives.Unreachable`, TimeoutError, and :class:`contract.ToolError` for what the server refuses.
+        ``check`` is awaited directly before the request is written: over HTTP once the TCP or TLS connection stands,
+        over a process's pipes when the message is handed to the pipe. Raises what it raises,
+        :class:`lives.Unreachable`, TimeoutError, and :class:`contract.ToolError` for what the server refuses.
         """
         life = await self._connected(announce=True)
         import mcp_types
@@ -122,6 +129,11 @@ class Server:
         request = mcp_types.CallToolRequest(
             params=mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments))
         )
+        last = None if check is None else last_check.LastCheck(check)
+        if last is not None and self.reached.command:
+            await last.make()
+        # Restored before this returns, and read by the transport in the meantime.
+        token = last_check.CURRENT.set(last)
         try:
             async with asyncio.timeout(self.reached.timeout):
                 # Not by the client's own call_tool: that checks the answer against the server's own schema, whose
@@ -137,6 +149,8 @@ class Server:
         except pydantic.ValidationError as error:
             raise contract.ToolError("The server answered what is no result of a tool.") from error
         except MCPError as error:
+            if last is not None and last.refusal is not None:
+                raise last.refusal from None
             refusal = life.refusal(error, self.reached)
             if isinstance(refusal, lives.Unreachable):
                 self._end(life)
@@ -144,6 +158,8 @@ class Server:
         except Exception as error:
             self._end(life)
             raise lives.Unreachable(life.why(error, self.reached)) from error
+        finally:
+            last_check.CURRENT.reset(token)
         self._late = 0
         return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -15,10 +16,11 @@ from typing import Any
 
 import anyio
 import httpx2
+import mcp_types
 from mcp.client import stdio, streamable_http
 
 from toolbelt.core import addresses, connections
-from toolbelt.plugins.upstream import pipes, tail
+from toolbelt.plugins.upstream import last_check, pipes, tail
 
 MOST_BYTES = 32 * 1024 * 1024
 # A stream of events may be silent for so long; then it is opened anew.
@@ -109,11 +111,19 @@ class Gate(httpx2.AsyncBaseTransport):
                 stream=request.stream,
                 extensions={**request.extensions, "sni_hostname": request.url.host},
             )
+            check = last_check.CURRENT.get()
+            if check is not None:
+                sent.extensions["trace"] = functools.partial(_before_writing, check)
             try:
                 response = await self._inner.handle_async_request(sent)
             except httpx2.ConnectError as error:
                 refused = error
                 continue
+            except Exception:
+                if check is None or check.refusal is None:
+                    raise
+                # An exception would end the connection for all who use it.
+                return _not_sent()
             self._answered(response.status_code)
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 response.stream = _Limited(response.stream)
@@ -143,6 +153,18 @@ class Gate(httpx2.AsyncBaseTransport):
 async def _resolve(host: str, port: int) -> list[str]:
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+async def _before_writing(check: last_check.LastCheck, event: str, about: Mapping[str, Any]) -> None:
+    """Make the check when a connection stands and nothing of the request is written. (httpcore's trace extension)"""
+    if event.endswith(".send_request_headers.started"):
+        await check.make()
+
+
+def _not_sent() -> httpx2.Response:
+    """Return the answer to a request that was refused here: an error for that request alone."""
+    error = {"code": mcp_types.INVALID_REQUEST, "message": "The call was refused before it was sent."}
+    return httpx2.Response(403, json={"jsonrpc": "2.0", "id": None, "error": error})
 
 
 class _Limited(httpx2.AsyncByteStream):

@@ -1,0 +1,90 @@
+"""A real server, as an installation runs it: uvicorn in processes of its own, on the database of the tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import httpx
+from django.conf import settings
+
+from tests.store.conftest import address
+
+OPTIONS = ("--lifespan", "on", "--loop", "uvloop", "--http", "httptools", "--no-access-log")
+
+
+class Served:
+    """A server that runs. ``log`` is what it wrote, once it has ended."""
+
+    def __init__(self, url: str, process: subprocess.Popen[str]) -> None:
+        self.url, self.process = url, process
+        self.log = ""
+
+    def client(self, token: str = "") -> httpx.Client:
+        """Return a client that sends the token, if there is one. It waits for the server to listen."""
+        headers = {"Host": "localhost"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        return httpx.Client(
+            base_url=self.url, timeout=60, headers=headers, transport=httpx.HTTPTransport(retries=12)
+        )
+
+
+@contextlib.contextmanager
+def served(
+    *, python_path: Path | None = None, workers: int = 1, environment: Mapping[str, str] | None = None
+) -> Iterator[Served]:
+    """Serve until the block ends, then end the server as a supervisor does.
+
+    Modules in ``python_path`` can be imported; ``environment`` is set on top of the one of the tests.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    paths = [str(python_path)] if python_path is not None else []
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "uvicorn", "toolbelt.asgi:application", *OPTIONS),
+            *("--port", str(port), "--workers", str(workers)),
+        ],
+        env={
+            **os.environ,
+            "TOOLBELT_ENV": "test",
+            "DATABASE_URL": address(),
+            "DJANGO_SETTINGS_MODULE": "toolbelt.settings",
+            "PYTHONPATH": os.pathsep.join([*paths, str(settings.BASE_DIR)]),
+            **(environment or {}),
+        },
+        cwd=settings.BASE_DIR,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    running = Served(f"http://127.0.0.1:{port}", process)
+    try:
+        _await_answer(running)
+        yield running
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            _, running.log = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            _, running.log = process.communicate()
+
+
+def _await_answer(running: Served) -> None:
+    with running.client() as client:
+        for _ in range(300):
+            with contextlib.suppress(httpx.TransportError):
+                client.get("/healthz")
+                return
+            if running.process.poll() is not None:
+                raise AssertionError(f"the server ended: {running.process.communicate()[1]}")
+            time.sleep(0.1)
+    raise AssertionError("the server does not answer")

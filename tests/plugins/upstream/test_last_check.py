@@ -1,0 +1,119 @@
+"""Tests that a call's request is written only if it may be, at the moment at which it is written."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.plugins.upstream import scripting, serving
+from toolbelt.core import connections
+from toolbelt.plugins.upstream import connection, last_check, transports
+
+
+class Denied(Exception):
+    """What the checks of these tests raise."""
+
+
+async def denied() -> None:
+    raise Denied
+
+
+async def allowed() -> None:
+    return
+
+
+def server_at(**reached: Any) -> connection.Server:
+    described = connections.of(reached)
+    assert described is not None
+    return connection.Server(described, environ={})
+
+
+def test_a_denied_call_is_not_sent_over_http_and_leaves_the_connection_to_others() -> None:
+    async def story(server: connection.Server) -> tuple[int, int]:
+        try:
+            async with asyncio.timeout(30):
+                await server.call("add", {"one": 1, "other": 2}, check=allowed)
+                before = len(serving.asked)
+                with pytest.raises(Denied):
+                    await server.call("add", {"one": 1, "other": 2}, check=denied)
+                between = len(serving.asked)
+                assert server.status().state == "open"
+                await server.call("add", {"one": 1, "other": 2}, check=allowed)
+                return between - before, len(serving.asked) - between
+        finally:
+            await server.close()
+
+    with serving.served() as url:
+        headers = {"Authorization": f"Bearer {serving.TOKEN}"}
+        sent_denied, sent_allowed = asyncio.run(story(server_at(url=url, headers=headers)))
+
+    assert sent_denied == 0
+    assert sent_allowed == 1
+
+
+def test_a_denied_call_is_not_written_to_a_process(tmp_path: Any) -> None:
+    script = scripting.Script(tmp_path)
+
+    async def story(server: connection.Server) -> None:
+        try:
+            async with asyncio.timeout(30):
+                await server.call("echo", {}, check=allowed)
+                with pytest.raises(Denied):
+                    await server.call("echo", {}, check=denied)
+        finally:
+            await server.close()
+
+    asyncio.run(story(server_at(**script.connection)))
+
+    assert script.calls == 1
+
+
+def test_a_request_that_waits_for_a_connection_is_checked_when_it_has_one() -> None:
+    checked: list[str] = []
+
+    async def story() -> None:
+        let_go = asyncio.Event()
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            await let_go.wait()
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            await writer.drain()
+            writer.close()
+
+        async def resolve(host: str, port: int) -> list[str]:
+            return ["127.0.0.1"]
+
+        async def get(name: str) -> int:
+            async def check() -> None:
+                checked.append(name)
+                if name == "second":
+                    raise Denied
+
+            last_check.CURRENT.set(last_check.LastCheck(check))
+            return (await client.get(f"http://localhost:{port}/")).status_code
+
+        served = await asyncio.start_server(answer, "127.0.0.1", 0)
+        port = served.sockets[0].getsockname()[1]
+        inner = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=1))
+        async with (
+            asyncio.timeout(30),
+            served,
+            httpx2.AsyncClient(transport=transports.Gate(inner, resolve=resolve)) as client,
+        ):
+            first = asyncio.create_task(get("first"))
+            while checked != ["first"]:  # noqa: ASYNC110 (the check is made by the client)
+                await asyncio.sleep(0.01)
+            second = asyncio.create_task(get("second"))
+            await asyncio.sleep(0.1)
+            assert checked == ["first"]
+            let_go.set()
+            assert await first == 200
+            # An error for this request alone, which nothing was sent of.
+            assert await second == 403
+        assert checked == ["first", "second"]
+
+    asyncio.run(story())

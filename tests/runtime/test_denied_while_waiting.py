@@ -1,0 +1,216 @@
+"""Tests that a call which was admitted, and then denied before its tool began, never begins."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from tests import concurrently
+from tests.plugins.upstream import scripting
+from tests.runtime import connected, sample_plugins
+from tests.runtime.conftest import OPERATOR, Install
+from tests.runtime.connected import script as script
+from tests.runtime.connected import stopped as stopped
+from toolbelt import models
+from toolbelt.control import agents, belts, entries, stops, switches
+from toolbelt.core import calls as gate
+from toolbelt.runtime import calls, upstreams
+
+# Calls and denials come from threads of their own.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DENIALS: dict[str, Callable[[], object]] = {
+    "a tool blocked for everyone": lambda: stops.stop(OPERATOR, "tool", "kb__hold", True, was=False),
+    "a plugin blocked for everyone": lambda: stops.stop(OPERATOR, "plugin", "kb", True, was=False),
+    "a toolkit blocked for everyone": lambda: stops.stop(OPERATOR, "toolkit", "holding", True, was=False),
+    "a switch that is off": lambda: switches.flip(OPERATOR, "ada", "holding", False, was=True),
+    "an override that is off": lambda: switches.override(OPERATOR, "ada", "kb__hold", False, was=None),
+    "an agent that is archived": lambda: agents.archive(OPERATOR, "ada", True, confirm=True),
+}
+
+
+@pytest.fixture
+def kb(install: Install, settings: Any) -> None:
+    sample_plugins.begin_anew()
+    settings.TOOLBELT_CALLS_PER_PLUGIN = 1
+    install(
+        "Kb",
+        agents=[{"key": "ada", "tools": ["kb__hold", "kb__hang", "kb__plain"]}],
+    )
+    belts.import_(OPERATOR, {"toolkits": [{"key": "holding", "members": ["kb__hold"]}]})
+    switches.flip(OPERATOR, "ada", "holding", True, was=None)
+
+
+async def queued(number: int) -> list[asyncio.Task[calls.Answer]]:
+    """Begin a call that holds the plugin's only place, and as many that wait for it."""
+    tasks = [asyncio.create_task(calls.arun("ada", "kb__hold", {}))]
+    await until(lambda: sample_plugins.HOLDING)
+    tasks += [asyncio.create_task(calls.arun("ada", "kb__hold", {})) for _ in range(number)]
+    # Each is admitted in a thread before it gets in line.
+    await until(lambda: calls._places.waiting("kb") == number)
+    return tasks
+
+
+async def until(is_so: Callable[[], Any]) -> None:
+    async with asyncio.timeout(20):
+        while not is_so():  # noqa: ASYNC110 (what is waited for is set in other threads)
+            await asyncio.sleep(0.01)
+
+
+def outcomes() -> list[str]:
+    return list(models.CallRecord.objects.order_by("id").values_list("outcome", flat=True))
+
+
+@pytest.mark.parametrize("denial", DENIALS)
+def test_no_call_that_waits_for_a_place_begins_after(kb: None, denial: str) -> None:
+    async def denied_while_queued() -> list[calls.Answer]:
+        tasks = await queued(10)
+        await concurrently.do(DENIALS[denial])
+        sample_plugins.LET_GO.set()
+        return list(await asyncio.gather(*tasks))
+
+    answers = async_to_sync(denied_while_queued)()
+
+    assert sample_plugins.HOLDING == [1]
+    assert all(isinstance(answer, gate.Refusal) for answer in answers[1:])
+    assert {answer.code for answer in answers[1:] if isinstance(answer, gate.Refusal)} <= {
+        "tool-denied",
+        "unknown-tool",
+    }
+    assert len(outcomes()) == 11
+    assert "ok" not in outcomes()[1:]
+
+
+def test_the_record_says_that_it_was_denied_while_it_waited(kb: None) -> None:
+    async def denied_while_queued() -> None:
+        tasks = await queued(1)
+        await concurrently.do(DENIALS["a switch that is off"])
+        sample_plugins.LET_GO.set()
+        await asyncio.gather(*tasks)
+
+    async_to_sync(denied_while_queued)()
+
+    record = models.CallRecord.objects.get(outcome="tool-denied")
+    assert record.error.startswith("Denied while it waited: ")
+
+
+def test_a_stop_cancels_a_call_that_runs(kb: None) -> None:
+    async def stopped_while_running() -> calls.Answer:
+        task = asyncio.create_task(calls.arun("ada", "kb__hang", {}))
+        await until(sample_plugins.BEGUN.is_set)
+        await asyncio.sleep(2 * calls.WATCH_AFTER)
+        await concurrently.do(lambda: stops.stop(OPERATOR, "tool", "kb__hang", True, was=False))
+        return await asyncio.wait_for(task, 20)
+
+    answer = async_to_sync(stopped_while_running)()
+
+    assert isinstance(answer, gate.Refusal)
+    assert answer.code == "tool-denied"
+    assert sample_plugins.CANCELLED.wait(5)
+    assert models.CallRecord.objects.get().error.startswith("It was stopped while it ran: ")
+
+
+def test_a_stop_cancels_a_call_that_has_only_just_begun(kb: None) -> None:
+    async def stopped_while_running() -> calls.Answer:
+        task = asyncio.create_task(calls.arun("ada", "kb__hang", {}))
+        await until(sample_plugins.BEGUN.is_set)
+        # Before changes are watched on the call's behalf.
+        await concurrently.do(lambda: stops.stop(OPERATOR, "tool", "kb__hang", True, was=False))
+        return await asyncio.wait_for(task, 20)
+
+    answer = async_to_sync(stopped_while_running)()
+
+    assert isinstance(answer, gate.Refusal)
+    assert answer.code == "tool-denied"
+
+
+def test_a_stop_of_another_tool_lets_a_call_run_on(kb: None) -> None:
+    async def other_stopped() -> calls.Answer:
+        first = await queued(0)
+        await concurrently.do(lambda: stops.stop(OPERATOR, "tool", "kb__plain", True, was=False))
+        await asyncio.sleep(2 * calls.WATCH_AFTER)
+        sample_plugins.LET_GO.set()
+        return await asyncio.wait_for(first[0], 20)
+
+    assert isinstance(async_to_sync(other_stopped)(), calls.Result)
+
+
+def test_a_switch_that_goes_off_lets_a_call_that_runs_come_to_its_end(kb: None) -> None:
+    async def switched_off() -> calls.Answer:
+        first = await queued(0)
+        await concurrently.do(DENIALS["a switch that is off"])
+        await asyncio.sleep(2 * calls.WATCH_AFTER)
+        sample_plugins.LET_GO.set()
+        return await asyncio.wait_for(first[0], 20)
+
+    assert isinstance(async_to_sync(switched_off)(), calls.Result)
+
+
+def test_a_call_whose_plugin_gets_ready_too_late_does_not_begin(install: Install) -> None:
+    sample_plugins.begin_anew()
+    install("Slow", agents=[{"key": "ada", "tools": ["slow__run"]}])
+
+    async def denied_while_it_gets_ready() -> calls.Answer:
+        task = asyncio.create_task(calls.arun("ada", "slow__run", {}))
+        await until(sample_plugins.BEGUN.is_set)
+        await concurrently.do(lambda: stops.stop(OPERATOR, "plugin", "slow", True, was=False))
+        sample_plugins.LET_GO.set()
+        return await asyncio.wait_for(task, 20)
+
+    answer = async_to_sync(denied_while_it_gets_ready)()
+
+    assert isinstance(answer, gate.Refusal)
+    assert answer.code == "tool-denied"
+    assert sample_plugins.HOLDING == []
+
+
+def test_a_call_whose_options_changed_while_it_waited_is_to_be_made_again(kb: None) -> None:
+    switches.clear(OPERATOR, "ada", "holding", was=True)
+
+    async def changed_while_queued() -> list[calls.Answer]:
+        tasks = await queued(1)
+        tools = [{"tool": "kb__hold", "options": {"depth": 1}}]
+        await concurrently.do(lambda: entries.change(OPERATOR, "agent", "ada", {"tools": tools}))
+        sample_plugins.LET_GO.set()
+        return list(await asyncio.gather(*tasks))
+
+    _, answer = async_to_sync(changed_while_queued)()
+
+    assert isinstance(answer, gate.Refusal)
+    assert answer.code == "tool-unavailable"
+    assert "call it again" in answer.message
+
+
+def test_whoever_may_no_longer_call_is_told_so_and_the_tool_does_not_begin(kb: None) -> None:
+    def may_call() -> None:
+        raise PermissionError("The token was revoked.")
+
+    with pytest.raises(PermissionError, match="revoked"):
+        calls.run("ada", "kb__plain", {}, may_call=may_call)
+
+    assert outcomes() == ["tool-denied"]
+
+
+def test_a_server_that_connects_too_late_is_not_asked(script: scripting.Script) -> None:
+    connected.ready(script, "echo")
+    calls_before = script.calls
+    script.delay(1.0)
+    upstreams.stop()
+
+    async def denied_while_it_connects() -> calls.Answer:
+        task = asyncio.create_task(calls.arun("ada", "files__echo", {}))
+        await asyncio.sleep(0.3)
+        await concurrently.do(lambda: switches.override(OPERATOR, "ada", "files__echo", False, was=None))
+        return await asyncio.wait_for(task, 20)
+
+    answer = async_to_sync(denied_while_it_connects)()
+
+    assert isinstance(answer, gate.Refusal)
+    assert answer.code == "tool-denied"
+    time.sleep(0.2)
+    assert script.calls == calls_before

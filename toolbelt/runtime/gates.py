@@ -1,0 +1,127 @@
+"""The gate that every call passes: when it comes in, and again directly before its tool runs.
+
+A call that was admitted may wait: for a place, for a plugin to get ready, for a server to connect. What an operator
+denies meanwhile counts for it, so it is judged again at the last moment; and an emergency stop ends a call that runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolbelt import conf
+from toolbelt.core import budgets, calls, catalog, dispatch, errors, resolution
+from toolbelt.plugins import contract
+from toolbelt.runtime import recording, snapshots
+from toolbelt.store import databases
+
+
+class Gate:
+    """The gate that one call passes: when it comes in, and again directly before its tool runs."""
+
+    def __init__(
+        self,
+        made: recording.Recording,
+        subagent: str | None,
+        by_dispatch: bool,
+        may_call: Callable[[], object],
+    ) -> None:
+        self.made, self.by_dispatch, self.may_call = made, by_dispatch, may_call
+        self.subagent = subagent
+        # Whether the tool was named to call_tool, which may call what is discoverable, too.
+        self.is_dispatched = False
+
+    def take(self) -> tuple[resolution.Snapshot, Hashable]:
+        """Return the snapshot as things stand now, and a value that is equal as long as it is."""
+        snapshot, found = snapshots.take(
+            self.made.agent, self.made.session, self.made.request_id, self.subagent
+        )
+        return snapshot, found.state
+
+    def admit(
+        self, resolved: budgets.Resolution, snapshot: resolution.Snapshot
+    ) -> calls.Admission | calls.Refusal:
+        """Admit the call or refuse it."""
+        tool, arguments, hide_denied = self.made.tool, self.made.arguments, conf.HIDE_DENIED
+        if self.is_dispatched:
+            return dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)
+        return calls.admit(resolved, tool, arguments, hide_denied=hide_denied)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """A call that may go through: who runs it, and until when (in seconds of the monotonic clock).
+
+    ``definition`` is the tool as it is stored; ``server`` the plugin if it is an upstream server, else None; ``state``
+    names what the gate was asked about.
+    """
+
+    tool: str
+    plugin: str
+    definition: catalog.Tool
+    server: catalog.Plugin | None
+    arguments: Mapping[str, Any]
+    context: contract.CallContext
+    until: float
+    seconds: float
+    gate: Gate
+    state: Hashable
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self.until - time.monotonic())
+
+
+class Denied(Exception):
+    """The call was admitted, and is not any more."""
+
+    def __init__(self, refusal: calls.Refusal, because: str) -> None:
+        self.refusal, self.because = refusal, because
+        super().__init__(because)
+
+
+class Unauthorized(Exception):
+    """Whoever asked may no longer call; ``__cause__`` is what says so."""
+
+
+def check_again(admitted: Admitted) -> None:
+    """Raise Denied or Unauthorized if the call may no longer run."""
+    try:
+        try:
+            admitted.gate.may_call()
+        except Exception as error:
+            raise Unauthorized from error
+        snapshot, state = admitted.gate.take()
+        if state == admitted.state:
+            return
+        judged = admitted.gate.admit(budgets.resolve(snapshot), snapshot)
+        if isinstance(judged, calls.Refusal):
+            raise Denied(judged, f"Denied while it waited: {judged.without_values()}")
+        stored = snapshot.catalog.tools[admitted.tool]
+        if stored.plugin != admitted.plugin or judged.options != admitted.context.options:
+            message = f"{admitted.tool} was changed while this call waited: call it again."
+            raise Denied(calls.Refusal(code="tool-unavailable", message=message), message)
+    except (errors.NotFound, errors.Archived) as error:
+        raise Denied(calls.unknown(admitted.tool), str(error)) from error
+    finally:
+        databases.release()
+
+
+def blocked(admitted: Admitted) -> Denied | None:
+    """Return why a running call has to end, if it has to: its tool is blocked, or its agent archived or gone."""
+    try:
+        snapshot, _ = admitted.gate.take()
+        resolved = budgets.resolve(snapshot)
+        is_known = admitted.tool in snapshot.catalog.tools
+        if is_known and resolved.decision(admitted.tool).code != "blocked":
+            return None
+        judged = admitted.gate.admit(resolved, snapshot)
+    except (errors.NotFound, errors.Archived) as error:
+        return Denied(calls.unknown(admitted.tool), str(error))
+    finally:
+        databases.release()
+    if isinstance(judged, calls.Refusal):
+        return Denied(judged, f"It was stopped while it ran: {judged.message}")
+    return None

@@ -1,0 +1,1 @@
+"""Django's PostgreSQL backend with a pool that keeps a few connections for operators."""

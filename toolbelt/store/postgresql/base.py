@@ -1,0 +1,64 @@
+"""Django's PostgreSQL backend, of whose pool agents' requests may take all connections but a few.
+
+However many agents ask at once, an operator's flip or emergency stop finds a connection. Who asks on behalf of an agent
+is said by :data:`toolbelt.store.databases.FOR_AN_AGENT`.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from django.db.backends.postgresql import base
+from psycopg_pool import PoolTimeout
+
+from toolbelt.store import databases
+
+# Of so many connections of the pool, one is kept for operators.
+ONE_OF = 5
+
+
+def kept(size: int) -> int:
+    """Return how many connections of a pool of this size are kept for operators: at least one, if there are two."""
+    return max(1, size // ONE_OF) if size > 1 else 0
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Takes its connection from the pool on behalf of an agent or of an operator."""
+
+    # For each pool, by its alias: as many as agents may have of it at a time.
+    _shares: dict[str, threading.BoundedSemaphore] = {}
+    _making = threading.Lock()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._share: threading.BoundedSemaphore | None = None
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Return a connection. Raises OperationalError where none is free in time."""
+        if self.pool is None or not databases.FOR_AN_AGENT.get():
+            return super().get_new_connection(conn_params)
+        share = self._agents_share(self.pool.max_size)
+        if not share.acquire(timeout=self.pool.timeout):
+            raise PoolTimeout(f"couldn't get a connection for an agent after {self.pool.timeout:.2f} sec")
+        try:
+            connection = super().get_new_connection(conn_params)
+        except BaseException:
+            share.release()
+            raise
+        self._share = share
+        return connection
+
+    def _close(self) -> None:
+        try:
+            super()._close()  # type: ignore[misc]
+        finally:
+            share, self._share = self._share, None
+            if share is not None:
+                share.release()
+
+    def _agents_share(self, size: int) -> threading.BoundedSemaphore:
+        with self._making:
+            if self.alias not in self._shares:
+                self._shares[self.alias] = threading.BoundedSemaphore(size - kept(size))
+            return self._shares[self.alias]
