@@ -51,7 +51,11 @@ def test_a_client_keeps_its_list_marked_stale_while_the_database_is_away(client,
 def test_a_handshake_is_answered_from_what_is_known(client, database):
     warm(client)
     method = "server/discover" if client.version == NEW else "initialize"
-    params = {"protocolVersion": client.version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    params = {
+        "protocolVersion": client.version,
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
     if client.version != NEW:
         # Its list may grow by loading, so it is another one.
         client.ask(method, params)
