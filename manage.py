@@ -4,8 +4,18 @@
 import os
 import sys
 
+from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
+
+
+def unavailable(error: Exception) -> Exception | None:
+    """Return the reason where the database cannot be used; None where the error is another one."""
+    if not apps.ready:
+        return None
+    from toolbelt.runtime import availability  # needs the applications
+
+    return availability.classify(error)
 
 
 def main() -> None:
@@ -16,6 +26,10 @@ def main() -> None:
     try:
         try:
             execute_from_command_line(sys.argv)
+        except Exception as error:
+            if (reason := unavailable(error)) is None:
+                raise
+            sys.exit(f"CommandError: {reason}")
         finally:
             sys.stdout.flush()  # here, where it is known what to make of a reader that has left
     except ImproperlyConfigured as error:  # says what to set: a traceback would only bury it

@@ -69,3 +69,25 @@ def test_the_rules_can_be_tried_without_what_developing_toolbelt_takes() -> None
         timeout=120,
     )
     assert (run.returncode, run.stdout, run.stderr) == (0, "2 passed, 0 failed\n", "")
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("sqlite:///nowhere/at/all.sqlite3", "The database file cannot be opened"),
+        # Nobody listens at port 1.
+        ("postgres://127.0.0.1:1/toolbelt", "The database cannot be reached"),
+    ],
+)
+def test_a_command_says_in_a_sentence_that_the_database_is_away(address: str, words: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "manage.py", "surface", "ada"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "TOOLBELT_ENV": "test", "DATABASE_URL": address},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"CommandError: {words}")
+    assert "Traceback" not in run.stderr

@@ -29,6 +29,7 @@ WEB_VARIABLES: Sequence[str]
 API_PER_MINUTE: int
 API_BODY_BYTES: int
 API_BODY_DEPTH: int
+STALE_SECONDS: float
 COMMAND: str
 
 
@@ -175,6 +176,14 @@ SETTINGS = (
         means="How deep the JSON in a body may be nested.",
         sound=lambda value: type(value) is int and 0 < value <= 500,
         should_be="a whole number from 1 to 500",
+    ),
+    Setting(
+        name="STALE_SECONDS",
+        default=60,
+        means="How long an agent keeps the surface that it last had, marked as stale, while the database cannot be"
+        " read; 0: not at all.",
+        sound=lambda value: type(value) in (int, float) and value >= 0,
+        should_be="a number of seconds, 0 or more",
     ),
     Setting(
         name="COMMAND",

@@ -9,7 +9,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "toolbelt.settings")
 application = wsgi.get_wsgi_application()
 
 # Behind Django's start, because settings are read by then.
-from toolbelt.runtime import access, plugins  # noqa: E402
+from toolbelt.runtime import access, availability, plugins  # noqa: E402
 
+availability.start()
 plugins.start()
 access.start()

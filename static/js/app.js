@@ -81,8 +81,9 @@
   }
 
   // Notices and the live region.
-  function tell(templateId, request = "") {
+  function tell(templateId, request = "", reason = "") {
     const content = byId(templateId).content.cloneNode(true);
+    for (const place of every("[data-reason]", content)) place.textContent = reason;
     for (const place of every("[data-request]", content)) place.textContent = request;
     byId("live").textContent = content.querySelector("p").textContent;
     byId("toast").replaceChildren(content);
@@ -170,6 +171,10 @@
 
   document.addEventListener("htmx:responseError", ({ detail }) => {
     const status = detail.xhr.status;
+    if (detail.xhr.getResponseHeader("Toolbelt-Unavailable")) {
+      tell("unavailable", detail.xhr.getResponseHeader("X-Request-ID") ?? "", detail.xhr.responseText);
+      return;
+    }
     tell(TOLD[status] ?? (status >= 500 ? "went-wrong" : "not-done"), detail.xhr.getResponseHeader("X-Request-ID") ?? "");
   });
 

@@ -48,7 +48,7 @@ ROUTERS: tuple[ninja.Router, ...] = (
 )
 
 _SCHEMA = {"$ref": f"#/components/schemas/{schemas.Problem.__name__}"}
-_ALWAYS = (401, 403, 429)
+_ALWAYS = (401, 403, 429, 503, 507)
 _WITH_PARAMETERS = (404, 422)
 _WITH_BODY = (400, 411, 413, 415, 422)
 

@@ -20,6 +20,7 @@ from ninja import errors as ninja_errors
 
 from toolbelt.api import schemas
 from toolbelt.core import errors, schema
+from toolbelt.runtime import access, calls
 
 MEDIA_TYPE = "application/problem+json"
 WHERE = "/api/"
@@ -45,6 +46,10 @@ CODES: Mapping[str, tuple[int, str]] = {
     "invalid": (422, "It is not sound"),
     "too-many-requests": (429, "Too many requests"),
     "internal": (500, "The fault is ours"),
+    "database-unavailable": (503, "The database is not available"),
+    "database-busy": (503, "The database is busy"),
+    "database-read-only": (503, "The database is read-only"),
+    "storage-full": (507, "The disk is full"),
 }
 _OF_THE_CONTENT = frozenset({"Content-Type", "Content-Length", "Content-Language"})
 # The first code of each status says no more than the status does.
@@ -95,6 +100,8 @@ def of(error: errors.ToolbeltError) -> HttpProblem:
         case errors.ConfirmationRequired():
             reasons, differences = list(error.reasons), error.differences
             return HttpProblem("confirmation-required", str(error), reasons=reasons, differences=differences)
+        case errors.Unavailable():
+            return HttpProblem(error.code, str(error), headers={"Retry-After": str(error.retry_after)})
     return HttpProblem("refused", str(error))
 
 
@@ -134,13 +141,32 @@ def everywhere(
             return response
         if response.get("Content-Type", "").startswith(MEDIA_TYPE):
             return response
-        told = answer(_of_status(response.status_code, request))
+        unavailable = getattr(response, "unavailable", None)
+        if unavailable is not None and _is_call_by_known(request):
+            return HttpResponse(
+                schema.canonical(calls.unchecked().document()), content_type="application/json"
+            )
+        problem = _of_status(response.status_code, request) if unavailable is None else of(unavailable)
+        told = answer(problem)
         for name, value in response.items():
             if name not in _OF_THE_CONTENT:
                 told.headers.setdefault(name, value)
         return told
 
     return middleware
+
+
+def _is_call_by_known(request: HttpRequest) -> bool:
+    """Say whether this is a call of a tool by somebody whose token was valid lately.
+
+    Their model can read a refusal, and would make nothing of a problem.
+    """
+    match = request.resolver_match
+    if match is None or match.url_name != "call_tool":
+        return False
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    bearer = access.last_known(token.strip()) if scheme.lower() == "bearer" else None
+    return bearer is not None and bearer.agent in ("", match.kwargs.get("agent"))
 
 
 def _of_status(status: int, request: HttpRequest) -> HttpProblem:

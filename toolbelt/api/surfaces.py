@@ -123,3 +123,6 @@ class Surface(ninja.Schema):
     budget: Budget
     warnings: list[Warned]
     provider: dict[str, Any]
+    stale: Annotated[
+        bool, pydantic.Field(description="The last known surface: the database cannot be read. Else left out.")
+    ] = False

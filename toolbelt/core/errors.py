@@ -9,7 +9,8 @@
     │   └── Archived          the operator: the agent is there, and archived; how to bring it back
     ├── Stale                 the writer: somebody changed this very key since; what it is now
     ├── ConfirmationRequired  the writer: sound, but it deserves a second look; the differences
-    └── Refused               nobody as things stand: a rule of the product forbids it; the way out
+    ├── Refused               nobody as things stand: a rule of the product forbids it; the way out
+    └── Unavailable           whoever runs the database: it is away, busy, read-only or full; when to try again
 
 Expected outcomes (a load that is not allowed, a call that is refused) are values, not errors.
 """
@@ -19,7 +20,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+UnavailableCode = Literal["database-unavailable", "database-busy", "database-read-only", "storage-full"]
 
 # The way out for whatever an archived agent does not do.
 BRING_BACK = "bring it back first, on its Settings page or with archived: false"
@@ -109,6 +112,22 @@ class Refused(ToolbeltError):
     """A rule of the product forbids the change; the message names the rule and the way out."""
 
     code = "refused"
+
+
+class Unavailable(ToolbeltError):
+    """The database cannot be used at the moment. ``retry_after`` is when to try again, in seconds."""
+
+    code: UnavailableCode = "database-unavailable"
+
+    def __init__(self, code: UnavailableCode, message: str, retry_after: int) -> None:
+        self.code = code
+        self.retry_after = retry_after
+        super().__init__(message)
+
+    @property
+    def status(self) -> int:
+        """Return the HTTP status that says so."""
+        return 507 if self.code == "storage-full" else 503
 
 
 def was_in_words(value: Any) -> str:

@@ -12,8 +12,12 @@ from typing import Any
 
 from toolbelt import conf
 from toolbelt.api import limits, problems
+from toolbelt.core import errors
 from toolbelt.front import endpoint, envelopes, ids, life, live, messages, notes, requests
 from toolbelt.runtime import ready
+from toolbelt.web import frame
+
+_UNAVAILABLE = frame.UNAVAILABLE.lower().encode()
 
 
 class Application:
@@ -54,8 +58,50 @@ class Application:
             body, receive = await messages.read(receive)
         question = requests.question(request, body)
         answer = await self._answers.ask(question) if question is not None else None
-        if answer is None or not await self._answered(request, answer, begun, send):
+        if answer is not None and await self._answered(request, answer, begun, send):
+            return
+        if question is None or not await self._answered_without_database(
+            request, question, begun, scope, receive, send
+        ):
             await self._django(scope, receive, self._learning(request, send))
+
+    async def _answered_without_database(
+        self,
+        request: requests.Request,
+        question: ready.Question,
+        begun: float,
+        scope: dict[str, Any],
+        receive: messages.Receive,
+        send: messages.Send,
+    ) -> bool:
+        """Send the last known answer where the database is away, or what Django answers where it is not.
+
+        Say whether anything was sent: nothing where there is no last known answer.
+        """
+        answers = self._answers
+        answer = await answers.last_known(question) if answers is not None else None
+        if answers is None or answer is None:
+            return False
+        sent = await answers.standings.unless_away(lambda: self._asked(scope, receive))
+        if sent is None:
+            return await self._answered(request, answer, begun, send)
+        send = self._learning(request, send)
+        for message in sent:
+            await send(message)
+        return True
+
+    async def _asked(self, scope: dict[str, Any], receive: messages.Receive) -> list[messages.Message]:
+        """Return what Django sends. Raises errors.Unavailable where it cannot use the database."""
+        sent: list[messages.Message] = []
+
+        async def keep(message: messages.Message) -> None:
+            sent.append(message)
+
+        await self._django(scope, receive, keep)
+        for name, value in sent[0]["headers"]:
+            if name.lower() == _UNAVAILABLE:
+                raise errors.Unavailable("database-unavailable", value.decode(), 1)
+        return sent
 
     async def _answered(
         self, request: requests.Request, answer: ready.Answer, begun: float, send: messages.Send
@@ -68,6 +114,8 @@ class Application:
         body = answer.body() if status == 200 else b""
         request_id = ids.new()
         headers = envelope.addressed(etag=answer.etag, length=len(body), request_id=request_id)
+        if answer.is_stale:
+            headers = envelopes.marked_stale(headers, status)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
         seconds = time.perf_counter() - begun

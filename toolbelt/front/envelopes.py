@@ -13,6 +13,8 @@ from typing import NamedTuple
 Headers = list[tuple[bytes, bytes]]
 # What else an answer may depend on, beside the address: a request with a cookie does not come here.
 _MAY_VARY_BY = frozenset({b"authorization", b"cookie"})
+# Says of an answer that it is the last that is known, while the database cannot be asked whether it still holds.
+STALE = (b"Toolbelt-Stale", b"true")
 # Host names are the client's to choose, within what the installation allows.
 MOST_KEPT = 256
 
@@ -74,6 +76,19 @@ class Envelopes:
             length=names.index(b"content-length"),
             request_id=names.index(b"x-request-id"),
         )
+
+
+def marked_stale(headers: Headers, status: int) -> Headers:
+    """Mark an answer as the last that is known.
+
+    What is sent whole is not to be kept, or it would be taken for the present state later; a 304 says of what the
+    client has that it is what is known here, too.
+    """
+    kept = headers
+    if status == 200:
+        kept = [pair for pair in headers if pair[0].lower() not in (b"etag", b"cache-control")]
+        kept.append((b"Cache-Control", b"private, no-store"))
+    return [*kept, STALE]
 
 
 def _words(value: bytes) -> set[bytes]:

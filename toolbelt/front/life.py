@@ -14,7 +14,7 @@ import structlog
 
 from toolbelt.control import endings
 from toolbelt.front import messages, notes, signals
-from toolbelt.runtime import access, feed, plugins, ready
+from toolbelt.runtime import access, availability, feed, plugins, ready
 
 # The longest that plugins hold up the end of a server; each of them has a limit of its own within.
 GRACE = 30.0
@@ -35,6 +35,7 @@ class Life:
         """Start what runs beside the requests, unless it was started."""
         if not self._has_begun:
             self._has_begun = True
+            availability.start()
             plugins.start()
             access.start()
             endings.start()

@@ -14,7 +14,7 @@ import toolbelt
 from toolbelt import conf
 from toolbelt.core import errors
 from toolbelt.mcp import doors, heads, protocol, revisions, running, streams, threads, told
-from toolbelt.runtime import access, ready, tool_lists
+from toolbelt.runtime import access, availability, ready, tool_lists
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -35,6 +35,9 @@ EVENTS: Headers = (
 SERVER = {"name": "toolbelt", "title": "Toolbelt", "version": toolbelt.__version__}
 # What the second era has in each answer. An answer is old at once: a flip counts at the next question.
 ABOUT: Mapping[str, Any] = {protocol.SERVER: SERVER}
+# What an answer has, and under which header, that is the last known while the database cannot be read.
+STALE: Mapping[str, Any] = {"toolbelt/stale": True}
+STALE_HEADER = (b"toolbelt-stale", b"true")
 MODERN: Mapping[str, Any] = {"resultType": "complete", "_meta": ABOUT}
 
 
@@ -114,6 +117,9 @@ class Shared:
             found = await self._lists.ask(seen.token, seen.agent, seen.session, may_grow=seen.may_grow)
             if found is not None:
                 return found
+            last = await self._lists.last_known(seen.token, seen.agent, seen.session, may_grow=seen.may_grow)
+            if last is not None:
+                return await self._lists.unless_away(lambda: threads.run(_ask, seen)) or last
         return await threads.run(_ask, seen)
 
     async def _digest(self, seen: streams.Seen) -> str:
@@ -193,7 +199,7 @@ class Exchange:
     async def admitted(self, head: heads.Head) -> None:
         """Ask whose token it is, unless that was asked before."""
         if not self.bearer:
-            self._let_in(await threads.run(doors.admitted, head.token, head.agent))
+            self._let_in(await threads.run(_admitted, head.token, head.agent))
 
     def _let_in(self, bearer: access.Bearer) -> None:
         if self.bearer:
@@ -225,9 +231,13 @@ class Exchange:
                 break
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def reply(self, message: protocol.Message, result: Mapping[str, Any]) -> Reply:
-        """Make an answer that is whole."""
-        return Reply(200, protocol.answer(message.id, result), self.bearer)
+    def reply(self, message: protocol.Message, result: Mapping[str, Any], *, is_stale: bool = False) -> Reply:
+        """Make an answer that is whole; mark it where it is the last that is known."""
+        headers = JSON
+        if is_stale:
+            result = {**result, "_meta": {**result.get("_meta", {}), **STALE}}
+            headers = (*JSON, STALE_HEADER)
+        return Reply(200, protocol.answer(message.id, result), self.bearer, headers)
 
     async def begin(self, own: Headers) -> None:
         """Begin an answer that comes in parts."""
@@ -264,9 +274,15 @@ class Exchange:
         )
 
 
+@availability.raised_as_unavailable()
 def _ask(seen: streams.Seen) -> tool_lists.Found:
     bearer = doors.admitted(seen.token, seen.agent)
     return tool_lists.Found(bearer, tool_lists.ask(seen.agent, seen.session, may_grow=seen.may_grow))
+
+
+@availability.raised_as_unavailable()
+def _admitted(token: str, agent: str) -> access.Bearer:
+    return doors.admitted(token, agent)
 
 
 async def gone(receive: Receive) -> None:

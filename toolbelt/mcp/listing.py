@@ -23,6 +23,14 @@ async def tools(
     after = protocol.cursor(message)
     found = await exchange.found(head, may_grow=not revision.is_modern)
     exchange.shared.told.gave(head, found.tools)
+    if found.is_stale:
+        return exchanges.Reply(
+            200,
+            _framed(found.tools, after, revision, is_stale=True),
+            exchange.bearer,
+            (*exchanges.JSON, exchanges.STALE_HEADER),
+            protocol.id_as_json(id_) + b"}",
+        )
     body = found.tools.framed.get(revision.is_modern) if after is None else None
     if body is None:
         body = _framed(found.tools, after, revision)
@@ -44,7 +52,8 @@ async def shake_hands(
     if found.tools.instructions:
         result["instructions"] = found.tools.instructions
     session = (b"mcp-session-id", told.new_session(found.tools.digest).encode())
-    return exchange.reply(message, result)._replace(headers=(*exchanges.JSON, session))
+    reply = exchange.reply(message, result, is_stale=found.is_stale)
+    return reply._replace(headers=(*reply.headers, session))
 
 
 async def discover(
@@ -60,24 +69,32 @@ async def discover(
     }
     if found.tools.instructions:
         result["instructions"] = found.tools.instructions
-    return exchange.reply(message, result)
+    return exchange.reply(message, result, is_stale=found.is_stale)
 
 
-def _framed(tools: tool_lists.ToolList, after: str | None, revision: revisions.Revision) -> bytes:
+def _framed(
+    tools: tool_lists.ToolList, after: str | None, revision: revisions.Revision, *, is_stale: bool = False
+) -> bytes:
     """Write the answer with a page of the list, up to the request's id."""
     page, last = tools.page(after)
     more = b"" if last is None else b',"nextCursor":"%s"' % protocol.cursor_after(last).encode()
-    begin, end = _LIST_AROUND[revision.is_modern]
+    begin, end = _LIST_AROUND[revision.is_modern, is_stale]
     return b"".join((begin, page, more, end))
 
 
-def _around(is_modern: bool) -> tuple[bytes, bytes]:
+def _around(is_modern: bool, is_stale: bool) -> tuple[bytes, bytes]:
     """Write what stands around the tools of a list: before them, and behind them up to the request's id."""
-    more = {**exchanges.MODERN, **_FRESH} if is_modern else {}
+    more: dict[str, Any] = {**exchanges.MODERN, **_FRESH} if is_modern else {}
+    if is_stale:
+        more["_meta"] = {**more.get("_meta", {}), **exchanges.STALE}
     said = protocol.answer(None, {**more, "tools": []})
     marked, _, rest = said.partition(b'"tools":[]')
     begin = marked.replace(b'"id":null,', b"") + b'"tools":'
     return begin, rest.removesuffix(b"}") + b',"id":'
 
 
-_LIST_AROUND = {is_modern: _around(is_modern) for is_modern in (True, False)}
+_LIST_AROUND = {
+    (is_modern, is_stale): _around(is_modern, is_stale)
+    for is_modern in (True, False)
+    for is_stale in (True, False)
+}

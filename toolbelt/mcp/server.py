@@ -13,7 +13,7 @@ import structlog
 
 from toolbelt.core import errors, strict_json
 from toolbelt.mcp import exchanges, heads, listening, listing, protocol, revisions, tool_calls
-from toolbelt.runtime import ready
+from toolbelt.runtime import availability, ready
 
 # A larger body is read only for those whose token opens something.
 MOST_FOR_STRANGERS = 100_000
@@ -44,9 +44,12 @@ class Server:
             # Whoever serves this closes the connection.
             exchange.note(499)
             return
-        except Exception:
-            _log.exception("MCP request failed", request=f"{scope['method']} {scope['path']}")
-            fault = protocol.Fault(protocol.INTERNAL_ERROR, "It was logged for an operator.", status=500)
+        except Exception as error:
+            if (unavailable := availability.classify(error)) is not None:
+                fault = _of(unavailable)
+            else:
+                _log.exception("MCP request failed", request=f"{scope['method']} {scope['path']}")
+                fault = protocol.Fault(protocol.INTERNAL_ERROR, "It was logged for an operator.", status=500)
             reply = await exchange.refused(fault)
         if reply is not None:
             await exchange.send_whole(reply)
@@ -125,4 +128,12 @@ async def _leave(exchange: exchanges.Exchange, head: heads.Head) -> exchanges.Re
 def _of(error: errors.ToolbeltError) -> protocol.Fault:
     if isinstance(error, errors.NotFound):
         return protocol.Fault(protocol.INVALID_REQUEST, str(error), status=404)
+    if isinstance(error, errors.Unavailable):
+        return protocol.Fault(
+            protocol.INTERNAL_ERROR,
+            str(error),
+            status=error.status,
+            data={"code": error.code, "retryAfter": error.retry_after},
+            headers=((b"retry-after", b"%d" % error.retry_after),),
+        )
     return protocol.Fault(protocol.INVALID_PARAMS, str(error))

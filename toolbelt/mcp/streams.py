@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import structlog
 
+from toolbelt.core import errors
 from toolbelt.mcp import protocol
 from toolbelt.runtime import feed
 
@@ -136,6 +137,9 @@ class Streams:
             except protocol.Fault:
                 for stream in streams:
                     stream.end()
+            except errors.Unavailable:
+                # The database is away: whoever reads it for all streams logs that, and looks again when it is back.
+                continue
             except Exception:
                 # The next change, or the next time that tokens are asked for, finds out.
                 _log.exception("list not looked at for streams", agent=agent)

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolbelt.core import errors, meta_tools
 from toolbelt.mcp import calling, exchanges, heads, protocol, results, revisions, streams
-from toolbelt.runtime import calls, tool_lists
+from toolbelt.runtime import availability, calls, tool_lists
 
 # How often a call that takes long says that it is still at work, in seconds.
 PING = 15.0
@@ -31,6 +31,9 @@ async def answer(
     if arguments is not None and not isinstance(arguments, dict):
         raise protocol.Fault(protocol.INVALID_PARAMS, "params.arguments is a JSON object.")
     before = await exchange.found(head, may_grow=not revision.is_modern)
+    if before.is_stale:
+        # What the agent may call cannot be checked now.
+        return exchange.reply(message, _with_about(results.of(calls.unchecked(), tool), revision))
     call = calling.Call(
         head=head,
         bearer=before.bearer,
@@ -90,6 +93,11 @@ async def _outcome(
         return protocol.Fault(protocol.CANCELLED, "The request was cancelled.")
     except protocol.Fault as fault:
         return fault
+    except Exception as error:
+        if availability.classify(error) is None:
+            raise
+        # Only what comes before the tool runs asks the database: the tool has not run.
+        answer = calls.unchecked()
     try:
         now = (await server.found(head, may_grow=not revision.is_modern)).tools
     except (protocol.Fault, errors.ToolbeltError):
@@ -102,9 +110,13 @@ async def _outcome(
         result = results.with_news(results.of(answer, call.named), news)
     except protocol.Fault as fault:
         return protocol.Fault(fault.code, f"{fault.message} {news}".strip())
-    if revision.is_modern:
-        result = {**result, **exchanges.MODERN, "_meta": {**result.get("_meta", {}), **exchanges.ABOUT}}
-    return result
+    return _with_about(result, revision)
+
+
+def _with_about(result: Mapping[str, Any], revision: revisions.Revision) -> Mapping[str, Any]:
+    if not revision.is_modern:
+        return result
+    return {**result, **exchanges.MODERN, "_meta": {**result.get("_meta", {}), **exchanges.ABOUT}}
 
 
 async def _tell_of_loading(exchange: exchanges.Exchange, head: heads.Head, now: tool_lists.ToolList) -> None:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import atexit
 import datetime as dt
 import threading
+import time
 from dataclasses import dataclass
 from typing import Literal
 
 import structlog
 from django.db import connections
 
+from toolbelt import conf
 from toolbelt.core import api_tokens, errors
 from toolbelt.runtime import snapshots
 from toolbelt.store import access, clock, databases
@@ -29,6 +31,8 @@ for_an_agent = databases.for_an_agent
 
 _log = structlog.get_logger(__name__)
 _uses: dict[str, dt.datetime] = {}
+# The valid tokens that were seen lately, by prefix, each with the time (monotonic).
+_valid: dict[str, tuple[access.Kept, float]] = {}
 _noting = threading.Event()
 
 
@@ -56,16 +60,35 @@ def recognize(text: str) -> Bearer | None:
 
 def admit(text: str, kept: access.Kept | None) -> Bearer | None:
     """Give who sent this token, when ``kept`` is what was found under its prefix; note that it was used."""
-    if kept is None or not api_tokens.is_digest_of(kept.digest, text) or not admits(kept):
+    if kept is None:
+        _valid.pop(api_tokens.prefix(text), None)
+        return None
+    if not api_tokens.is_digest_of(kept.digest, text) or not admits(kept):
         return None
     return _bearer(kept)
+
+
+def last_known(text: str) -> Bearer | None:
+    """Return who sent this token as far as was known lately, for when the database cannot be asked.
+
+    It opens nothing: who is known is told more than a stranger, and that is all.
+    """
+    if not api_tokens.is_well_formed(text):
+        return None
+    kept, at = _valid.get(api_tokens.prefix(text), (None, 0.0))
+    if kept is None or time.monotonic() - at > conf.STALE_SECONDS:
+        return None
+    is_valid = api_tokens.is_digest_of(kept.digest, text) and kept.token.is_valid(clock.now())
+    return _bearer(kept) if is_valid else None
 
 
 def admits(kept: access.Kept) -> bool:
     """Say whether a token that was recognised still opens anything; note that it was used, if so."""
     now = clock.now()
     if not kept.is_active or not kept.token.is_valid(now):
+        _valid.pop(kept.token.prefix, None)
         return False
+    _valid[kept.token.prefix] = kept, time.monotonic()
     _uses[kept.token.prefix] = now
     return True
 

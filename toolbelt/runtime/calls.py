@@ -338,6 +338,15 @@ def _unavailable(tool: str) -> calls.Refusal:
     )
 
 
+def unchecked() -> calls.Refusal:
+    """Refuse a call because the database is away: nobody can say whether it may go through. Nothing has run."""
+    return calls.Refusal(
+        code="tool-unavailable",
+        message="The tool was not run: whether this call is allowed cannot be checked at the moment."
+        " Try again in a few seconds.",
+    )
+
+
 def _late(admitted: gates.Admitted, seconds: float) -> calls.Refusal:
     message = f"{admitted.tool} did not answer within {seconds:g} s."
     return calls.Refusal(code="timed-out", message=message)

@@ -38,12 +38,18 @@ class Parts:
         revision: int,
         session: str | None,
         given: Mapping[str, str] | None,
+        is_stale: bool = False,
     ) -> bytes:
-        """Put the document of one request together; ``given``: what the model was given, None: nobody says."""
+        """Put the document of one request together; ``given``: what the model was given, None: nobody says.
+
+        ``is_stale`` adds a mark that other documents do not have.
+        """
         difference = "null"
         if given is not None:
             difference = schema.canonical(declared.difference(self.declared, given).document())
         ids = f'"request_id":{_text(request_id)},"revision":{revision},"session":{_text(session)}'
+        if is_stale:
+            ids += ',"stale":true'
         return b"".join((self.before, difference.encode(), self.between, ids.encode(), self.after))
 
 

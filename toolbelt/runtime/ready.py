@@ -7,6 +7,7 @@ it, and the next question of the same finds it ready.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -42,12 +43,16 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What is answered, to whom, and under which ETag. The bytes are put together when they are wanted."""
+    """What is answered, to whom, and under which ETag. The bytes are put together when they are wanted.
+
+    ``is_stale``: it is the last that is known, and the database cannot be asked whether it still holds.
+    """
 
     bearer: access.Bearer
     question: Question
     revision: int
     parts: parts.Parts
+    is_stale: bool = False
 
     @property
     def etag(self) -> str:
@@ -62,6 +67,7 @@ class Answer(NamedTuple):
             revision=self.revision,
             session=asked.session,
             given=asked.declared,
+            is_stale=self.is_stale,
         )
 
 
@@ -79,6 +85,18 @@ class Answers:
         if standing is None or found is None:
             return None
         return Answer(standing.bearer, question, standing.seen.look.number, found)
+
+    async def last_known(self, question: Question) -> Answer | None:
+        """Return the last known answer, marked stale, where the database cannot be looked at; None without one."""
+        standing = self.standings.last_known(question.asked) if self.standings.is_blind else None
+        if standing is None:
+            return None
+        # What ended since the last look makes it another surface, which nobody may have asked for yet.
+        await asyncio.to_thread(surfaces.resolved, standing.snapshot, standing.seen.look.agent_stamp)
+        found = await self._parts(question, standing)
+        if found is None:
+            return None
+        return Answer(standing.bearer, question, standing.seen.look.number, found, is_stale=True)
 
     async def close(self) -> None:
         """Let go of the database."""

@@ -32,7 +32,7 @@ def ask(
     of. One query when nothing changed since the last question. Never writes.
     """
     snapshot, found = snapshots.take(agent, session, request_id, subagent)
-    kept = _resolved(snapshot, found.agent_stamp)
+    kept = resolved(snapshot, found.agent_stamp)
     if message is not None and message.strip():
         return surface.of(kept.resolution, snapshot, message, revision=found.number)
     return dataclasses.replace(kept, session=session, request_id=request_id, revision=found.number)
@@ -56,7 +56,7 @@ def known(snapshot: resolution.Snapshot, slot: Slot) -> surface.Surface | None:
         return found
 
 
-def _resolved(snapshot: resolution.Snapshot, agent_stamp: str) -> surface.Surface:
+def resolved(snapshot: resolution.Snapshot, agent_stamp: str) -> surface.Surface:
     """Give the surface without a message; worked out once for each state, and kept with the catalog."""
     stamped = snapshot.catalog.stamp and agent_stamp
     if not stamped:

@@ -6,9 +6,10 @@ session, whoever asks; pages, the request's id and what a revision of the protoc
 
 from __future__ import annotations
 
+import asyncio
 import bisect
 import functools
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -59,10 +60,11 @@ class ToolList:
 
 
 class Found(NamedTuple):
-    """Who asks, and the list that is theirs now."""
+    """Who asks, and the list that is theirs now; ``is_stale``: the last that is known, which cannot be checked now."""
 
     bearer: access.Bearer
     tools: ToolList
+    is_stale: bool = False
 
 
 class Lists:
@@ -78,8 +80,25 @@ class Lists:
         ``may_grow``: the client's revision of the protocol allows lists that grow by loading.
         """
         standing = await self._standings.of(standings.Asked(token, agent, session))
+        return None if standing is None else await self._list(standing, session, may_grow)
+
+    async def last_known(
+        self, token: str, agent: str, session: str | None, *, may_grow: bool
+    ) -> Found | None:
+        """Return the last known list, marked stale, where the database cannot be looked at; None without one."""
+        asked = standings.Asked(token, agent, session)
+        standing = self._standings.last_known(asked) if self._standings.is_blind else None
         if standing is None:
             return None
+        await asyncio.to_thread(surfaces.resolved, standing.snapshot, standing.seen.look.agent_stamp)
+        found = await self._list(standing, session, may_grow)
+        return None if found is None else found._replace(is_stale=True)
+
+    async def unless_away(self, ask: Callable[[], Awaitable[Found]]) -> Found | None:
+        """Ask the database another way; None where it is away."""
+        return await self._standings.unless_away(ask)
+
+    async def _list(self, standing: standings.Standing, session: str | None, may_grow: bool) -> Found | None:
         form = _form(standing.snapshot.agent.mcp_loading, session, may_grow)
         place = (standing.place, form)
         found = self._kept.get(place)

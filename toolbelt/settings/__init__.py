@@ -19,7 +19,7 @@ import environ
 from django.conf import global_settings
 from django.core.exceptions import ImproperlyConfigured
 
-from toolbelt.settings import command_line, logs
+from toolbelt.settings import command_line, logs, pooling
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
@@ -96,7 +96,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_permissions_policy.PermissionsPolicyMiddleware",
     # Outside of everything that may refuse a request, so that a refusal has its request id too.
-    "django_structlog.middlewares.RequestMiddleware",
+    "toolbelt.web.request_ids.RequestMiddleware",
     "toolbelt.api.problems.everywhere",
     "toolbelt.api.limits.agents_share",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -152,7 +152,8 @@ def database() -> dict[str, Any]:
         options.update(
             # A transaction takes the write lock when it begins: one that read first cannot lose its turn.
             transaction_mode="IMMEDIATE",
-            timeout=20,
+            # Whoever waits longer for another writer is told that the database is busy.
+            timeout=4,
             # Recursive: or a row that INSERT OR REPLACE takes away would pass the triggers that watch deletions.
             init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON; "
             "PRAGMA recursive_triggers=ON;",
@@ -161,8 +162,20 @@ def database() -> dict[str, Any]:
         settings["TEST"] = {"NAME": f"{tempfile.gettempdir()}/toolbelt-test-{os.getpid()}.sqlite3"}
     elif engine == "django.db.backends.postgresql":
         settings["ENGINE"] = "toolbelt.store.postgresql"
+        # A server that is away is noticed in time to say so; one more second is for saying it.
+        options.setdefault("connect_timeout", 3)
+        options.setdefault("tcp_user_timeout", 4000)
+        # A connection that was cut while nobody used it is replaced before it is used.
+        settings["CONN_HEALTH_CHECKS"] = True
         if ENVIRONMENT != "test" and (size := env.int("TOOLBELT_DATABASE_POOL", default=10)):
-            options["pool"] = {"min_size": 1, "max_size": size, "timeout": 10}
+            options["pool"] = {
+                "min_size": 1,
+                "max_size": size,
+                "timeout": 3,
+                # Then the next request tries; the pool's own pauses grow to minutes.
+                "reconnect_timeout": 3,
+                "connection_class": pooling.Connection,
+            }
     else:
         raise ImproperlyConfigured("Set DATABASE_URL to an address with sqlite:// or postgres:// in front.")
     return settings
@@ -313,6 +326,8 @@ if "TOOLBELT_API_BODY_BYTES" in env:
     DATA_UPLOAD_MAX_MEMORY_SIZE = max(TOOLBELT_API_BODY_BYTES, global_settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 if "TOOLBELT_API_BODY_DEPTH" in env:
     TOOLBELT_API_BODY_DEPTH = env.int("TOOLBELT_API_BODY_DEPTH")
+if "TOOLBELT_STALE_SECONDS" in env:
+    TOOLBELT_STALE_SECONDS = env.float("TOOLBELT_STALE_SECONDS")
 if "TOOLBELT_COMMAND" in env:
     TOOLBELT_COMMAND = env.str("TOOLBELT_COMMAND")
 elif ENVIRONMENT != "test":

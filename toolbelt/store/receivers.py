@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from toolbelt.store import loadout_names, revisions, tokens
+from toolbelt.store import loadout_names, reconnecting, revisions, tokens
 
 
 def connect() -> None:
-    """Keep revisions moving and tokens counted, whoever writes; check what names loadouts."""
+    """Keep revisions moving and tokens counted, whoever writes; check what names loadouts; run cut reads again."""
     revisions.connect()
     tokens.connect()
     loadout_names.connect()
+    reconnecting.connect()

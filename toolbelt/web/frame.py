@@ -11,6 +11,7 @@ import structlog
 from django import db
 from django.conf import settings
 from django.contrib.auth import decorators
+from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, HttpResponseServerError
 from django.http.response import HttpResponseBase
@@ -24,6 +25,8 @@ from django.views.decorators.cache import cache_control
 
 from toolbelt import conf
 from toolbelt.control import queries, rights
+from toolbelt.core import errors
+from toolbelt.runtime import availability
 from toolbelt.web import request_ids
 from toolbelt.web.presenters import answers, chrome
 from toolbelt.web.views import answering
@@ -57,6 +60,8 @@ _BARE = (
     "<h1>{status}</h1><p>Toolbelt could not make the page for this.</p>"
     '<p><a href="/">To the start</a></p><p>Request <code>{request_id}</code></p></html>'
 )
+# Says in a header why the database cannot be used.
+UNAVAILABLE = "Toolbelt-Unavailable"
 _A_DAY = 24 * 60 * 60
 _log = structlog.get_logger(__name__)
 
@@ -149,7 +154,13 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Say that the fault is ours, and which request it was. Asks for nothing that may be what is broken."""
+    """Say that the fault is ours, and which request it was. Asks for nothing that may be what is broken.
+
+    A fault of the database is told as what it is.
+    """
+    unavailable: errors.Unavailable | None = getattr(request, "unavailable", None)
+    if unavailable is not None:
+        return unavailable_page(request, unavailable)
     if request.path_info.startswith(_FOR_PROGRAMS):
         return HttpResponseServerError()
     try:
@@ -159,6 +170,26 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return HttpResponseServerError(page)
 
 
+def unavailable_page(request: HttpRequest, unavailable: errors.Unavailable) -> HttpResponse:
+    """Say why the database cannot be used now, and when to try again, without asking it for anything.
+
+    A script of a page gets the sentence alone; `toolbelt.api.problems` makes a problem of it for the API.
+    """
+    headers = {"Retry-After": str(unavailable.retry_after), UNAVAILABLE: unavailable.code}
+    if request.path_info.startswith(_FOR_PROGRAMS):
+        answer = HttpResponse(status=unavailable.status, headers=headers)
+        answer.unavailable = unavailable  # type: ignore[attr-defined]
+        return answer
+    if request.headers.get("HX-Request") == "true":
+        return HttpResponse(str(unavailable), "text/plain", unavailable.status, headers=headers)
+    about = {"unavailable": unavailable, "request_id": request_ids.current()}
+    try:
+        page = loader.get_template("503.html").render(about)
+    except Exception:  # as in server_error
+        page = _BARE.format(status=unavailable.status, request_id=html.escape(request_ids.current()))
+    return HttpResponse(page, status=unavailable.status, headers=headers)
+
+
 def _told(request: HttpRequest, template: str, status: int, **said: str) -> HttpResponse:
     """Tell in the frame of the other pages; alone, where what the frame asks for does not answer."""
     if request.path_info.startswith(_FOR_PROGRAMS):
@@ -166,7 +197,10 @@ def _told(request: HttpRequest, template: str, status: int, **said: str) -> Http
         return HttpResponse(status=status)
     try:
         return render(request, template, said, status=status)
-    except Exception:
+    except Exception as error:
+        if (unavailable := availability.classify(error)) is not None:
+            request.user = AnonymousUser()
+            return unavailable_page(request, unavailable)
         _log.exception("error_page_failed", template=template)
     finally:
         _let_go()

@@ -12,10 +12,13 @@ from django_prometheus import exports
 
 from toolbelt import conf
 from toolbelt.control import installation
+from toolbelt.runtime import availability
 
 # Set once this process has seen that nothing is left to apply: looking means reading every migration there is, and
 # what has been applied is not taken back under a process that runs.
 migrated = threading.Event()
+
+EXCHANGED = "the database file was exchanged under this server: restart it"
 
 
 @decorators.login_not_required
@@ -39,7 +42,11 @@ def readyz(request: HttpRequest) -> HttpResponse:
         is_busy = installation.is_database_busy()
         missing = 0 if migrated.is_set() else _unapplied_migrations()
     except DatabaseError:
+        if availability.file_was_exchanged():
+            return _unavailable(EXCHANGED)
         return _unavailable("the database does not answer")
+    if availability.file_was_exchanged():
+        return _unavailable(EXCHANGED)
     if missing:
         return _unavailable(f"migrations to apply: {missing}")
     migrated.set()

@@ -12,7 +12,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from toolbelt.store import commits
+from toolbelt.store import commits, database_file
 from toolbelt.store.looks import files
 
 # How long another process's commit may go unseen.
@@ -76,6 +76,7 @@ class Watch:
             cursor = self._file.cursor()
             if self._file.opened != self._opened:
                 self._opened, self._known = self._file.opened, None
+                database_file.was_exchanged()  # which logs it
             version = files.version(cursor)
             if self._known is not None and version == self._version:
                 return self._known

@@ -16,7 +16,7 @@ import psycopg
 from toolbelt.store import looks
 
 # How long a look may take, and how long to leave a server alone that could not be reached.
-SECONDS = 5.0
+SECONDS = 2.0
 PAUSE = 1.0
 
 # What a pooler answers that gives each transaction another connection, and does not know of prepared statements.
@@ -107,11 +107,21 @@ class Eyes:
                     answer.set_result(found.get(asked))
 
     async def _found(self, asked: list[_Asked]) -> dict[_Asked, looks.Seen]:
-        """Give what was seen, by what was asked."""
+        """Give what was seen, by what was asked; over a new connection, where the one that was open has been cut."""
+        columns = [list(column) for column in zip(*asked, strict=True)]
+        was_open = self._open is not None
+        try:
+            return await self._read(columns)
+        except psycopg.OperationalError:
+            if not was_open or self._open is None or not self._open.connection.closed:
+                raise
+        await self._let_go()
+        return await self._read(columns)
+
+    async def _read(self, columns: list[list[str | None]]) -> dict[_Asked, looks.Seen]:
         if self._open is None:
             connection = await psycopg.AsyncConnection.connect(**self._parameters, autocommit=True)
             self._open = psycopg.AsyncRawCursor(connection)
-        columns = [list(column) for column in zip(*asked, strict=True)]
         await self._open.execute(self._statement, columns)
         return {row[:3]: looks.seen(row[3:]) for row in await self._open.fetchall()}
 

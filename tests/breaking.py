@@ -1,0 +1,187 @@
+"""Break the database under a test: take it away, lock it, make it read-only or full, cut its connections once."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.conf import settings
+from django.db import connection, connections
+from django.db.backends import signals
+
+from toolbelt.store import database_file
+
+_ENGINE = settings.DATABASES["default"]["ENGINE"]
+ON_SQLITE = pytest.mark.skipif("sqlite" not in _ENGINE, reason="about SQLite")
+ON_POSTGRESQL = pytest.mark.skipif("postgresql" not in _ENGINE, reason="about PostgreSQL")
+
+
+class Proxy:
+    """Stands in front of a server, and can be cut: open connections only, or new ones, too."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._target = host, port
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._listening: socket.socket | None = None
+        self.port = 0
+        self.connections = 0
+        self.restore()
+
+    def restore(self) -> None:
+        """Take connections again, at the same port."""
+        self._listening = socket.create_server(("127.0.0.1", self.port), reuse_port=True)
+        self.port = self._listening.getsockname()[1]
+        threading.Thread(target=self._accept, args=[self._listening], daemon=True).start()
+
+    def refuse(self) -> None:
+        """Take no connections any more, and cut those that are open."""
+        if self._listening is not None:
+            # Wakes the thread that accepts, which closing alone does not.
+            with contextlib.suppress(OSError):
+                self._listening.shutdown(socket.SHUT_RDWR)
+            self._listening.close()
+            self._listening = None
+        self.cut()
+
+    def cut(self) -> None:
+        """Cut the connections that are open."""
+        with self._lock:
+            cut, self._open = self._open, set()
+        for one in cut:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def _accept(self, listening: socket.socket) -> None:
+        while True:
+            try:
+                client, _ = listening.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(self._target)
+            except OSError:
+                client.close()
+                continue
+            self.connections += 1
+            with self._lock:
+                self._open |= {client, server}
+            for one, other in ((client, server), (server, client)):
+                threading.Thread(target=self._hand_on, args=[one, other], daemon=True).start()
+
+    def _hand_on(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data)
+        for one in (source, target):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            self._open -= {source, target}
+        source.close()
+        target.close()
+
+
+class Database:
+    """The database of a test, and what can be done to it."""
+
+    def __init__(self, proxy: Proxy | None) -> None:
+        self.proxy = proxy
+
+    @contextlib.contextmanager
+    def away(self) -> Iterator[None]:
+        """Take it away: the file is not there, or the server takes no connections."""
+        connections.close_all()
+        if self.proxy is not None:
+            self.proxy.refuse()
+            try:
+                yield
+            finally:
+                connections.close_all()
+                self.proxy.restore()
+            return
+        paths = [path for path in self._files() if path.exists()]
+        for path in paths:
+            path.rename(f"{path}.away")
+        try:
+            yield
+        finally:
+            connections.close_all()
+            for path in self._files():
+                path.unlink(missing_ok=True)
+            for path in paths:
+                Path(f"{path}.away").rename(path)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let another writer hold SQLite's lock."""
+        other = sqlite3.connect(self._files()[0], isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            other.rollback()
+            other.close()
+
+    @contextlib.contextmanager
+    def full(self) -> Iterator[None]:
+        """Let SQLite find no room for one more page."""
+        with self._each_connection("PRAGMA max_page_count=1"):
+            yield
+
+    @contextlib.contextmanager
+    def read_only(self) -> Iterator[None]:
+        """Take no writes."""
+        on_sqlite = connection.vendor == "sqlite"
+        with self._each_connection(
+            "PRAGMA query_only=ON" if on_sqlite else "SET default_transaction_read_only = on"
+        ):
+            yield
+
+    def _files(self) -> list[Path]:
+        name = str(connection.settings_dict["NAME"])
+        return [Path(name + end) for end in ("", "-wal", "-shm")]
+
+    @contextlib.contextmanager
+    def _each_connection(self, statement: str) -> Iterator[None]:
+        def run(connection: Any, **about: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+
+        connections.close_all()
+        signals.connection_created.connect(run)
+        try:
+            yield
+        finally:
+            signals.connection_created.disconnect(run)
+            connections.close_all()
+
+
+@contextlib.contextmanager
+def breakable() -> Iterator[Database]:
+    """Give the test's database, with a proxy in front of a server."""
+    connections.close_all()
+    if connection.vendor == "sqlite":
+        database_file.open_existing_only()
+        try:
+            yield Database(None)
+        finally:
+            database_file.forget()
+        return
+    about = connection.settings_dict
+    proxy = Proxy(about["HOST"] or "127.0.0.1", int(about["PORT"] or 5432))
+    with mock.patch.dict(about, HOST="127.0.0.1", PORT=proxy.port):
+        try:
+            yield Database(proxy)
+        finally:
+            connections.close_all()
+            proxy.refuse()
+    connections.close_all()

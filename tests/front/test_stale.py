@@ -1,0 +1,209 @@
+"""Does an agent keep the surface that it last had while the database is away, and no more than that?"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import time
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from tests import breaking
+from tests.api.conftest import SETUP
+from tests.breaking import Database
+from tests.front.conftest import ADDRESS, Request, Server
+from toolbelt.control import switches, tokens
+from toolbelt.runtime import standings
+from toolbelt.store import clock, looks
+from toolbelt.store.looks import postgresql
+
+SOON = 8.0
+
+
+@pytest.fixture
+def database(stored: None) -> Iterator[Database]:
+    with breaking.breakable() as found:
+        yield found
+
+
+@pytest.fixture
+def server(database: Database) -> Server:
+    return Server()
+
+
+def tools(answer: Any) -> list[str]:
+    return list(answer.json()["active_tools"])
+
+
+def test_an_agent_keeps_its_surface_marked_stale_while_the_database_is_away(
+    server, ada, database, monkeypatch
+):
+    for module in (standings, postgresql):
+        monkeypatch.setattr(module, "PAUSE", 0.0)
+    request = Request(token=ada)
+    server.warm(request)
+    before = server.ask(request)
+    with database.away():
+        begun = time.monotonic()
+        answer = server.ask(request)
+        assert time.monotonic() - begun < SOON
+    assert answer.status == 200
+    assert answer.header("toolbelt-stale") == "true"
+    assert {**before.json(), "stale": True} == answer.json()
+    # It is not to be taken for the present state later.
+    assert answer.header("cache-control") == "private, no-store"
+    assert "etag" not in {name.lower().decode() for name, _ in answer.headers}
+    after = server.ask(request)
+    assert (after.status, "stale" in after.json()) == (200, False)
+    assert after.body == before.body
+
+
+def test_what_a_client_has_is_confirmed_as_stale_too(server, ada, database):
+    server.warm(Request(token=ada))
+    etag = server.ask(Request(token=ada)).header("etag")
+    known = Request(token=ada, headers={"If-None-Match": etag})
+    server.ask_all(known, known)
+    with database.away():
+        answer = server.ask(known)
+    assert (answer.status, answer.header("toolbelt-stale"), answer.body) == (304, "true", b"")
+
+
+def test_whoever_asks_again_is_answered_without_asking_the_missing_database(server, ada, database):
+    request = Request(token=ada)
+    server.warm(request)
+    with database.away():
+        server.ask(request)
+        asked = server.asked_django
+        answers = server.ask_all(*[request] * 20)
+        assert {answer.status for answer in answers} == {200}
+        assert server.asked_django <= asked + 1
+
+
+def test_another_token_gets_nothing_of_it(server, ada, database):
+    server.warm(Request(token=ada))
+    other = tokens.issue(SETUP, agent="ada").text
+    with database.away():
+        answer = server.ask(Request(token=other))
+        assert (answer.status, answer.json()["code"]) == (503, "database-unavailable")
+        stranger = server.ask(Request(token=ada[:11] + "0" * (len(ada) - 11)))
+        assert stranger.status in (401, 503)
+
+
+def test_a_token_that_expires_meanwhile_opens_nothing(server, database):
+    noon = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
+    with clock.stopped(noon):
+        token = tokens.issue(SETUP, agent="ada", expires=noon + dt.timedelta(hours=1)).text
+        request = Request(token=token)
+        server.warm(request)
+        with database.away():
+            assert server.ask(request).status == 200
+    with clock.stopped(noon + dt.timedelta(hours=1)), database.away():
+        assert server.ask(request).status == 503
+
+
+def test_what_ends_meanwhile_ends_on_time(server, ada, database):
+    request = Request(token=ada)
+    noon = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
+    with clock.stopped(noon):
+        switches.flip(SETUP, "ada", "reading", True, ends=noon + dt.timedelta(hours=2), confirm=True)
+        server.warm(request)
+        with database.away():
+            assert "kb__find" in tools(server.ask(request))
+    with clock.stopped(noon + dt.timedelta(hours=2)), database.away():
+        answer = server.ask(request)
+    assert (answer.status, answer.header("toolbelt-stale")) == (200, "true")
+    assert "kb__find" not in tools(answer)
+
+
+def test_a_denial_that_this_server_made_is_not_forgotten(server, ada, database):
+    request = Request(token=ada)
+    switches.flip(SETUP, "ada", "reading", True, confirm=True)
+    server.warm(request)
+    switches.flip(SETUP, "ada", "reading", False, confirm=True)
+    with database.away():
+        assert server.ask(request).status == 503
+
+
+def test_a_denial_that_another_question_saw_is_not_forgotten(server, ada, database):
+    """As when another server process wrote it, and a second client of the agent has asked since."""
+    one, other = Request(token=ada), Request(token=ada, query="session=s")
+    switches.flip(SETUP, "ada", "reading", True, confirm=True)
+    server.warm(one, other)
+    with mock.patch("toolbelt.store.commits.committed"):
+        switches.flip(SETUP, "ada", "reading", False, confirm=True)
+    server.warm(other)
+    with database.away():
+        assert server.ask(one).status == 503
+        answer = server.ask(other)
+    assert (answer.status, "kb__find" in tools(answer)) == (200, False)
+
+
+def test_a_token_that_was_seen_revoked_opens_nothing_later(server, ada, database):
+    one, other = Request(token=ada), Request(token=ada, query="session=s")
+    server.warm(one, other)
+    with mock.patch("toolbelt.store.commits.committed"):
+        tokens.revoke(SETUP, ada[:11])
+    assert server.ask(other).status == 401
+    with database.away():
+        assert server.ask(one).status == 503
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_it_is_kept_for_a_set_time(server, ada, database, settings, monkeypatch, seconds):
+    settings.TOOLBELT_STALE_SECONDS = seconds
+    request = Request(token=ada)
+    server.warm(request)
+    now = time.monotonic()
+    monkeypatch.setattr(standings.time, "monotonic", lambda: now + seconds + 1)
+    with database.away():
+        assert server.ask(request).status == 503
+
+
+def test_what_was_never_asked_for_is_not_known(server, ada, database):
+    server.warm(Request(token=ada))
+    with database.away():
+        assert server.ask(Request(token=ada, query="session=new")).status == 503
+
+
+def test_a_database_that_does_not_answer_at_all_is_not_waited_for(server, ada, monkeypatch):
+    """As one that was stopped while its connections stay open: Django would wait for it without an end."""
+    monkeypatch.setattr(standings, "PATIENCE", 0.2)
+    request = Request(token=ada)
+    server.warm(request)
+
+    class Blind:
+        async def look(self, *asked: Any) -> None:
+            raise looks.Unreachable("no answer within 2 s")
+
+        async def close(self) -> None:
+            pass
+
+    def hang(*asked: Any) -> None:
+        time.sleep(1)
+        raise AssertionError("nobody waits for this")
+
+    monkeypatch.setattr(server.answers.standings, "_eyes", Blind())
+    monkeypatch.setattr("toolbelt.runtime.surfaces.ask", hang)
+
+    async def ask() -> Any:
+        (answer,) = await server._answers(server.application, [request])
+        # The server goes on, and with it what nobody waits for any more.
+        (left,) = server.answers.standings._left
+        await asyncio.wait({left})
+        return answer
+
+    answer = async_to_sync(ask)()
+    assert (answer.status, answer.header("toolbelt-stale")) == (200, "true")
+
+
+def test_an_address_with_a_body_is_answered_from_what_is_known_too(server, ada, database):
+    request = Request(method="POST", path=ADDRESS, token=ada, body={"declared": {}})
+    server.warm(request)
+    with database.away():
+        answer = server.ask(request)
+    assert (answer.status, answer.json()["stale"]) == (200, True)
+    assert answer.json()["delta"]["added"]

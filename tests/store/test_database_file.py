@@ -1,0 +1,86 @@
+"""Does a server notice that its SQLite file was exchanged, and make none where it is missing?"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django import db, test
+from django.db import connections
+
+from tests import breaking
+from tests.runtime import following
+from toolbelt.runtime import feed
+from toolbelt.store import database_file
+from toolbelt.web import health
+
+pytestmark = [breaking.ON_SQLITE, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def path() -> Iterator[Path]:
+    with breaking.breakable():
+        yield Path(db.connection.settings_dict["NAME"])
+
+
+@pytest.fixture
+def exchanged(path: Path) -> Iterator[None]:
+    """Put a copy in the place of the file, as one who restores a backup under a running server."""
+    with db.connection.cursor() as cursor:
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connections.close_all()
+    other, own = path.with_name("other.sqlite3"), path.with_name("own.sqlite3")
+    shutil.copy(path, other)
+    path.rename(own)
+    other.rename(path)
+    yield
+    connections.close_all()
+    own.rename(path)
+
+
+def test_a_file_that_stays_is_not_taken_for_another_one(path, client):
+    assert not database_file.was_exchanged()
+    assert client.get("/readyz").status_code == 200
+
+
+@pytest.mark.usefixtures("exchanged")
+def test_a_server_whose_file_was_exchanged_is_not_ready_and_says_so_once(client: test.Client, caplog):
+    for _ in range(2):
+        answer = client.get("/readyz")
+        assert (answer.status_code, answer.json()["because"]) == (503, health.EXCHANGED)
+    assert caplog.text.count("database file was exchanged under this server") == 1
+
+
+def test_a_server_whose_file_is_gone_says_so_and_makes_no_other(path, client):
+    connections.close_all()
+    away = path.with_name("away.sqlite3")
+    path.rename(away)
+    try:
+        assert client.get("/readyz").json()["because"] == health.EXCHANGED
+        with pytest.raises(db.OperationalError):
+            db.connection.ensure_connection()
+        assert not path.exists()
+    finally:
+        connections.close_all()
+        away.rename(path)
+
+
+def test_whoever_follows_changes_notices_it(path, caplog):
+    async def story() -> None:
+        async with feed.anything():
+            other = path.with_name("other.sqlite3")
+            shutil.copy(path, other)
+            own = path.with_name("own.sqlite3")
+            path.rename(own)
+            other.rename(path)
+            try:
+                while "database file was exchanged under this server" not in caplog.text:
+                    await asyncio.sleep(0.02)
+            finally:
+                own.rename(path)
+
+    # It ends by itself, or after a while as a failure.
+    following.run(story)

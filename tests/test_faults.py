@@ -1,0 +1,196 @@
+"""Does everybody who asks hear why the database cannot be used, soon, and when to try again?"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django import db
+from django.contrib.auth import models as logins
+from django.test import Client
+
+from tests import breaking, quickly
+from tests.api.conftest import BELT, SETUP, Asking, of_operator
+from tests.breaking import Database
+from toolbelt import models
+from toolbelt.control import belts, tokens
+from toolbelt.core import api_tokens
+from toolbelt.runtime import surfaces
+
+pytestmark = pytest.mark.django_db(transaction=True)
+# Answers come within 5 s; what is slow on a loaded machine is no fault.
+SOON = 8.0
+
+
+@pytest.fixture
+def stored(transactional_db: None) -> None:
+    quickly.stored("api", lambda: belts.import_(SETUP, BELT))
+
+
+@pytest.fixture
+def database(stored: None) -> Iterator[Database]:
+    with breaking.breakable() as found:
+        yield found
+
+
+@pytest.fixture
+def ada(stored: None) -> Asking:
+    return quiet(Asking(tokens.issue(SETUP, agent="ada").text))
+
+
+@pytest.fixture
+def olga(stored: None) -> Asking:
+    return quiet(Asking(of_operator("olga", superuser=True)))
+
+
+@pytest.fixture
+def browser(stored: None) -> Client:
+    client = Client(raise_request_exception=False)
+    client.force_login(logins.User.objects.create_superuser("olive"))
+    return client
+
+
+def quiet(asking: Asking) -> Asking:
+    asking._client.raise_request_exception = False
+    return asking
+
+
+def flip(asking: Asking) -> Any:
+    return asking.put("/agents/bob/switches/reading", {"on": False, "confirm": True})
+
+
+def told(answer: Any) -> tuple[int, str]:
+    assert answer.headers["Content-Type"].startswith("application/problem+json"), answer.content
+    assert int(answer.headers["Retry-After"]) > 0
+    return answer.status_code, answer.json()["code"]
+
+
+def test_a_caller_of_the_api_hears_that_the_database_is_away(database, ada, olga):
+    with database.away():
+        begun = time.monotonic()
+        answer = ada.get("/agents/ada/surface")
+        assert time.monotonic() - begun < SOON
+        assert told(answer) == (503, "database-unavailable")
+        assert told(flip(olga)) == (503, "database-unavailable")
+    assert ada.get("/agents/ada/surface").status_code == 200
+
+
+def test_a_browser_gets_a_page_that_needs_no_database(database, browser):
+    with database.away():
+        begun = time.monotonic()
+        answer = browser.get("/agents/")
+        assert time.monotonic() - begun < SOON
+    assert answer.status_code == 503
+    assert int(answer.headers["Retry-After"]) > 0
+    assert "<h1>Toolbelt is not available</h1>" in answer.content.decode()
+    assert "The database" in answer.content.decode()
+    assert answer.headers["X-Request-ID"] in answer.content.decode()
+
+
+def test_a_part_of_a_page_gets_the_reason_as_a_text(database, browser):
+    with database.away():
+        answer = browser.get("/agents/", headers={"HX-Request": "true"})
+    assert (answer.status_code, answer.headers["Toolbelt-Unavailable"]) == (503, "database-unavailable")
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    assert answer.content.decode().startswith("The database")
+
+
+def test_an_address_that_leads_nowhere_does_not_ask_the_missing_database_twice(database, browser):
+    with database.away():
+        begun = time.monotonic()
+        answer = browser.get("/nowhere/")
+        assert time.monotonic() - begun < SOON
+    assert answer.status_code == 503
+
+
+def test_a_fault_of_the_database_is_one_line_in_the_log(database, browser, caplog):
+    with database.away(), caplog.at_level("INFO"):
+        browser.get("/agents/")
+    assert [record.exc_info for record in caplog.records if record.exc_info] == []
+    about = [record.msg for record in caplog.records if isinstance(record.msg, dict)]
+    assert [line["code"] for line in about if line.get("event") == "request_finished"] == [503]
+
+
+def test_probes_are_answered_soon_while_the_database_is_away(database, client):
+    with database.away():
+        begun = time.monotonic()
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/readyz").status_code == 503
+        assert time.monotonic() - begun < SOON
+
+
+@breaking.ON_SQLITE
+def test_whoever_writes_while_another_writer_holds_the_database_is_told_that_it_is_busy(database, olga):
+    with database.locked():
+        begun = time.monotonic()
+        answer = flip(olga)
+        assert time.monotonic() - begun < SOON
+        assert told(answer) == (503, "database-busy")
+    assert flip(olga).status_code == 200
+
+
+@breaking.ON_SQLITE
+def test_a_write_that_finds_no_room_says_that_the_disk_is_full(database, olga):
+    with database.full():
+        # Longer than what the pages that are there have room for.
+        answer = olga.patch("/toolkits/reading", {"changes": {"policy": "Look. " * 50_000}})
+        assert told(answer) == (507, "storage-full")
+        assert olga.get("/agents/ada/surface").status_code == 200
+    assert flip(olga).status_code == 200
+
+
+def test_a_write_to_a_database_that_takes_none_says_so_and_questions_are_answered(database, olga):
+    with database.read_only():
+        assert told(flip(olga)) == (503, "database-read-only")
+        assert olga.get("/agents/ada/surface").status_code == 200
+    assert flip(olga).status_code == 200
+
+
+def test_a_call_by_a_known_token_is_refused_in_words_while_the_database_is_away(database, ada, olga):
+    call = {"tool": "clock", "arguments": {}}
+    ada.get("/agents/ada/surface")
+    with database.away():
+        answer = ada.post("/agents/ada/calls", call)
+        assert (answer.status_code, answer.json()["is_error"]) == (200, True)
+        assert answer.json()["code"] == "tool-unavailable"
+        assert "cannot be checked" in answer.json()["message"]
+        # Of another agent, or with a token that nobody knows, it is a request like any other.
+        assert told(ada.post("/agents/bob/calls", call)) == (503, "database-unavailable")
+        stranger = quiet(Asking(api_tokens.make(secrets.choice)))
+        assert told(stranger.post("/agents/ada/calls", call)) == (503, "database-unavailable")
+
+
+@breaking.ON_POSTGRESQL
+def test_a_connection_that_was_cut_is_not_noticed_by_whoever_reads(database):
+    before = surfaces.ask("ada")
+    database.proxy.cut()
+    assert surfaces.ask("ada") == before
+
+
+@breaking.ON_POSTGRESQL
+def test_a_connection_that_was_cut_fails_a_transaction_and_nothing_of_it_is_done_twice(database):
+    count = models.Category.objects.count()
+
+    @db.transaction.atomic
+    def write() -> None:
+        models.Category.objects.create(name="one")
+        database.proxy.cut()
+        models.Category.objects.count()
+
+    with pytest.raises(db.OperationalError):
+        write()
+    db.connection.close()
+    assert models.Category.objects.count() == count
+
+
+@breaking.ON_POSTGRESQL
+def test_a_write_is_not_sent_twice_over_a_cut_connection(database):
+    models.Category.objects.count()
+    database.proxy.cut()
+    opened = database.proxy.connections
+    with pytest.raises(db.OperationalError):
+        models.Category.objects.filter(name="nobody").update(name="somebody")
+    assert database.proxy.connections == opened
