@@ -17,7 +17,7 @@ from tests.api.conftest import BELT, SETUP, of_operator
 from toolbelt import front
 from toolbelt.api import limits
 from toolbelt.control import belts, endings, tokens
-from toolbelt.runtime import access, ready
+from toolbelt.runtime import access, ready, record_writer
 from toolbelt.store import snapshots
 
 ADDRESS = "/api/v1/agents/ada/surface"
@@ -150,6 +150,7 @@ class Server:
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let no test feel how much the one before it asked, or find what it kept; and none writes beside itself."""
     monkeypatch.setattr(access, "start", lambda: None)
+    monkeypatch.setattr(record_writer, "start", lambda: None)
     limits.rates.forget()
     snapshots.forget()
     yield

@@ -14,7 +14,7 @@ import structlog
 
 from toolbelt.control import endings
 from toolbelt.front import messages, notes, signals
-from toolbelt.runtime import access, availability, feed, plugins, ready
+from toolbelt.runtime import access, availability, feed, plugins, ready, record_writer
 
 # The longest that plugins hold up the end of a server; each of them has a limit of its own within.
 GRACE = 30.0
@@ -37,6 +37,7 @@ class Life:
             self._has_begun = True
             availability.start()
             plugins.start()
+            record_writer.start()
             access.start()
             endings.start()
 
@@ -49,6 +50,8 @@ class Life:
         self._notes.write()
         if not await _within(plugins.stop, self._grace):
             _log.error("plugins not stopped", seconds=self._grace)
+        if not await _within(record_writer.stop, self._grace):
+            _log.error("records of calls not written", seconds=self._grace)
         if self._answers is not None:
             await self._answers.close()
 
@@ -77,13 +80,13 @@ async def _within(act: Callable[[], None], seconds: float) -> bool:
         try:
             act()
         except Exception:
-            _log.exception("plugins not stopped")
+            _log.exception("not stopped", what=act.__qualname__)
         finally:
             # Too late, there may be nobody left who waits.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(ended.set)
 
-    threading.Thread(target=run, name="toolbelt-plugins-stop", daemon=True).start()
+    threading.Thread(target=run, name="toolbelt-stop", daemon=True).start()
     try:
         async with asyncio.timeout(seconds):
             await ended.wait()

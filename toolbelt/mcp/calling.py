@@ -9,8 +9,8 @@ from typing import Any
 import structlog
 
 from toolbelt.core import meta_tools
-from toolbelt.mcp import doors, heads, protocol, threads
-from toolbelt.runtime import access, calls
+from toolbelt.mcp import doors, heads, protocol
+from toolbelt.runtime import access, calls, standings, threads
 
 # How much progress waits to be told; a client that does not read hears of the newest.
 MOST_WAITING = 64
@@ -27,6 +27,7 @@ class Call:
     arguments: Any
     by_dispatch: bool
     progress_token: protocol.Id | None
+    known: standings.Standings | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
     waiting: list[bytes] = field(default_factory=list)
 
@@ -45,19 +46,25 @@ class Call:
             # Told on the upstream servers' own loop.
             loop.call_soon_threadsafe(self._heard, progress, total, message)
 
-        async with threads.one_thread():
-            if self.bearer.kind == "operator":
-                await threads.within(doors.check_call, self.bearer, self.head.agent)
-            return await calls.arun(
-                self.head.agent,
-                self.tool,
-                self.arguments,
-                self.head.session,
-                self.request_id,
-                progress=None if self.progress_token is None else progress,
-                by_dispatch=self.by_dispatch,
-                may_call=self._check_token,
-            )
+        if self.bearer.kind == "operator":
+            await threads.run(doors.check_call, self.bearer, self.head.agent)
+        return await calls.arun(
+            self.head.agent,
+            self.tool,
+            self.arguments,
+            self.head.session,
+            self.request_id,
+            progress=None if self.progress_token is None else progress,
+            by_dispatch=self.by_dispatch,
+            may_call=self._check_token,
+            look=None if self.known is None or self.bearer.kind == "operator" else self._look,
+        )
+
+    async def _look(self) -> standings.Standing | None:
+        """Look at how things stand for this call: its token, its agent, its session."""
+        assert self.known is not None  # noqa: S101 (it is not asked for otherwise)
+        asked = standings.Asked(self.head.token, self.head.agent, self.head.session, self.request_id)
+        return await self.known.of(asked)
 
     def _check_token(self) -> None:
         """Raise protocol.Fault if the token opens this call no longer: it may be revoked while the call waits."""

@@ -13,8 +13,8 @@ from django.conf import settings
 import toolbelt
 from toolbelt import conf
 from toolbelt.core import errors
-from toolbelt.mcp import doors, heads, protocol, revisions, running, streams, threads, told
-from toolbelt.runtime import access, availability, ready, tool_lists
+from toolbelt.mcp import doors, heads, protocol, revisions, running, streams, told
+from toolbelt.runtime import access, availability, ready, threads, tool_lists
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -84,6 +84,7 @@ class Shared:
     """What the exchanges of one server process share, for one event loop."""
 
     def __init__(self, answers: ready.Answers | None, around: Surroundings) -> None:
+        self.standings = answers.standings if answers is not None else None
         self._lists = tool_lists.Lists(answers.standings) if answers is not None else None
         self.around = around
         self.heads = heads.Reader(conf.API_BODY_BYTES)

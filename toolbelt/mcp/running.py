@@ -13,8 +13,8 @@ import json
 
 import structlog
 
-from toolbelt.mcp import calling, heads, protocol, threads
-from toolbelt.runtime import calls, cancellations
+from toolbelt.mcp import calling, heads, protocol
+from toolbelt.runtime import calls, cancellations, threads
 
 # How soon a call ends that was taken back in another process. A shorter one costs no query.
 SECONDS = 0.5

@@ -42,6 +42,7 @@ async def answer(
         arguments=arguments or {},
         by_dispatch=before.tools.form == "dispatch",
         progress_token=protocol.progress_token(message) if head.takes_events else None,
+        known=exchange.shared.standings,
     )
     task = exchange.shared.running.begin(call, id_)
     gone = asyncio.create_task(exchanges.gone(exchange.receive))

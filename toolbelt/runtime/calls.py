@@ -14,12 +14,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import async_to_sync
 
 from toolbelt import conf
 from toolbelt.core import budgets, calls, catalog, dispatch, errors, meta_tools
 from toolbelt.plugins import contract, registry
-from toolbelt.runtime import feed, gates, places, plugins, recording, secrets, snapshots, upstreams
+from toolbelt.runtime import (
+    feed,
+    gates,
+    places,
+    plugins,
+    record_writer,
+    recording,
+    secrets,
+    snapshots,
+    upstreams,
+)
 from toolbelt.runtime import meta_tools as own_tools
 from toolbelt.store import databases
 
@@ -104,12 +114,19 @@ async def arun(
     *,
     by_dispatch: bool = False,
     may_call: Callable[[], object] = lambda: None,
+    look: gates.Look | None = None,
 ) -> Answer:
-    """Run a call as :func:`run` does, in an event loop. Cancelling it cancels the tool, too."""
+    """Run a call as :func:`run` does, in an event loop. Cancelling it cancels the tool, too.
+
+    With ``look`` the state is looked at from the loop, token included, and threads are taken only for what is not known
+    in this process.
+    """
     made = recording.Recording(
         agent=agent, tool=tool, arguments=arguments, session=session, request_id=request_id
     )
-    prepared = await sync_to_async(_prepare)(gates.Gate(made, subagent, by_dispatch, may_call))
+    gate = gates.Gate(made, subagent, by_dispatch, may_call, look)
+    await gate.look()
+    prepared = await gate.in_thread(_prepare, gate)
     if not isinstance(prepared, gates.Admitted):
         return prepared
     return await _carry_out(made, prepared, progress)
@@ -119,18 +136,23 @@ async def _carry_out(
     made: recording.Recording, admitted: gates.Admitted, progress: upstreams.Progress | None
 ) -> Answer:
     """Run an admitted call once there is a place for it, and record what it came to."""
+    gate = admitted.gate
     ticket = _places.enter(admitted.plugin, conf.CALLS_PER_PLUGIN)
     try:
-        await asyncio.wait_for(asyncio.wrap_future(ticket), admitted.left)
+        if not ticket.done():
+            await asyncio.wait_for(asyncio.wrap_future(ticket), admitted.left)
         found = await _unless_blocked(admitted, _execute(admitted, progress))
     except Exception as error:
-        return await sync_to_async(_refused)(made, admitted, error)
+        return await gate.in_thread(_refused, made, admitted, error)
     except asyncio.CancelledError:
-        await asyncio.shield(sync_to_async(made.end)("cancelled"))
+        await asyncio.shield(gate.in_thread(made.end, "cancelled"))
         raise
     finally:
         _places.leave(admitted.plugin, ticket)
-    return await sync_to_async(_answered)(made, found, admitted.definition)
+    if gate.is_asked_on_a_loop and record_writer.is_running():
+        # Nothing of it waits for the database.
+        return _answered(made, found, admitted.definition)
+    return await gate.in_thread(_answered, made, found, admitted.definition)
 
 
 async def _execute(admitted: gates.Admitted, progress: upstreams.Progress | None) -> Any:
@@ -158,7 +180,8 @@ def _last_check(admitted: gates.Admitted) -> Callable[[], Awaitable[None]]:
     loop = asyncio.get_running_loop()
 
     async def ask() -> None:
-        await sync_to_async(gates.check_again)(admitted)
+        if not await admitted.gate.is_unchanged():
+            await admitted.gate.in_thread(gates.check_again, admitted)
 
     async def check() -> None:
         asked = ask()
@@ -197,7 +220,7 @@ async def _wait_until_blocked(admitted: gates.Admitted) -> gates.Denied:
     async with feed.changes(admitted.context.agent) as changes:
         while True:
             try:
-                denied = await sync_to_async(gates.blocked)(admitted)
+                denied = await admitted.gate.in_thread(gates.blocked, admitted)
             except Exception:
                 # The database cannot be read, say. It is asked again with the next change.
                 _log.exception("running call not judged", tool=admitted.tool)
@@ -228,8 +251,7 @@ def _judge(gate: gates.Gate) -> Answer | gates.Admitted:
     if made.tool in meta_tools.DEFINITIONS and not by_dispatch:
         told = own_tools.call(made.agent, made.tool, made.arguments, made.session, made.request_id, subagent)
         return _refuse(made, told) if isinstance(told, calls.Refusal) else _answered(made, told.content)
-    snapshot, state = gate.take()
-    resolved = budgets.resolve(snapshot)
+    snapshot, resolved, state = gate.resolve()
     if by_dispatch and made.tool == meta_tools.SEARCH:
         found = dispatch.search(resolved, made.arguments)
         return _refuse(made, found) if isinstance(found, calls.Refusal) else _answered(made, found.content)

@@ -7,15 +7,23 @@ denies meanwhile counts for it, so it is judged again at the last moment; and an
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+from asgiref.sync import sync_to_async
 
 from toolbelt import conf
 from toolbelt.core import budgets, calls, catalog, dispatch, errors, resolution
 from toolbelt.plugins import contract
-from toolbelt.runtime import recording, snapshots
+from toolbelt.runtime import recording, snapshots, standings, surfaces, threads
 from toolbelt.store import databases
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Looks from an event loop at how things stand for a call: None where only a thread can say, or nobody may call.
+Look = Callable[[], Awaitable[standings.Standing | None]]
 
 
 class Gate:
@@ -27,14 +35,48 @@ class Gate:
         subagent: str | None,
         by_dispatch: bool,
         may_call: Callable[[], object],
+        look: Look | None = None,
     ) -> None:
         self.made, self.by_dispatch, self.may_call = made, by_dispatch, may_call
         self.subagent = subagent
         # Whether the tool was named to call_tool, which may call what is discoverable, too.
         self.is_dispatched = False
+        self._look = look
+        self._seen: standings.Standing | None = None
+
+    @property
+    def is_asked_on_a_loop(self) -> bool:
+        """Return whether the state can be looked at from the event loop, without a thread."""
+        return self._look is not None
+
+    async def look(self) -> None:
+        """Look at the state from the event loop, so that :meth:`take` need not ask the database."""
+        if self._look is not None:
+            self._seen = await self._look()
+
+    async def is_unchanged(self) -> bool:
+        """Return whether nothing was committed since :meth:`look` that could concern the call. False if unknown."""
+        if self._look is None or self._seen is None:
+            return False
+        now = await self._look()
+        return now is not None and now.seen == self._seen.seen and not snapshots.is_over(self._seen.snapshot)
+
+    async def in_thread(self, act: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Return what ``act`` returns, run where the database is asked for this caller."""
+        if self._look is not None:
+            return await threads.run(act, *arguments, **named)
+        return await sync_to_async(act)(*arguments, **named)
+
+    def resolve(self) -> tuple[resolution.Snapshot, budgets.Resolution, Hashable]:
+        """Return the snapshot, what the agent has by it, and a value that is equal as long as both are."""
+        if (seen := self._seen) is not None:
+            known = surfaces.known(seen.snapshot, seen.place[1])
+            return seen.snapshot, known.resolution if known else budgets.resolve(seen.snapshot), seen.seen
+        snapshot, state = self.take()
+        return snapshot, budgets.resolve(snapshot), state
 
     def take(self) -> tuple[resolution.Snapshot, Hashable]:
-        """Return the snapshot as things stand now, and a value that is equal as long as it is."""
+        """Return the snapshot as the database has it now, and a value that is equal as long as it is."""
         snapshot, found = snapshots.take(
             self.made.agent, self.made.session, self.made.request_id, self.subagent
         )
@@ -87,7 +129,7 @@ class Unauthorized(Exception):
 
 
 def check_again(admitted: Admitted) -> None:
-    """Raise Denied or Unauthorized if the call may no longer run."""
+    """Raise Denied or Unauthorized if the call may no longer run, as the database has it now."""
     try:
         try:
             admitted.gate.may_call()

@@ -14,7 +14,7 @@ import structlog
 from django.utils import timezone
 
 from toolbelt import conf
-from toolbelt.runtime import secrets
+from toolbelt.runtime import record_writer, secrets
 from toolbelt.store import calls
 
 # In a key of the arguments: its value is a secret, or might be one.
@@ -44,20 +44,22 @@ class Recording:
     def end(self, outcome: str, *, error: str = "", result_bytes: int = 0) -> None:
         """Record how it ended. A record that cannot be kept is logged: the tool has run, and its answer counts."""
         try:
-            calls.record(
-                at=self.at,
-                agent=self.agent,
-                session=self.session or "",
-                request_id=self.request_id or "",
-                tool=self.tool,
-                plugin=self.plugin,
-                outcome=outcome,
-                error=secrets.mask(error),
-                duration_ms=round((time.monotonic() - self.begun) * 1000),
-                arguments_bytes=size(self.arguments),
-                result_bytes=result_bytes,
-                arguments=self._kept(),
-            )
+            record = {
+                "at": self.at,
+                "agent": self.agent,
+                "session": self.session or "",
+                "request_id": self.request_id or "",
+                "tool": self.tool,
+                "plugin": self.plugin,
+                "outcome": outcome,
+                "error": secrets.mask(error),
+                "duration_ms": round((time.monotonic() - self.begun) * 1000),
+                "arguments_bytes": size(self.arguments),
+                "result_bytes": result_bytes,
+                "arguments": self._kept(),
+            }
+            if not record_writer.take(record):
+                calls.record_all([record])
         except Exception:
             _log.exception("call not recorded", agent=self.agent, tool=self.tool, outcome=outcome)
 

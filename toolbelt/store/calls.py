@@ -114,48 +114,13 @@ def asked_for(*, since: dt.datetime | None = None, until: dt.datetime | None = N
     return models.CallRecord.objects.filter(**{field: value for field, value in asked.items() if value})
 
 
-def record(
-    *,
-    at: dt.datetime,
-    agent: str,
-    session: str,
-    request_id: str,
-    tool: str,
-    plugin: str,
-    outcome: str,
-    error: str,
-    duration_ms: int,
-    arguments_bytes: int,
-    result_bytes: int,
-    arguments: Any = None,
-) -> None:
-    """Add a call; texts that are longer than their column are cut."""
-    texts = {
-        "agent": agent,
-        "session": session,
-        "request_id": request_id,
-        "tool": tool,
-        "plugin": plugin,
-        "error": error,
-    }
-    models.CallRecord.objects.create(
-        **{name: _fit(name, text) for name, text in texts.items()},
-        at=at,
-        outcome=outcome,
-        duration_ms=duration_ms,
-        arguments_bytes=arguments_bytes,
-        result_bytes=result_bytes,
-        arguments=arguments,
-    )
-
-
 def record_all(told: Iterable[Mapping[str, Any]]) -> int:
-    """Add many calls in a few statements, each as :func:`record` takes one and no longer than its columns are; say how
-    many.
+    """Add calls in a few statements, each by the names of its columns; return how many.
+
+    Texts that are longer than their column are cut.
     """
-    return len(
-        models.CallRecord.objects.bulk_create([models.CallRecord(**one) for one in told], batch_size=500)
-    )
+    rows = [models.CallRecord(**_fitting(one)) for one in told]
+    return len(models.CallRecord.objects.bulk_create(rows, batch_size=500))
 
 
 def any_there() -> bool:
@@ -175,6 +140,11 @@ def prune(before: dt.datetime) -> int:
         if not oldest:
             return forgotten
         forgotten += models.CallRecord.objects.filter(pk__in=oldest).delete()[0]
+
+
+def _fitting(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the record with texts that its columns take."""
+    return {name: _fit(name, value) if isinstance(value, str) else value for name, value in told.items()}
 
 
 def _fit(name: str, text: str) -> str:

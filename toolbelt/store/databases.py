@@ -20,10 +20,11 @@ def release() -> None:
     """Return this thread's connection to the pool, unless a transaction is open on it.
 
     To be called before anything that may take long: a tool, an upstream server. The next query takes a connection
-    again. SQLite's are kept: opening the file costs more than keeping it open, and nobody waits for it.
+    again. SQLite's are kept, unless an error occurred on one: opening the file costs more than keeping it open, and
+    nobody waits for it.
     """
     for connection in connections.all(initialized_only=True):
-        if connection.vendor != "sqlite" and not connection.in_atomic_block:
+        if not connection.in_atomic_block and (connection.vendor != "sqlite" or connection.errors_occurred):
             connection.close()
 
 

@@ -1,0 +1,140 @@
+"""Writes the records of calls behind the calls, several in one transaction.
+
+Servers start it. What it was given is written within :data:`DELAY` seconds, and all of it when the server is told to
+end; a process that is killed outright loses what came in that time: records of calls, and nothing else.
+"""
+
+from __future__ import annotations
+
+import atexit
+import queue
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from django.db import InterfaceError, OperationalError, connections
+
+from toolbelt.store import calls
+
+Record = Mapping[str, Any]
+
+DELAY = 0.05
+MAX_WAITING, MAX_AT_ONCE = 10_000, 500
+# How long to leave a database alone that could not be written to, and how often to try at the end.
+PAUSE, LAST_TRIES = 1.0, 3
+
+_log = structlog.get_logger(__name__)
+
+
+class Writer:
+    """A thread that writes records; for one process."""
+
+    def __init__(self) -> None:
+        # None is the end.
+        self._waiting: queue.Queue[Record | None] = queue.Queue(MAX_WAITING)
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._is_ending = False
+
+    def start(self) -> None:
+        """Take records from now on, unless it does already."""
+        with self._starting:
+            if self._thread is None:
+                self._is_ending = False
+                self._thread = threading.Thread(target=self._run, name="toolbelt-records", daemon=True)
+                self._thread.start()
+
+    def take(self, record: Record) -> bool:
+        """Take a record, to be written soon; return False where the caller has to write it."""
+        if self._thread is None or self._is_ending:
+            return False
+        try:
+            self._waiting.put_nowait(record)
+        except queue.Full:
+            return False
+        return True
+
+    def is_running(self) -> bool:
+        """Return whether it takes records."""
+        return self._thread is not None
+
+    def stop(self) -> None:
+        """Write what there is, and take no more."""
+        with self._starting:
+            thread, self._thread = self._thread, None
+            if thread is None:
+                return
+            self._is_ending = True
+            self._waiting.put(None)
+        thread.join()
+
+    def _run(self) -> None:
+        records: list[Record] = []
+        try:
+            while not self._is_ending or not self._waiting.empty() or records:
+                records += self._gathered(records)
+                if self._write(records):
+                    records = []
+        finally:
+            connections.close_all()
+
+    def _gathered(self, already: list[Record]) -> list[Record]:
+        """Return what came in, after waiting for more of it; less if there is something left to write."""
+        found: list[Record] = []
+        try:
+            first = self._waiting.get(timeout=PAUSE if already else None)
+            if first is None:
+                return found
+            found.append(first)
+            if not self._is_ending:
+                time.sleep(DELAY)
+            while len(found) + len(already) < MAX_AT_ONCE:
+                following = self._waiting.get_nowait()
+                if following is None:
+                    break
+                found.append(following)
+        except queue.Empty:
+            pass
+        return found
+
+    def _write(self, records: list[Record]) -> bool:
+        """Write the records; return whether they are done with."""
+        for tries_left in reversed(range(LAST_TRIES if self._is_ending else 1)):
+            try:
+                if records:
+                    calls.record_all(records)
+            except (OperationalError, InterfaceError) as error:
+                connections.close_all()
+                if self._is_ending and not tries_left:
+                    _log.error("calls not recorded", calls=len(records), error=str(error))
+                    return True
+                _log.warning("calls not recorded yet", calls=len(records), error=str(error))
+                if self._is_ending:
+                    time.sleep(PAUSE)
+            except Exception:
+                # One of them is not to be had in a row: the others are.
+                _write_singly(records)
+                return True
+            else:
+                return True
+        return False
+
+
+def _write_singly(records: list[Record]) -> None:
+    for record in records:
+        try:
+            calls.record_all([record])
+        except Exception:
+            _log.exception("call not recorded", tool=record.get("tool"))
+
+
+_writer = Writer()
+take = _writer.take
+start = _writer.start
+is_running = _writer.is_running
+stop = _writer.stop
+
+# For servers that do not say when they end.
+atexit.register(stop)
