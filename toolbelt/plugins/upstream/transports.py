@@ -33,6 +33,10 @@ class AddressRefused(httpx2.ConnectError):
     """The name leads to a platform's own address, which nothing here asks."""
 
 
+class Compressed(httpx2.ReadError):
+    """The answer is compressed, though none was asked for: unpacked, a thousand bytes can come of each."""
+
+
 @contextlib.asynccontextmanager
 async def process(
     reached: connections.Connection, env: Mapping[str, str], errors: tail.Tail, ended: Ended, wrong: Wrong
@@ -61,13 +65,21 @@ async def process(
 
 @contextlib.asynccontextmanager
 async def http(
-    url: str, headers: Mapping[str, str], seconds: float, answered: Callable[[int], None], ended: Ended
+    url: str,
+    headers: Mapping[str, str],
+    seconds: float,
+    answered: Callable[[int], None],
+    ended: Ended,
+    wrong: Wrong,
 ) -> AsyncIterator[Any]:
-    """Speak Streamable HTTP with the address; ``answered`` is told the status of each answer."""
+    """Speak Streamable HTTP with the address; ``answered`` is told the status of each answer.
+
+    ``wrong`` hears why the server is given up, where it answers what is not read.
+    """
     # Reading certificates takes a moment that others need not wait for.
     inner = await asyncio.to_thread(httpx2.AsyncHTTPTransport, trust_env=False)
     client = httpx2.AsyncClient(
-        transport=Gate(inner, answered=answered),
+        transport=Gate(inner, answered=answered, wrong=wrong),
         headers=dict(headers),
         timeout=httpx2.Timeout(seconds, read=SILENT_SECONDS),
         trust_env=False,
@@ -94,9 +106,11 @@ class Gate(httpx2.AsyncBaseTransport):
         inner: httpx2.AsyncBaseTransport,
         *,
         answered: Callable[[int], None] = lambda status: None,
+        wrong: Wrong = lambda error: None,
         resolve: Resolve | None = None,
     ) -> None:
-        self._inner, self._answered, self._resolve = inner, answered, resolve or _resolve
+        self._inner, self._resolve = inner, resolve or _resolve
+        self._answered, self._wrong = answered, wrong
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Judge the address, send the request there, and hold the answer to a size."""
@@ -109,12 +123,14 @@ class Gate(httpx2.AsyncBaseTransport):
                 stream=request.stream,
                 extensions={**request.extensions, "sni_hostname": request.url.host},
             )
+            sent.headers["accept-encoding"] = "identity"
             try:
                 response = await self._inner.handle_async_request(sent)
             except httpx2.ConnectError as error:
                 refused = error
                 continue
             self._answered(response.status_code)
+            await self._refuse_compressed(response, request)
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 response.stream = _Limited(response.stream)
             return response
@@ -123,6 +139,21 @@ class Gate(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close what is open."""
         await self._inner.aclose()
+
+    async def _refuse_compressed(self, response: httpx2.Response, request: httpx2.Request) -> None:
+        """Raise Compressed before anything of the body is read, which the client would unpack without any limit."""
+        stated = response.headers.get_list("content-encoding", split_commas=True)
+        codings = {coding.lower() for coding in stated} - {"", "identity"}
+        if not codings:
+            return
+        await response.aclose()
+        named = ", ".join(sorted(codings))[:80]
+        error = Compressed(
+            f"The server answers compressed ({named}), though it was asked not to: such answers are not read.",
+            request=request,
+        )
+        self._wrong(error)
+        raise error
 
     async def _allowed(self, request: httpx2.Request) -> list[str]:
         host = request.url.host
