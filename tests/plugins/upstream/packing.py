@@ -22,7 +22,11 @@ RESULTS: dict[str, Any] = {
     "tools/list": {"tools": [listing.tool("echo")]},
     "tools/call": {"content": [{"type": "text", "text": "echoed"}]},
 }
-_PACKED: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "x-gzip": gzip.compress, "deflate": zlib.compress}
+_PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "deflate": zlib.compress,
+}
 
 
 class Server(http.server.ThreadingHTTPServer):
