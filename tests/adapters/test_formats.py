@@ -327,6 +327,14 @@ def test_a_schema_too_deep_to_be_read_is_a_problem_and_no_crash() -> None:
     assert "it is nested too deeply" in problem
 
 
+@pytest.mark.parametrize("inner", [True, {}])
+def test_a_schema_too_long_to_be_written_out_is_a_problem(inner: Any) -> None:
+    definitions = {f"d{n}": {"prefixItems": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(10)}
+    many = {**definitions, "d10": {"prefixItems": [inner] * 5000}}
+    (problem,) = problems("gemini", taking(properties={"a": {"$ref": "#/$defs/d0"}}, **{"$defs": many}))
+    assert "more than 500000 characters" in problem
+
+
 def test_an_unknown_format_is_told_the_known_ones() -> None:
     with pytest.raises(errors.Invalid) as refused:
         adapters.render("openai", PLAIN)

@@ -132,6 +132,14 @@ def test_a_refusal_of_arguments_can_be_told_without_what_they_hold(rule: Any, va
     assert refusal.without_values() == f"The arguments do not fit: {kept}"
 
 
+def test_a_refusal_names_a_few_places_and_says_that_there_are_more() -> None:
+    violations = schema.violations('{"additionalProperties": {"type": "string"}}', dict.fromkeys("abcdef", 1))
+    refusal = calls.invalid("tool", violations)
+
+    assert refusal.message.endswith("e: 1 is not of type 'string'; and more")
+    assert len(refusal.document()["errors"]) == 6
+
+
 def test_a_refusal_for_a_schema_that_is_not_sound_says_so_without_values_too() -> None:
     violations = schema.violations('{"type": "object", "properties": 3}', {})
     refusal = calls.Refusal(code="invalid-arguments", message="", errors=violations)

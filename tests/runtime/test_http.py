@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import Mapping
 from typing import Any
 
@@ -128,3 +129,30 @@ def test_a_plugins_client_has_time_limits_and_asks_no_proxy(monkeypatch: pytest.
     assert (client.timeout.connect, client.timeout.read) == (10.0, 30.0)
     assert client._mounts == {}
     asyncio.run(client.aclose())
+
+
+def packed(request: httpx.Request) -> httpx.Response:
+    return httpx.Response(200, headers={"content-encoding": "gzip"}, content=gzip.compress(b"there"))
+
+
+def asked_for_packed(monkeypatch: pytest.MonkeyPatch, **headers: str) -> httpx.Response:
+    async def ask() -> httpx.Response:
+        monkeypatch.setattr(httpx, "AsyncHTTPTransport", lambda **_: httpx.MockTransport(packed))
+        async with http.client() as client:
+            return await client.get("http://93.184.215.14/", headers=headers)
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("reaches_private", [False, True])
+def test_a_packed_answer_that_nobody_asked_for_is_refused(
+    monkeypatch: pytest.MonkeyPatch, settings: Any, reaches_private: bool
+) -> None:
+    settings.TOOLBELT_ALLOW_PRIVATE_HTTP = reaches_private
+    with pytest.raises(http.Compressed, match=r"answers compressed \(gzip\) unasked"):
+        asked_for_packed(monkeypatch)
+
+
+def test_a_plugin_that_asks_for_a_packed_answer_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = asked_for_packed(monkeypatch, **{"Accept-Encoding": "br, gzip;q=0.5"})
+    assert answer.text == "there"

@@ -200,6 +200,22 @@ def test_a_schema_without_end_is_cut(viewer: Client) -> None:
     assert (len(page.arguments), page.more_arguments > 0) == (80, True)
 
 
+def test_choices_that_lead_to_themselves_are_named_a_few_levels_deep(viewer: Client) -> None:
+    twice = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
+    circle = {"anyOf": [{"$ref": "#/$defs/circle"}, {"type": "integer"}]}
+    models.Tool.objects.filter(key="github__issue_read").update(
+        input_schema={
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/d0"}, "b": {"$ref": "#/$defs/circle"}},
+            "$defs": {**twice, "circle": circle},
+        }
+    )
+
+    page = look(viewer)
+
+    assert [argument.kind for argument in page.arguments] == ["anything", "anything or integer or integer"]
+
+
 def test_hostile_texts_are_shown_and_do_nothing(viewer: Client) -> None:
     evil, turned = "<script>alert(1)</script>", "safe\u202eelif"
     schema = {"type": "object", "properties": {evil: {"description": evil, "default": evil}}}

@@ -6,7 +6,6 @@ and a sentence with the way out. What a model is not granted is not described to
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -188,4 +187,6 @@ def invalid(tool: str, violations: tuple[schema.Violation, ...]) -> Refusal:
 
 
 def _listed(wrong: Iterable[tuple[str, str]]) -> str:
-    return "; ".join(f"{path}: {why}" if path else why for path, why in itertools.islice(wrong, MOST_NAMED))
+    listed = [f"{path}: {why}" if path else why for path, why in wrong]
+    more = ["and more"] if len(listed) > MOST_NAMED else []
+    return "; ".join([*listed[:MOST_NAMED], *more])

@@ -114,7 +114,7 @@ class Loop:
                 raise RuntimeError("the plugins' event loop is closed")
             # After a fork the child has the loop, but not the thread that ran it.
             if self._loop is None or self._thread is None or not self._thread.is_alive():
-                self._loop = asyncio.new_event_loop()
+                self._loop = _new_loop()
                 self._thread = threading.Thread(
                     target=self._run, args=(self._loop,), name="toolbelt-plugins", daemon=True
                 )
@@ -136,6 +136,15 @@ class Loop:
                 loop.run_until_complete(asyncio.wait(left, timeout=CLOSE_WITHIN / 2))
                 loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """Return uvloop's event loop where that is installed, which takes half the CPU; else Python's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 class Threads:

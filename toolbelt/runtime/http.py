@@ -2,6 +2,9 @@
 
 An address is judged after its name was resolved, and the connection goes to the very address that was judged: a
 name that answers differently the second time gains nothing. A redirect is another request, and judged like one.
+
+Answers come as they are: a compressed one that nobody asked for is refused, since the client would unpack it to any
+size. A plugin that asks for one itself, by ``Accept-Encoding``, has to bound what it unpacks.
 """
 
 from __future__ import annotations
@@ -26,12 +29,17 @@ class AddressRefused(httpx.ConnectError):
     """The operator's to allow: the address is not a public one."""
 
 
+class Compressed(httpx.ReadError):
+    """The server's owner's to put right: it compresses its answers in a way that it was not asked to."""
+
+
 def client() -> httpx.AsyncClient:
     """Make a plugin's client: with time limits, and behind the gate. It asks no proxy, which would go anywhere."""
     return httpx.AsyncClient(
         transport=Gate(httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))),
         timeout=httpx.Timeout(SECONDS, connect=SECONDS_TO_CONNECT),
         trust_env=False,
+        headers={"accept-encoding": "identity"},
         # One client serves all agents: a cookie that one of them was given must not go out with another's request.
         cookies=cookiejar.CookieJar(cookiejar.DefaultCookiePolicy(allowed_domains=[])),
     )
@@ -53,7 +61,16 @@ class Gate(httpx.AsyncBaseTransport):
         self._inner, self._resolve = inner, resolve
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Judge the address, then send the request there."""
+        """Judge the address, send the request there, and refuse an answer that is compressed unasked."""
+        response = await self._answer(request)
+        codings = {one.lower() for one in response.headers.get_list("content-encoding", split_commas=True)}
+        if unasked := codings - {"", "identity", *_accepted(request)}:
+            await response.aclose()
+            named = ", ".join(sorted(unasked))[:80]
+            raise Compressed(f"{request.url.host} answers compressed ({named}) unasked", request=request)
+        return response
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
         if conf.ALLOW_PRIVATE_HTTP:
             return await self._inner.handle_async_request(request)
         host = request.url.host
@@ -91,3 +108,9 @@ class Gate(httpx.AsyncBaseTransport):
                     request=request,
                 )
         return found
+
+
+def _accepted(request: httpx.Request) -> set[str]:
+    stated = request.headers.get_list("accept-encoding", split_commas=True)
+    accepted = {coding.partition(";")[0].strip().lower() for coding in stated}
+    return accepted | ({"x-gzip"} if "gzip" in accepted else set())

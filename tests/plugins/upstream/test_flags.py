@@ -67,6 +67,14 @@ def test_a_pattern_that_cannot_be_run_is_told() -> None:
     )
 
 
+def test_arguments_that_could_take_for_ever_to_check_are_told_and_results_are_not() -> None:
+    twice = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(30)}
+    costly = {"$ref": "#/$defs/d0", "$defs": {**twice, "d30": {}}}
+
+    assert flags.of_tool("search", "", "Searches.", costly) == (flags.COSTLY,)
+    assert flags.of_tool("search", "", "Searches.", {}, costly) == ()
+
+
 def test_of_the_real_catalogs_two_in_a_hundred_are_worth_a_second_look() -> None:
     tools = [
         tool for file in sorted(CATALOGS.glob("*.json")) for tool in json.loads(file.read_text())["tools"]

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared import message
 
+from tests.plugins import killing
 from toolbelt.plugins.upstream import pipes
 
 
@@ -119,12 +120,56 @@ def test_a_process_that_will_not_go_is_ended_with_all_that_it_started(
 
     run(STUBBORN, tmp_path, story)
 
-    assert not _runs(children[0])
+    assert not killing.is_alive(int(children[0]))
 
 
-def _runs(process: str) -> bool:
-    try:
-        # One that has ended and that nobody has asked about yet is there still, as a zombie.
-        return ") Z" not in Path("/proc", process, "stat").read_text()
-    except FileNotFoundError:
-        return False
+# Ends when its input is closed, and leaves another process behind that holds on to none of its pipes.
+LEAVING = """
+import subprocess, sys
+quiet = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], **quiet)
+print('{"jsonrpc": "2.0", "method": "%d"}' % child.pid, flush=True)
+sys.stdin.read() if sys.argv[1] == "waits" else None
+"""
+
+
+@pytest.mark.parametrize("how", ["waits", "leaves at once"])
+def test_what_a_process_leaves_behind_that_ends_by_itself_is_ended(how: str) -> None:
+    children = []
+
+    async def story(read: Any, write: Any) -> None:
+        children.append(int((await read.receive()).message.method))
+        assert killing.is_alive(children[0])
+
+    run(LEAVING, Path(how), story)
+
+    assert killing.left_after(children, 1.0) == []
+
+
+# Says which it is and which it has started, and then hangs.
+HANGING = """
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print('{"jsonrpc": "2.0", "method": "%d %d"}' % (os.getpid(), child.pid), flush=True)
+time.sleep(60)
+"""
+# Is told what to run, and prints the processes that are there then.
+CONNECTED = """
+import asyncio, os, sys
+from toolbelt.plugins.upstream import pipes
+
+async def connected():
+    command = [sys.executable, "-c", sys.argv[1]]
+    with open(os.devnull, "w") as errors:
+        streams = pipes.opened(command, env={}, cwd=None, stderr=errors, most_bytes=1_000, wrong=print)
+        async with streams as (read, _):
+            print((await read.receive()).message.method, flush=True)
+            await asyncio.sleep(300)
+
+asyncio.run(connected())
+"""
+
+
+def test_a_server_that_hangs_does_not_outlive_a_toolbelt_that_is_killed() -> None:
+    assert killing.survivors(CONNECTED, HANGING) == []

@@ -82,9 +82,9 @@ def inlined(schema: Schema) -> dict[str, Any]:
     recursive: dict[str, None] = {}
 
     def expand(node: Any, within: tuple[str, ...]) -> Any:
+        room.take(words.spelled(node))
         if not isinstance(node, Mapping):
             return node
-        room.take(node)
         if "$dynamicRef" in node or ("$id" in node and node is not top):
             raise words.Inexpressible(
                 "it has a reference that depends on where it is read ($dynamicRef, $id)"

@@ -16,6 +16,7 @@ from toolbelt.core import schema
 from toolbelt.plugins.upstream import cleaning
 
 LONGEST_SHOWN = 60
+COSTLY = "has a schema that can take too long to check: calls with nested arguments may be refused"
 
 _ORDERS: Mapping[str, str] = {
     "overrules instructions": (
@@ -93,6 +94,9 @@ def of_tool(name: str, title: str, description: str, *schemas: Mapping[str, Any]
     if unenforced:
         named = ", ".join(_shown(pattern.encode(errors="replace")) for pattern in unenforced[:3])
         found["pattern"] = f"has a pattern that is not enforced, as RE2 cannot run it: {named}"
+    # Only the first describes arguments, which are checked.
+    if any(one is not None and schema.is_costly(schema.canonical(one)) for one in schemas[:1]):
+        found["cost"] = COSTLY
     return tuple(sorted(found.values()))
 
 

@@ -42,7 +42,7 @@ def client(
     else:
         headers = _filled(reached.headers, environ)
         url = _filled({"url": reached.url}, environ)["url"]
-        transport = transports.http(url, headers, reached.timeout, life.saw, ended)
+        transport = transports.http(url, headers, reached.timeout, life.saw, ended, life.went)
     return mcp.Client(
         transport,
         cache=None,

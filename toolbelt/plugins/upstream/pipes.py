@@ -2,7 +2,8 @@
 
 The official client's own transport keeps a line until it ends, however long that takes, on the loop that all servers
 share. This one reads as much of a line as is bearable, passes over what is no message, and gives up on a process that
-writes too much of either. Like the official one it closes the input, waits, and then ends the process's whole group.
+writes too much of either. Like the official one it closes the input and waits. Then it ends the process's whole group,
+also where the process itself has ended and left others behind.
 
 It needs ``mcp`` and a POSIX system when it is imported.
 """
@@ -19,6 +20,8 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.os.posix import utilities
 from mcp.shared import message
+
+from toolbelt.plugins import orphans
 
 # So many lines, one after the other, may be no message: what a program prints while it starts.
 MOST_STRAY_LINES = 1_000
@@ -58,18 +61,19 @@ async def opened(
     stdin, stdout = cast("ByteSendStream", process.stdin), cast("ByteReceiveStream", process.stdout)
     into, read = anyio.create_memory_object_stream[Received](0)
     write, outof = anyio.create_memory_object_stream[Sent](0)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_read, stdout, into, most_bytes, wrong)
-        tasks.start_soon(_write, stdin, outof, into)
-        try:
-            yield read, write
-        finally:
-            read.close()
-            write.close()
-            # Even one who was told to stop at once leaves no process behind; each wait in it has an end.
-            with anyio.CancelScope(shield=True):
-                await _end(process, stdin, stdout)
-            tasks.cancel_scope.cancel()
+    with orphans.ended_with_this_process(process.pid):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_read, stdout, into, most_bytes, wrong)
+            tasks.start_soon(_write, stdin, outof, into)
+            try:
+                yield read, write
+            finally:
+                read.close()
+                write.close()
+                # Even one who was told to stop at once leaves no process behind; each wait in it has an end.
+                with anyio.CancelScope(shield=True):
+                    await _end(process, stdin, stdout)
+                tasks.cancel_scope.cancel()
 
 
 class Lines:
@@ -152,11 +156,11 @@ async def _write(
 
 
 async def _end(process: Process, stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
-    """Let the process end by itself, or end it and all that it started."""
+    """Let the process end by itself, or end it; what it has started and left behind is ended in any case."""
     with contextlib.suppress(*_OVER):
         await stdin.aclose()
-    if not await _is_gone(process):
-        await utilities.terminate_posix_process_tree(process, LEAVE_SECONDS)
+    await _is_gone(process)
+    await utilities.terminate_posix_process_tree(process, LEAVE_SECONDS)
     if await _is_gone(process):
         await process.aclose()
     else:

@@ -25,6 +25,8 @@ from toolbelt.plugins.upstream import last_check, pipes, tail
 MOST_BYTES = 32 * 1024 * 1024
 # A stream of events may be silent for so long; then it is opened anew.
 SILENT_SECONDS = 300.0
+# For how long a name that was resolved, and judged, is not resolved again.
+RESOLVED_SECONDS = 10.0
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 Ended = Callable[[], None]
@@ -33,6 +35,10 @@ Wrong = Callable[[Exception], None]
 
 class AddressRefused(httpx2.ConnectError):
     """The name leads to a platform's own address, which nothing here asks."""
+
+
+class Compressed(httpx2.ReadError):
+    """The answer is compressed, though none was asked for: unpacked, a thousand bytes can come of each."""
 
 
 @contextlib.asynccontextmanager
@@ -63,13 +69,21 @@ async def process(
 
 @contextlib.asynccontextmanager
 async def http(
-    url: str, headers: Mapping[str, str], seconds: float, answered: Callable[[int], None], ended: Ended
+    url: str,
+    headers: Mapping[str, str],
+    seconds: float,
+    answered: Callable[[int], None],
+    ended: Ended,
+    wrong: Wrong,
 ) -> AsyncIterator[Any]:
-    """Speak Streamable HTTP with the address; ``answered`` is told the status of each answer."""
+    """Speak Streamable HTTP with the address; ``answered`` is told the status of each answer.
+
+    ``wrong`` hears why the server is given up, where it answers what is not read.
+    """
     # Reading certificates takes a moment that others need not wait for.
     inner = await asyncio.to_thread(httpx2.AsyncHTTPTransport, trust_env=False)
     client = httpx2.AsyncClient(
-        transport=Gate(inner, answered=answered),
+        transport=Gate(inner, answered=answered, wrong=wrong),
         headers=dict(headers),
         timeout=httpx2.Timeout(seconds, read=SILENT_SECONDS),
         trust_env=False,
@@ -96,9 +110,13 @@ class Gate(httpx2.AsyncBaseTransport):
         inner: httpx2.AsyncBaseTransport,
         *,
         answered: Callable[[int], None] = lambda status: None,
+        wrong: Wrong = lambda error: None,
         resolve: Resolve | None = None,
     ) -> None:
-        self._inner, self._answered, self._resolve = inner, answered, resolve or _resolve
+        self._inner, self._resolve = inner, resolve or _resolve
+        self._answered, self._wrong = answered, wrong
+        # The addresses of each server that was asked lately, and until when they count.
+        self._known: dict[tuple[str, int], tuple[float, list[str]]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Judge the address, send the request there, and hold the answer to a size."""
@@ -111,6 +129,7 @@ class Gate(httpx2.AsyncBaseTransport):
                 stream=request.stream,
                 extensions={**request.extensions, "sni_hostname": request.url.host},
             )
+            sent.headers["accept-encoding"] = "identity"
             check = last_check.CURRENT.get()
             if check is not None:
                 sent.extensions["trace"] = functools.partial(_before_writing, check)
@@ -125,6 +144,7 @@ class Gate(httpx2.AsyncBaseTransport):
                 # An exception would end the connection for all who use it.
                 return _not_sent()
             self._answered(response.status_code)
+            await self._refuse_compressed(response, request)
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 response.stream = _Limited(response.stream)
             return response
@@ -134,9 +154,32 @@ class Gate(httpx2.AsyncBaseTransport):
         """Close what is open."""
         await self._inner.aclose()
 
+    async def _refuse_compressed(self, response: httpx2.Response, request: httpx2.Request) -> None:
+        """Raise Compressed before anything of the body is read, which the client would unpack without any limit."""
+        stated = response.headers.get_list("content-encoding", split_commas=True)
+        codings = {coding.lower() for coding in stated} - {"", "identity"}
+        if not codings:
+            return
+        await response.aclose()
+        named = ", ".join(sorted(codings))[:80]
+        error = Compressed(
+            f"The server answers compressed ({named}), though it was asked not to: such answers are not read.",
+            request=request,
+        )
+        self._wrong(error)
+        raise error
+
     async def _allowed(self, request: httpx2.Request) -> list[str]:
         host = request.url.host
         port = request.url.port or (443 if request.url.scheme == "https" else 80)
+        now = asyncio.get_running_loop().time()
+        until, found = self._known.get((host, port), (0.0, []))
+        if now >= until:
+            found = await self._judged(host, port, request)
+            self._known[host, port] = now + RESOLVED_SECONDS, found
+        return found
+
+    async def _judged(self, host: str, port: int, request: httpx2.Request) -> list[str]:
         try:
             found = await self._resolve(host, port)
         except OSError as error:

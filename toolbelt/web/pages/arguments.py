@@ -19,6 +19,9 @@ DEEPEST = 4
 LONGEST_ABOUT = 400
 LONGEST_LIMIT = 160
 MOST = 80
+# How many schemas of a choice are named, and how many choices within choices are looked into.
+MOST_CHOICES = 20
+DEEPEST_CHOICE = 2
 _LIMITS = {
     "format": "format",
     "pattern": "pattern",
@@ -80,7 +83,7 @@ def _followed(whole: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
     return part if isinstance(part, Mapping) else {}
 
 
-def _kind(whole: Mapping[str, Any], part: Mapping[str, Any]) -> str:
+def _kind(whole: Mapping[str, Any], part: Mapping[str, Any], depth: int = 0) -> str:
     if "const" in part:
         return _value(part["const"])
     values = part.get("enum")
@@ -88,15 +91,22 @@ def _kind(whole: Mapping[str, Any], part: Mapping[str, Any]) -> str:
         return words.cut(" | ".join(map(_value, values)), LONGEST_LIMIT)
     for word in ("anyOf", "oneOf"):
         choices = part.get(word)
-        if isinstance(choices, list) and choices:
-            kinds = dict.fromkeys(_kind(whole, _followed(whole, one)) for one in choices[:MOST])
+        # A choice may hold choices, and lead back to itself.
+        if isinstance(choices, list) and choices and depth < DEEPEST_CHOICE:
+            kinds = dict.fromkeys(
+                _kind(whole, _followed(whole, one), depth + 1) for one in choices[:MOST_CHOICES]
+            )
             return words.cut(" or ".join(kinds), LONGEST_LIMIT)
     stated = part.get("type")
     if isinstance(stated, list):
         return words.cut(" or ".join(map(_said, stated)), LONGEST_LIMIT)
     if stated == "array":
         items = _followed(whole, part.get("items"))
-        return f"list of {_plain(_kind(whole, items))}" if items and not items.get("items") else "list"
+        return (
+            f"list of {_plain(_kind(whole, items, depth + 1))}"
+            if items and not items.get("items")
+            else "list"
+        )
     return _plain(_said(stated))
 
 

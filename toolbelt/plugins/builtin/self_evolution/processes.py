@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from toolbelt.plugins import orphans
+
 _CHUNK = 1 << 16
 _LOOK_AGAIN = 0.2
 
@@ -38,7 +40,7 @@ def run(
     keep: Literal["start", "end"] = "start",
     given: bytes = b"",
 ) -> Finished:
-    """Run the command with exactly this environment, in a process group that does not outlive the call.
+    """Run the command with exactly this environment, in a process group that outlives neither call nor Toolbelt.
 
     ``keep="end"`` keeps the last ``most`` bytes, errors among them; ``"start"`` the first, and ends it after those.
     """
@@ -46,15 +48,18 @@ def run(
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
         stdin.write(given)
         stdin.seek(0)
-        with subprocess.Popen(  # noqa: S603 - a list of arguments, and no shell
-            list(command),
-            cwd=directory,
-            env=dict(environment),
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if keep == "end" else stderr,
-            start_new_session=True,
-        ) as process:
+        with (
+            subprocess.Popen(  # noqa: S603 - a list of arguments, and no shell
+                list(command),
+                cwd=directory,
+                env=dict(environment),
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT if keep == "end" else stderr,
+                start_new_session=True,
+            ) as process,
+            orphans.ended_with_this_process(process.pid),
+        ):
             try:
                 output, cut, late = _read(process, until, most, keep)
                 # Its output may have ended before it does.

@@ -1,0 +1,88 @@
+"""Processes that were started here, when the process that started them is killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.plugins import killing
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks at processes as Linux shows them"
+)
+
+STARTING = """
+import subprocess, sys, time
+from toolbelt.plugins import orphans
+# Takes no notice of being asked to end, and has started another one.
+child = subprocess.Popen(
+    ["sh", "-c", "trap '' TERM HUP; sleep 300 & echo $!; while :; do sleep 1; done"],
+    stdout=subprocess.PIPE, text=True, start_new_session=True,
+)
+grandchild = child.stdout.readline().strip()
+"""
+PRINTING = """
+print(child.pid, grandchild, flush=True)
+time.sleep(300)
+"""
+
+
+def test_what_was_started_ends_with_whoever_started_it_and_was_killed() -> None:
+    within = "with orphans.ended_with_this_process(child.pid):" + PRINTING.replace("\n", "\n    ")
+    assert killing.survivors(STARTING + within) == []
+
+
+def test_what_was_ended_before_is_not_ended_again() -> None:
+    left_before = "with orphans.ended_with_this_process(child.pid): pass\n"
+    assert len(killing.survivors(STARTING + left_before + PRINTING, seconds=3.0)) == 2
+
+
+def test_a_fork_of_the_process_does_not_keep_them_alive() -> None:
+    forking = """
+with orphans.ended_with_this_process(child.pid):
+    import os
+    if os.fork() == 0:
+        os.close(1)
+        time.sleep(30)
+        os._exit(0)
+"""
+    assert killing.survivors(STARTING + forking + PRINTING.replace("\n", "\n    ")) == []
+
+
+def test_one_that_stood_by_and_was_killed_itself_is_replaced() -> None:
+    replacing = """
+import os, signal
+with orphans.ended_with_this_process(child.pid):
+    standing_by = orphans._STANDBY._process
+    os.kill(standing_by.pid, signal.SIGKILL)
+    standing_by.wait()
+    other = subprocess.Popen(["sleep", "300"], start_new_session=True)
+    with orphans.ended_with_this_process(other.pid):
+"""
+    printing = PRINTING.replace("print(", "print(other.pid, ").replace("\n", "\n        ")
+    assert killing.survivors(STARTING + replacing + printing) == []
+
+
+def test_a_process_that_ends_in_order_leaves_nothing_standing_by() -> None:
+    program = STARTING + (
+        "with orphans.ended_with_this_process(child.pid): print(orphans._STANDBY._process.pid, child.pid, flush=True)\n"
+        "import os, signal; os.killpg(child.pid, signal.SIGKILL); child.wait(); child.stdout.close()\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert ran.stderr == ""
+    assert killing.left_after(map(int, ran.stdout.split()), 5.0) == []
+
+
+def test_a_signal_to_all_of_a_service_does_not_end_the_one_that_stands_by() -> None:
+    signalling = """
+import os, signal
+with orphans.ended_with_this_process(child.pid):
+    os.kill(orphans._STANDBY._process.pid, signal.SIGTERM)
+"""
+    assert killing.survivors(STARTING + signalling + PRINTING.replace("\n", "\n    ")) == []
