@@ -13,6 +13,7 @@ import pytest
 
 from tests.api.conftest import SETUP, of_operator
 from tests.front import holding, processes
+from toolbelt import models
 from toolbelt.control import belts, plugins, tokens
 from toolbelt.plugins import registry
 
@@ -134,3 +135,15 @@ def test_no_call_of_fifty_begins_after_the_answer_to_a_stop_on_three_workers(sto
     assert [moment for moment in begun if moment > answered] == []
     assert {answer.get("code") for answer in answers} <= {None, "tool-denied"}
     assert len([answer for answer in answers if answer.get("code") == "tool-denied"]) >= 47
+
+
+@pytest.mark.slow
+def test_no_record_of_an_answered_call_is_lost_when_a_server_is_told_to_end(story: Any) -> None:
+    begin, told = story(places=CALLS)
+    with begin as server:
+        act = told(server)
+        act.marks.let_go()
+        answers = [call.result(60) for call in act.call(40)]
+
+    assert [answer["is_error"] for answer in answers] == [False] * 40
+    assert models.CallRecord.objects.filter(outcome="ok").count() == 40
