@@ -124,5 +124,6 @@ class Surface(ninja.Schema):
     warnings: list[Warned]
     provider: dict[str, Any]
     stale: Annotated[
-        bool, pydantic.Field(description="The last known surface: the database cannot be read. Else left out.")
+        bool,
+        pydantic.Field(description="The last known surface: the database cannot be read. Else left out."),
     ] = False
