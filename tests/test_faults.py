@@ -47,7 +47,7 @@ def olga(stored: None) -> Asking:
 
 
 @pytest.fixture
-def browser(stored: None) -> Client:
+def olive(stored: None) -> Client:
     client = Client(raise_request_exception=False)
     client.force_login(logins.User.objects.create_superuser("olive"))
     return client
@@ -78,10 +78,10 @@ def test_a_caller_of_the_api_hears_that_the_database_is_away(database, ada, olga
     assert ada.get("/agents/ada/surface").status_code == 200
 
 
-def test_a_browser_gets_a_page_that_needs_no_database(database, browser):
+def test_a_browser_gets_a_page_that_needs_no_database(database, olive):
     with database.away():
         begun = time.monotonic()
-        answer = browser.get("/agents/")
+        answer = olive.get("/agents/")
         assert time.monotonic() - begun < SOON
     assert answer.status_code == 503
     assert int(answer.headers["Retry-After"]) > 0
@@ -90,25 +90,25 @@ def test_a_browser_gets_a_page_that_needs_no_database(database, browser):
     assert answer.headers["X-Request-ID"] in answer.content.decode()
 
 
-def test_a_part_of_a_page_gets_the_reason_as_a_text(database, browser):
+def test_a_part_of_a_page_gets_the_reason_as_a_text(database, olive):
     with database.away():
-        answer = browser.get("/agents/", headers={"HX-Request": "true"})
+        answer = olive.get("/agents/", headers={"HX-Request": "true"})
     assert (answer.status_code, answer.headers["Toolbelt-Unavailable"]) == (503, "database-unavailable")
     assert answer.headers["Content-Type"].startswith("text/plain")
     assert answer.content.decode().startswith("The database")
 
 
-def test_an_address_that_leads_nowhere_does_not_ask_the_missing_database_twice(database, browser):
+def test_an_address_that_leads_nowhere_does_not_ask_the_missing_database_twice(database, olive):
     with database.away():
         begun = time.monotonic()
-        answer = browser.get("/nowhere/")
+        answer = olive.get("/nowhere/")
         assert time.monotonic() - begun < SOON
     assert answer.status_code == 503
 
 
-def test_a_fault_of_the_database_is_one_line_in_the_log(database, browser, caplog):
+def test_a_fault_of_the_database_is_one_line_in_the_log(database, olive, caplog):
     with database.away(), caplog.at_level("INFO"):
-        browser.get("/agents/")
+        olive.get("/agents/")
     assert [record.exc_info for record in caplog.records if record.exc_info] == []
     about = [record.msg for record in caplog.records if isinstance(record.msg, dict)]
     assert [line["code"] for line in about if line.get("event") == "request_finished"] == [503]

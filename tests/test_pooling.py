@@ -23,7 +23,7 @@ def proxy() -> Iterator[breaking.Proxy]:
 
 
 @pytest.fixture
-def pool(proxy: breaking.Proxy) -> Iterator[psycopg_pool.ConnectionPool]:
+def pool(proxy: breaking.Proxy) -> Iterator[psycopg_pool.ConnectionPool[pooling.Connection]]:
     with psycopg_pool.ConnectionPool(
         kwargs={**postgresql.parameters(connection), "autocommit": True},
         connection_class=pooling.Connection,

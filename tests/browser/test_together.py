@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser import looks, operating
 from tests.browser.conftest import PASSWORD, OpensPage
 from toolbelt.control import switches
+from toolbelt.core import errors
 from toolbelt.store import snapshots
 
 pytestmark = pytest.mark.browser
@@ -160,3 +161,24 @@ def _take_the_right_from(name: str) -> None:
     from django.contrib.auth import get_user_model
 
     get_user_model().objects.get(username=name).user_permissions.clear()
+
+
+def full(*args: Any, **options: Any) -> NoReturn:
+    raise errors.Unavailable("storage-full", "The disk of the database is full.", 60)
+
+
+@looks.with_scripts
+def test_a_database_that_cannot_be_used_is_told_with_its_reason_and_the_control_put_back(
+    open_page: OpensPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = open_page("/agents/assistant/?q=ticket", expects="status of 507|Response Status Error Code 507")
+    with monkeypatch.context() as broken:
+        broken.setattr(switches, "_set", full)
+        operating.switch(page, "tickets").click()
+        expect(operating.notice(page)).to_contain_text(
+            "Toolbelt is not available. The disk of the database is full."
+        )
+        expect(operating.notice(page).locator("[data-request]")).to_have_text(re.compile(r"^[0-9a-f-]{36}$"))
+        expect(operating.switch(page, "tickets")).to_have_attribute("aria-checked", "true")
+    operating.switch(page, "tickets").click()
+    expect(operating.notice(page)).to_contain_text("tickets is off for assistant.")

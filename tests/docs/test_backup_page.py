@@ -168,8 +168,8 @@ def check(source: Installation, target: Installation, name: str, database: str) 
     token = source.set_up()
     target.set_up()
     with source.written_to() as acknowledged:
-        for _ in range(20):
-            before = acknowledged()
+        while (before := acknowledged()) < 20:
+            pass
         source.sh(backup)
         assert acknowledged() > before
     (source.directory / name).rename(target.directory / name)

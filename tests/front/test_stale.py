@@ -153,13 +153,15 @@ def test_a_token_that_was_seen_revoked_opens_nothing_later(server, ada, database
 
 
 @pytest.mark.parametrize("seconds", [0, 60])
-def test_it_is_kept_for_a_set_time(server, ada, database, settings, monkeypatch, seconds):
+def test_it_is_kept_for_a_set_time(server, ada, database, settings, seconds):
     settings.TOOLBELT_STALE_SECONDS = seconds
     request = Request(token=ada)
     server.warm(request)
     now = time.monotonic()
-    monkeypatch.setattr(standings.time, "monotonic", lambda: now + seconds + 1)
-    with database.away():
+    with (
+        database.away(),
+        mock.patch("toolbelt.runtime.standings.time.monotonic", return_value=now + seconds + 1),
+    ):
         assert server.ask(request).status == 503
 
 

@@ -334,9 +334,8 @@ def test_whatever_goes_wrong_nobody_waits_for_ever(monkeypatch, trouble):
 
 @ON_POSTGRESQL
 @pytest.mark.django_db(transaction=True)
-def test_a_connection_that_was_cut_is_made_anew(monkeypatch):
+def test_a_connection_that_was_cut_is_replaced_and_nobody_notices():
     token(agent=factories.agent())
-    monkeypatch.setattr(postgresql, "PAUSE", 0.0)
 
     async def main() -> None:
         eyes = looks.eyes()
@@ -345,8 +344,6 @@ def test_a_connection_that_was_cut_is_made_anew(monkeypatch):
         assert eyes._open is not None
         pid = eyes._open.connection.info.backend_pid
         await asyncio.to_thread(_cut, pid)
-        with pytest.raises(looks.Unreachable):
-            await eyes.look(PREFIX, "ada", None)
         assert await eyes.look(PREFIX, "ada", None) is not None
         await eyes.close()
 

@@ -1,0 +1,308 @@
+"""Does a server under load bear that its database is locked, full, cut, or away for a while? (`make soak`)
+
+Four writers and four readers work all the while. Every answer comes in time and is an honest one, what was acknowledged
+is stored, and agents keep their surfaces.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from django.conf import settings
+
+from tests import breaking
+from tests.docs.test_backup_page import Installation
+
+pytestmark = pytest.mark.soak
+# Answers come within 5 s; what a loaded machine adds is no fault.
+LONGEST = 10.0
+OPERATOR = """
+import django
+django.setup()
+from django.contrib.auth import models
+from toolbelt.control import actors, tokens
+models.User.objects.create_superuser("olga")
+print(tokens.issue(actors.Actor(name="setup", via="command"), user="olga", scope="write").text)
+"""
+STORED = """
+import json
+import django
+django.setup()
+from toolbelt.control import entries
+print(json.dumps(entries.read("agent", "bob")["tools_config"]))
+"""
+WRITTEN = ("clock", "hidden", "kb__find", "kb__read")
+
+
+@dataclass
+class Load:
+    """Writers and readers of one server, and what came back: status, whether stale, seconds, when."""
+
+    address: str
+    agent: str
+    operator: str
+    is_over: threading.Event = field(default_factory=threading.Event)
+    reads: list[tuple[int, bool, float, float]] = field(default_factory=list)
+    writes: list[tuple[int, bool, float, float]] = field(default_factory=list)
+    calls: list[tuple[int, bool, float, float]] = field(default_factory=list)
+    acknowledged: dict[str, bool] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        acts = [self._read] * 4 + [self._write(tool) for tool in WRITTEN] + [self._call]
+        threads = [threading.Thread(target=self._work, args=[act]) for act in acts]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self.is_over.set()
+            for thread in threads:
+                thread.join()
+
+    def _work(self, act: Callable[[httpx.Client], None]) -> None:
+        with httpx.Client(base_url=f"{self.address}/api/v1", timeout=60) as client:
+            while not self.is_over.wait(0.02):
+                act(client)
+
+    def _read(self, client: httpx.Client) -> None:
+        begun = time.monotonic()
+        got = client.get("/agents/ada/surface", headers={"Authorization": f"Bearer {self.agent}"})
+        is_stale = got.headers.get("toolbelt-stale") == "true"
+        self.reads.append((got.status_code, is_stale, time.monotonic() - begun, begun))
+
+    def _write(self, tool: str) -> Callable[[httpx.Client], None]:
+        def write(client: httpx.Client) -> None:
+            begun = time.monotonic()
+            on = not self.acknowledged.get(tool, False)
+            got = client.put(
+                f"/agents/bob/overrides/{tool}",
+                json={"on": on, "confirm": True},
+                headers={"Authorization": f"Bearer {self.operator}"},
+            )
+            if got.status_code == 200:
+                self.acknowledged[tool] = on
+            self.writes.append((got.status_code, False, time.monotonic() - begun, begun))
+
+        return write
+
+    def _call(self, client: httpx.Client) -> None:
+        begun = time.monotonic()
+        got = client.post(
+            "/agents/ada/calls",
+            json={"tool": "list_toolkits", "arguments": {}},
+            headers={"Authorization": f"Bearer {self.agent}"},
+        )
+        is_refused = got.status_code == 200 and got.json()["is_error"]
+        self.calls.append((got.status_code, is_refused, time.monotonic() - begun, begun))
+
+    def check(self) -> None:
+        """Look at what came back of all of it."""
+        everything = [*self.reads, *self.writes, *self.calls]
+        assert max(seconds for _, _, seconds, _ in everything) < LONGEST
+        assert {status for status, *_ in everything} <= {200, 503, 507}
+
+
+def between(found: list[Any], begun: float, ended: float) -> list[Any]:
+    return [one for one in found if begun <= one[3] < ended]
+
+
+@contextlib.contextmanager
+def served(installation: Installation, url: str) -> Iterator[Load]:
+    """Run a server of the installation, as in production, which reaches its database at this address."""
+    agent = installation.set_up()
+    operator = installation.python(OPERATOR)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    no_settings = installation.directory / "empty.env"
+    no_settings.touch()
+    running = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "toolbelt.asgi:application",
+            "--port",
+            str(port),
+            "--no-access-log",
+        ],
+        env={
+            **installation.environment,
+            "TOOLBELT_ENV": "demo",
+            "TOOLBELT_ENV_FILE": str(no_settings),
+            "SECRET_KEY": uuid.uuid4().hex + uuid.uuid4().hex,
+            "ALLOWED_HOSTS": "127.0.0.1",
+            "DATABASE_URL": url,
+            "TOOLBELT_API_PER_MINUTE": "0",
+        },
+        cwd=settings.BASE_DIR,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        address = f"http://127.0.0.1:{port}"
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            with contextlib.suppress(httpx.TransportError):
+                if httpx.get(f"{address}/readyz").status_code == 200:
+                    break
+            time.sleep(0.1)
+        yield Load(address, agent, operator)
+    finally:
+        running.terminate()
+        running.wait(60)
+
+
+def drill(
+    load: Load, installation: Installation, fault: contextlib.AbstractContextManager[Any]
+) -> tuple[float, float]:
+    """Work, let the fault last for a while, and work on; give when it began and ended."""
+    with load.running():
+        time.sleep(4)
+        with fault:
+            begun = time.monotonic()
+            time.sleep(8)
+            ended = time.monotonic()
+        time.sleep(8)
+    load.check()
+    stored = json.loads(installation.python(STORED))
+    assert {tool: stored[tool] for tool in WRITTEN} == load.acknowledged
+    # In the end all is as it was before.
+    last = time.monotonic() - 2
+    for found in (load.reads, load.writes, load.calls):
+        assert {one[:2] for one in between(found, ended + 5, last)} == {(200, False)}
+    return begun, ended
+
+
+@pytest.fixture
+def on_sqlite(tmp_path: Path) -> Installation:
+    return Installation(tmp_path, f"sqlite:///{tmp_path / 'db.sqlite3'}")
+
+
+@breaking.ON_SQLITE
+def test_writers_of_a_locked_file_are_told_and_readers_notice_nothing(on_sqlite: Installation) -> None:
+    @contextlib.contextmanager
+    def locked() -> Iterator[None]:
+        other = sqlite3.connect(on_sqlite.directory / "db.sqlite3", isolation_level=None, timeout=10)
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.rollback()
+        other.close()
+
+    with served(on_sqlite, on_sqlite.url) as load:
+        begun, ended = drill(load, on_sqlite, locked())
+    assert {one[:2] for one in load.reads} == {(200, False)}
+    assert 503 in {one[0] for one in between(load.writes, begun, ended)}
+
+
+@breaking.ON_SQLITE
+def test_writers_of_a_full_disk_are_told_and_readers_notice_nothing(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = shutil.which("mount")
+    if os.geteuid() != 0 or mount is None:
+        pytest.skip("a small disk takes root")
+    if subprocess.run([mount, "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(disk)], check=False).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        installation = Installation(disk, f"sqlite:///{disk / 'db.sqlite3'}")
+
+        @contextlib.contextmanager
+        def full() -> Iterator[None]:
+            junk = disk / "junk"
+            with contextlib.suppress(OSError), junk.open("wb", buffering=0) as file:
+                while file.write(b"x" * 4096):
+                    pass
+            yield
+            junk.unlink()
+
+        with served(installation, installation.url) as load:
+            begun, ended = drill(load, installation, full())
+        assert {one[:2] for one in load.reads} == {(200, False)}
+        assert 507 in {one[0] for one in between(load.writes, begun, ended)}
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+@pytest.fixture
+def on_postgresql(tmp_path: Path) -> Iterator[tuple[Installation, breaking.Proxy, str]]:
+    """Give an installation with a database of its own, and a proxy that a server can reach it by."""
+    about = settings.DATABASES["default"]
+    host, port = about["HOST"] or "127.0.0.1", int(about["PORT"] or 5432)
+    login = {key: about[key.upper()] for key in ("user", "password") if about[key.upper()]}
+    who = ":".join(login.values()) + "@" if login else ""
+    name = f"toolbelt_drill_{uuid.uuid4().hex[:12]}"
+    proxy = breaking.Proxy(host, port)
+    with psycopg.connect(host=host, port=port, dbname="postgres", autocommit=True, **login) as server:
+        server.execute(f'CREATE DATABASE "{name}"')
+        try:
+            installation = Installation(tmp_path, f"postgres://{who}{host}:{port}/{name}")
+            yield installation, proxy, f"postgres://{who}127.0.0.1:{proxy.port}/{name}"
+        finally:
+            proxy.refuse()
+            server.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@breaking.ON_POSTGRESQL
+def test_agents_keep_their_surfaces_while_the_server_is_away_and_all_goes_on_when_it_is_back(
+    on_postgresql: tuple[Installation, breaking.Proxy, str],
+) -> None:
+    installation, proxy, url = on_postgresql
+
+    @contextlib.contextmanager
+    def away() -> Iterator[None]:
+        proxy.refuse()
+        yield
+        proxy.restore()
+
+    with served(installation, url) as load:
+        begun, ended = drill(load, installation, away())
+    # Each of them had asked shortly before.
+    assert {one[0] for one in load.reads} == {200}
+    assert {one[1] for one in between(load.reads, begun + 1, ended)} == {True}
+    # Whoever asks in the last seconds may still be waiting when it is back.
+    assert {one[0] for one in between(load.writes, begun, ended - 4)} == {503}
+    assert {one[:2] for one in between(load.calls, begun, ended - 4)} == {(200, True)}
+
+
+@breaking.ON_POSTGRESQL
+def test_readers_do_not_notice_that_all_connections_are_cut_now_and_then(
+    on_postgresql: tuple[Installation, breaking.Proxy, str],
+) -> None:
+    installation, proxy, url = on_postgresql
+
+    @contextlib.contextmanager
+    def cut_often() -> Iterator[None]:
+        is_over = threading.Event()
+
+        def cut() -> None:
+            while not is_over.wait(2):
+                proxy.cut()
+
+        thread = threading.Thread(target=cut)
+        thread.start()
+        yield
+        is_over.set()
+        thread.join()
+
+    with served(installation, url) as load:
+        drill(load, installation, cut_often())
+    assert {one[0] for one in load.reads} == {200}
+    assert not [one for one in load.reads if one[1]]
