@@ -29,6 +29,8 @@ WEB_VARIABLES: Sequence[str]
 API_PER_MINUTE: int
 API_BODY_BYTES: int
 API_BODY_DEPTH: int
+REQUESTS_AT_ONCE: int
+BODY_SECONDS: float
 COMMAND: str
 
 
@@ -175,6 +177,20 @@ SETTINGS = (
         means="How deep the JSON in a body may be nested.",
         sound=lambda value: type(value) is int and 0 < value <= 500,
         should_be="a whole number from 1 to 500",
+    ),
+    Setting(
+        name="REQUESTS_AT_ONCE",
+        default=1000,
+        means="How many requests one process works on at a time; open streams do not count. Others are answered 503.",
+        sound=lambda value: type(value) is int and value > 0,
+        should_be="a whole number above 0",
+    ),
+    Setting(
+        name="BODY_SECONDS",
+        default=30,
+        means="How long the body of a request may take to arrive.",
+        sound=lambda value: type(value) in (int, float) and value > 0,
+        should_be="a number of seconds above 0",
     ),
     Setting(
         name="COMMAND",

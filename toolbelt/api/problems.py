@@ -34,6 +34,7 @@ CODES: Mapping[str, tuple[int, str]] = {
     "forbidden": (403, "The token does not open this"),
     "not-found": (404, "There is nothing of this name"),
     "method-not-allowed": (405, "This is not done here"),
+    "request-timeout": (408, "The request took too long to arrive"),
     "refused": (409, "A rule forbids it"),
     "stale": (409, "It was changed meanwhile"),
     "confirmation-required": (409, "It has to be confirmed"),
@@ -45,6 +46,7 @@ CODES: Mapping[str, tuple[int, str]] = {
     "invalid": (422, "It is not sound"),
     "too-many-requests": (429, "Too many requests"),
     "internal": (500, "The fault is ours"),
+    "overloaded": (503, "The server is busy"),
 }
 _OF_THE_CONTENT = frozenset({"Content-Type", "Content-Length", "Content-Language"})
 # The first code of each status says no more than the status does.

@@ -111,6 +111,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
     "axes.middleware.AxesMiddleware",
+    "toolbelt.web.passwords.BusyMiddleware",
 ]
 
 ROOT_URLCONF = "toolbelt.urls"
@@ -183,7 +184,7 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+PASSWORD_HASHERS = ["toolbelt.web.passwords.Argon2PasswordHasher"]
 if ENVIRONMENT == "test":
     PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # tests make many users, all made up
 AUTH_PASSWORD_VALIDATORS = [
@@ -198,7 +199,10 @@ AUTH_PASSWORD_VALIDATORS = [
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_HANDLER = "toolbelt.web.passwords.AxesHandler"  # which limits an address, too, whatever the names
 AXES_RESET_ON_SUCCESS = True
+# Whoever is locked out waits a quarter of an hour, and no longer for having tried meanwhile.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_TEMPLATE = "locked_out.html"
 CSRF_FAILURE_VIEW = "toolbelt.web.frame.csrf_failure"
 
@@ -311,6 +315,10 @@ if "TOOLBELT_API_BODY_BYTES" in env:
     DATA_UPLOAD_MAX_MEMORY_SIZE = max(TOOLBELT_API_BODY_BYTES, global_settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 if "TOOLBELT_API_BODY_DEPTH" in env:
     TOOLBELT_API_BODY_DEPTH = env.int("TOOLBELT_API_BODY_DEPTH")
+if "TOOLBELT_REQUESTS_AT_ONCE" in env:
+    TOOLBELT_REQUESTS_AT_ONCE = env.int("TOOLBELT_REQUESTS_AT_ONCE")
+if "TOOLBELT_BODY_SECONDS" in env:
+    TOOLBELT_BODY_SECONDS = env.float("TOOLBELT_BODY_SECONDS")
 if "TOOLBELT_COMMAND" in env:
     TOOLBELT_COMMAND = env.str("TOOLBELT_COMMAND")
 elif ENVIRONMENT != "test":
