@@ -151,9 +151,9 @@ SETTINGS = (
     ),
     Setting(
         name="WEB_VARIABLES",
-        default=("MCP_*",),
+        default=(),
         means="Which variables of the server's environment a connection may name that comes in by screen, admin or"
-        " API: names, or beginnings such as `MCP_*`.",
+        " API: names, or beginnings such as `MCP_*`. By default, none.",
         sound=lambda value: isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value),
         should_be="a list of names, or of beginnings that end in *",
     ),
