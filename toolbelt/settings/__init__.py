@@ -103,6 +103,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "toolbelt.web.frame.htmx_leaves",
+    "toolbelt.web.hidden.shown",
     # Every view asks for a login unless it says otherwise: forgetting to ask cannot open a page.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "toolbelt.web.live.Counted",
