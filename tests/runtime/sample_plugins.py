@@ -135,6 +135,16 @@ class Broken(toolbelt.ToolPlugin):
         return {}
 
 
+class Indiscreet(Broken):
+    """Says all that it was given when it cannot get ready."""
+
+    name = namespace = "indiscreet"
+    tools = (definition("indiscreet__run"),)
+
+    def initialize(self, runtime: toolbelt.RuntimeAPI) -> None:
+        raise ConnectionError(f"no index with {dict(runtime.config)}")
+
+
 class Desk(toolbelt.CodeToolkit):
     """Says which of its members are active, in their order."""
 
