@@ -61,4 +61,4 @@ END
 
 echo "==> Serving on $address"
 exec .venv/bin/python -m uvicorn toolbelt.asgi:application --host 127.0.0.1 --port "$port" \
-    --loop uvloop --http httptools --lifespan on --no-access-log --timeout-graceful-shutdown 5
+    --loop uvloop --http toolbelt.front.protocol:Protocol --lifespan on --no-access-log --timeout-graceful-shutdown 5

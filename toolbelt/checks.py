@@ -1,5 +1,6 @@
 """Is this installation set up soundly? Toolbelt's part of `manage.py check`, and of `check --deploy`."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,5 +28,18 @@ def served_over_https(app_configs: Sequence[AppConfig] | None, **kwargs: Any) ->
             "Toolbelt is served over plain HTTP: passwords and tokens can be read on the way.",
             hint="Set TOOLBELT_INSECURE_HTTP to off, or unset it, and serve over HTTPS.",
             id="toolbelt.W001",
+        )
+    ]
+
+
+@checks.register(checks.Tags.security, deploy=True)
+def proxies_are_named(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
+    if "*" not in os.environ.get("FORWARDED_ALLOW_IPS", "").split(","):
+        return []
+    return [
+        checks.Warning(
+            "FORWARDED_ALLOW_IPS=* lets every client choose the address that its logins are limited by.",
+            hint="Set FORWARDED_ALLOW_IPS to the addresses of the reverse proxies in front.",
+            id="toolbelt.W002",
         )
     ]

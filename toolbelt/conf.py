@@ -30,6 +30,8 @@ API_PER_MINUTE: int
 API_BODY_BYTES: int
 API_BODY_DEPTH: int
 STALE_SECONDS: float
+REQUESTS_AT_ONCE: int
+BODY_SECONDS: float
 COMMAND: str
 
 
@@ -150,9 +152,9 @@ SETTINGS = (
     ),
     Setting(
         name="WEB_VARIABLES",
-        default=("MCP_*",),
+        default=(),
         means="Which variables of the server's environment a connection may name that comes in by screen, admin or"
-        " API: names, or beginnings such as `MCP_*`.",
+        " API: names, or beginnings such as `MCP_*`. By default, none.",
         sound=lambda value: isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value),
         should_be="a list of names, or of beginnings that end in *",
     ),
@@ -184,6 +186,20 @@ SETTINGS = (
         " read; 0: not at all.",
         sound=lambda value: type(value) in (int, float) and value >= 0,
         should_be="a number of seconds, 0 or more",
+    ),
+    Setting(
+        name="REQUESTS_AT_ONCE",
+        default=1000,
+        means="How many requests one process works on at a time; open streams do not count. Others are answered 503.",
+        sound=lambda value: type(value) is int and value > 0,
+        should_be="a whole number above 0",
+    ),
+    Setting(
+        name="BODY_SECONDS",
+        default=30,
+        means="How long the body of a request may take to arrive.",
+        sound=lambda value: type(value) in (int, float) and value > 0,
+        should_be="a number of seconds above 0",
     ),
     Setting(
         name="COMMAND",

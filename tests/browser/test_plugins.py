@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -17,7 +18,10 @@ pytestmark = pytest.mark.browser
 
 
 @looks.in_each
-def test_a_server_is_added_and_asked(open_page: OpensPage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_is_added_and_asked(
+    open_page: OpensPage, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.TOOLBELT_WEB_VARIABLES = ["MCP_*"]
     asked: list[str] = []
     monkeypatch.setattr(upstreams, "refresh_soon", lambda names, record: asked.extend(names))
     page = open_page("/plugins/", expects="status of 422")
@@ -35,7 +39,10 @@ def test_a_server_is_added_and_asked(open_page: OpensPage, monkeypatch: pytest.M
 
 
 @looks.in_each
-def test_a_server_is_reached_elsewhere(open_page: OpensPage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_is_reached_elsewhere(
+    open_page: OpensPage, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.TOOLBELT_WEB_VARIABLES = ["MCP_*"]
     monkeypatch.setattr(upstreams, "refresh_soon", lambda names, record: None)
     servers.changed()
     page = open_page("/plugins/files/")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from toolbelt import models
 from toolbelt.control import actors, belts, entries, queries, undo, upstreams
 from toolbelt.core import errors
 
@@ -64,7 +65,32 @@ def test_an_installation_may_let_the_web_do_it(settings: Any) -> None:
     upstreams.add(WEB[0], "git", RUN)
 
 
-def test_an_address_comes_in_by_any_door() -> None:
+@pytest.mark.parametrize("actor", WEB, ids=lambda actor: actor.via)
+def test_an_address_comes_in_by_any_door_and_by_default_no_variable(actor: actors.Actor) -> None:
+    upstreams.add(actor, "files", {**ASKED, "headers": {"Accept": "text/event-stream"}})
+    for reached in (
+        {**ASKED, "headers": {"Authorization": "Bearer ${MCP_FILES}"}},
+        {"url": "https://files.example/${MCP_FILES}"},
+    ):
+        with pytest.raises(errors.Refused, match=r"sent the variable MCP_FILES.*TOOLBELT_WEB_VARIABLES"):
+            upstreams.add(actor, "more", reached)
+        upstreams.add(SHELL, f"more-{len(reached)}", reached)
+
+
+def test_a_server_whose_connection_is_refused_by_a_later_rule_can_still_be_switched_off() -> None:
+    upstreams.add(SHELL, "files", {**ASKED, "headers": {"X-Team": "search"}})
+    stored = {**ASKED, "headers": {"X-Team": "search and find"}}
+    models.Plugin.objects.filter(name="files").update(upstream=stored)
+
+    entries.change(WEB[0], "plugin", "files", {"active": False})
+    assert entries.read("plugin", "files")["active"] is False
+
+    with pytest.raises(errors.Invalid, match="This may be a secret"):
+        upstreams.reconnect(SHELL, "files", {**stored, "timeout": 5})
+
+
+def test_variables_are_set_aside_by_how_they_begin(settings: Any) -> None:
+    settings.TOOLBELT_WEB_VARIABLES = ["MCP_*"]
     upstreams.add(WEB[0], "files", {**ASKED, "headers": {"Authorization": "Bearer ${MCP_FILES}"}})
 
 

@@ -25,6 +25,15 @@ def problems(**given: Any) -> list[str]:
         },
         {"command": "x", "env": {"TOKENIZERS_PARALLELISM": "false", "AUTH": "on"}},
         {"url": URL, "headers": {"Authorization": "Bearer ${TOKEN}", "X-Team": "search"}},
+        {
+            "url": URL,
+            "headers": {"User-Agent": "toolbelt of the search team", "Accept-Language": "de, en;q=0.5"},
+        },
+        {
+            "url": URL,
+            "headers": {"X-Key": "${KEY}", "X-Signature": "v1=${SIGNATURE}", "X-Max-Tokens": "100000"},
+        },
+        {"url": URL, "headers": {"X-MCP-Toolsets": "repos,issues,pull_requests", "X-MCP-Readonly": "true"}},
         {"url": "http://127.0.0.1:8000/mcp"},
         {"url": "https://tools.example/${KEY}/mcp"},
         {"url": "https://tools.example/mcp?api_key=${KEY}&max_tokens=100000&team=search-and-find"},
@@ -72,6 +81,16 @@ def test_what_leads_somewhere_and_holds_no_secret_is_sound(sound: dict[str, Any]
         (
             {"url": URL, "headers": {"Authorization": "Bearer $${A}"}},
             "headers.Authorization: This looks like",
+        ),
+        ({"url": URL, "headers": {"X-Key": "0b7f6c2d9e"}}, "headers.X-Key: This looks like a secret"),
+        ({"url": URL, "headers": {"X-Key": "abc1234"}}, "headers.X-Key: This looks like a secret"),
+        ({"url": URL, "headers": {"X-Token": "1234"}}, "headers.X-Token: This looks like a secret"),
+        ({"url": URL, "headers": {"X-Session": "0b7f6"}}, "headers.X-Session: This looks like a secret"),
+        ({"url": URL, "headers": {"X-Hub": "0b7f6c2d9e"}}, "headers.X-Hub: This may be a secret"),
+        ({"url": URL, "headers": {"X-Team": "search and find"}}, "headers.X-Team: This may be a secret"),
+        (
+            {"url": URL, "headers": {"User-Agent": "ghp_" + "a" * 36}},
+            "headers.User-Agent: This looks like a secret",
         ),
         ({"url": URL, "headers": {"A b": "c"}}, "headers.A b: 'A b' is not the name of a header"),
         ({"url": URL, "headers": {"A": "b\r\nC: d"}}, "headers.A: 'A' holds a control character"),

@@ -74,8 +74,12 @@ class Answer:
 
     @property
     def on_the_wire(self) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-        """All of it but for the request's id, which is another one each time."""
-        without_id = [(name, b"" if name == b"X-Request-ID" else value) for name, value in self.headers]
+        """All of it but for the request's id, which is another one each time, and how the gate ends a connection."""
+        without_id = [
+            (name, b"" if name == b"X-Request-ID" else value)
+            for name, value in self.headers
+            if name != b"connection"
+        ]
         return self.status, without_id, self.body
 
     def header(self, name: str) -> str:

@@ -17,14 +17,14 @@ from django.conf import settings
 
 from tests.store.conftest import address
 
-OPTIONS = ("--lifespan", "on", "--loop", "uvloop", "--http", "httptools", "--no-access-log")
+OPTIONS = ("--lifespan", "on", "--loop", "uvloop", "--no-access-log")
 
 
 class Served:
     """A server that runs. ``log`` is what it wrote, once it has ended."""
 
-    def __init__(self, url: str, process: subprocess.Popen[str]) -> None:
-        self.url, self.process = url, process
+    def __init__(self, port: int, process: subprocess.Popen[str]) -> None:
+        self.port, self.url, self.process = port, f"http://127.0.0.1:{port}", process
         self.log = ""
 
     def client(self, token: str = "") -> httpx.Client:
@@ -37,11 +37,16 @@ class Served:
 
 @contextlib.contextmanager
 def served(
-    *, python_path: Path | None = None, workers: int = 1, environment: Mapping[str, str] | None = None
+    *,
+    python_path: Path | None = None,
+    workers: int = 1,
+    environment: Mapping[str, str] | None = None,
+    protocol: str = "httptools",
 ) -> Iterator[Served]:
     """Serve until the block ends, then end the server as a supervisor does.
 
-    Modules in ``python_path`` can be imported; ``environment`` is set on top of the one of the tests.
+    Modules in ``python_path`` can be imported; ``environment`` is set on top of the one of the tests; ``protocol`` is
+    uvicorn's choice of an HTTP implementation.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -50,7 +55,7 @@ def served(
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "uvicorn", "toolbelt.asgi:application", *OPTIONS),
-            *("--port", str(port), "--workers", str(workers)),
+            *("--http", protocol, "--port", str(port), "--workers", str(workers)),
         ],
         env={
             **os.environ,
@@ -65,7 +70,7 @@ def served(
         stdout=subprocess.DEVNULL,
         text=True,
     )
-    running = Served(f"http://127.0.0.1:{port}", process)
+    running = Served(port, process)
     try:
         _await_answer(running)
         yield running

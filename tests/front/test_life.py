@@ -80,7 +80,9 @@ def test_a_server_begins_and_ends_its_plugins(told):
 def test_a_server_that_does_not_speak_of_its_life_begins_with_the_first_request(told):
     application = front.Application(nothing, None)
     for _ in range(2):
-        asyncio.run(application({"type": "http", "path": "/", "method": "GET"}, silence, silence))
+        asyncio.run(
+            application({"type": "http", "path": "/", "method": "GET", "headers": []}, silence, silence)
+        )
     assert told == ["plugins begin", "tokens begin"]
 
 

@@ -58,10 +58,10 @@ def test_a_request_is_counted_as_django_counts_it(server, ada):
         assert in_front == added(lambda request=request: server.ask_django(request))
 
 
-def production() -> logs.Formatter:
+def production() -> logs.JsonFormatter:
     """Give what writes lines in production."""
     configured = logs.configure(level="INFO", as_json=True)["formatters"]["entry"]
-    return logs.Formatter(**{name: value for name, value in configured.items() if name != "()"})
+    return logs.JsonFormatter(**{name: value for name, value in configured.items() if name != "()"})
 
 
 def lines(text: str) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,44 @@ def test_a_server_answers_in_front_sees_flips_and_ends_its_plugins(ada: str, tmp
     assert server.process.returncode in (0, -signal.SIGTERM), server.log
     assert "Traceback" not in server.log
     assert ada not in server.log
+
+
+# Limits that a test need not wait long for.
+LIMITS = """
+from toolbelt.front import protocol
+
+class Quick(protocol.Protocol):
+    head_seconds = 2
+    head_bytes = 10_000
+"""
+
+
+@pytest.mark.slow
+def test_a_server_neither_waits_for_a_stranger_without_end_nor_takes_all_that_they_send(
+    stored: None, tmp_path: Path
+) -> None:
+    (tmp_path / "quick.py").write_text(LIMITS)
+    environment = {"TOOLBELT_BODY_SECONDS": "2"}
+    with processes.served(python_path=tmp_path, environment=environment, protocol="quick:Quick") as server:
+        port = server.port
+        head = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\n"
+        # Only the beginning is sent of each; what comes back says what the server made of that.
+        length = head + b"Content-Length: %d\r\n\r\n"
+        chunked = head + b"Transfer-Encoding: chunked\r\n\r\n"
+        chunks = b"186a0\r\n" + b"x" * 100_000 + b"\r\n"
+        assert _answer(port, length % 400_000_000 + b"x" * 5_000_000) == b"413"
+        assert _answer(port, chunked + chunks * 3) == b"413"
+        assert _answer(port, length % 100 + b"x") == b"408"
+        assert _answer(port, head) == b"408"
+        assert _answer(port, b"") == b"408"
+        assert _answer(port, head + b"X-Long: " + b"x" * 100_000) == b"431"
+        assert _answer(port, length % 3 + b"abc") == b"403"  # Django: no CSRF token
+        assert _answer(port, head.replace(b"POST", b"GET") + b"\r\n") == b"200"
+    assert "Traceback" not in server.log
+
+
+def _answer(port: int, sent: bytes) -> bytes:
+    """Return the status that the server answers with, while the client waits."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+        client.sendall(sent)
+        return client.recv(12)[9:12]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from typing import Any
 
@@ -34,6 +35,13 @@ def definition(name: str, **fields: Any) -> toolbelt.ToolDefinition:
 QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
 
 
+class Bearer(str):
+    """Shows what it holds."""
+
+    def __repr__(self) -> str:
+        return f"<Bearer {super().__repr__()}>"
+
+
 class Kb(toolbelt.ToolPlugin):
     """Does what its tools' names say."""
 
@@ -45,14 +53,17 @@ class Kb(toolbelt.ToolPlugin):
             definition(f"kb__{what}")
             for what in ("fail", "crash", "leak", "hang", "hold", "large", "odd", "plain", "who")
         ),
-        *(definition(f"kb__{what}") for what in ("count", "wrong_secret", "visit", "take_long")),
+        *(
+            definition(f"kb__{what}")
+            for what in ("count", "wrong_secret", "visit", "take_long", "tell", "break")
+        ),
     )
 
     async def initialize(self, runtime: toolbelt.RuntimeAPI) -> None:
         self.runtime = runtime
 
     async def execute(self, tool_name: str, args: dict[str, Any]) -> Any:
-        return await getattr(self, tool_name.removeprefix("kb__"))(args)
+        return await getattr(self, tool_name.removeprefix("kb__").replace("break", "break_"))(args)
 
     async def search(self, args: dict[str, Any]) -> Any:
         return {"results": [args["query"]]}
@@ -66,6 +77,19 @@ class Kb(toolbelt.ToolPlugin):
     async def leak(self, args: dict[str, Any]) -> Any:
         key = await self.runtime.secrets.retrieve("kb", "api_key")
         raise toolbelt.ToolError(f"GET /?key={key} gave 403")
+
+    async def tell(self, args: dict[str, Any]) -> Any:
+        key = await self.runtime.secrets.retrieve("kb", "api_key")
+        self.runtime.log.info(f"asked with {key}", headers={"X-Key": key}, key=Bearer(key))
+        logging.getLogger("some.library").warning("GET /?key=%s", key, stack_info=True)
+        return {
+            key: [key.encode().hex(), {"said": f"Bearer {key}"}],
+            "config": self.runtime.config.get("place"),
+        }
+
+    async def break_(self, args: dict[str, Any]) -> Any:
+        key = await self.runtime.secrets.retrieve("kb", "api_key")
+        raise RuntimeError(f"401 for {key}") from ValueError(key)
 
     async def hang(self, args: dict[str, Any]) -> Any:
         BEGUN.set()
@@ -145,6 +169,16 @@ class Broken(toolbelt.ToolPlugin):
 
     def execute(self, tool_name: str, args: dict[str, Any]) -> Any:
         return {}
+
+
+class Indiscreet(Broken):
+    """Says all that it was given when it cannot get ready."""
+
+    name = namespace = "indiscreet"
+    tools = (definition("indiscreet__run"),)
+
+    def initialize(self, runtime: toolbelt.RuntimeAPI) -> None:
+        raise ConnectionError(f"no index with {dict(runtime.config)}")
 
 
 class Desk(toolbelt.CodeToolkit):

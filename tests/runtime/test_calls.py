@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
+import json
+import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+import structlog
 from asgiref.sync import async_to_sync
 
 from tests.runtime import sample_plugins
@@ -17,6 +22,7 @@ from toolbelt.control import plugins as configured
 from toolbelt.core import calls as gate
 from toolbelt.core import errors
 from toolbelt.runtime import calls, plugins
+from toolbelt.settings import logs
 
 KB = [tool.name for tool in sample_plugins.Kb.tools]
 ADA = {
@@ -43,6 +49,23 @@ def refusal(tool: str, arguments: Any = None, **about: Any) -> gate.Refusal:
 def content(answer: calls.Answer) -> Mapping[str, Any]:
     assert isinstance(answer, calls.Result), answer
     return answer.content
+
+
+@contextlib.contextmanager
+def logged(*, as_json: bool) -> Iterator[io.StringIO]:
+    """Give what is written to the log of an installation, by whoever logs."""
+    before = structlog.get_config()
+    configured = logs.configure(level="DEBUG", as_json=as_json)["formatters"]["entry"]
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(configured.pop("()")(**configured))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield written
+    finally:
+        root.removeHandler(handler)
+        structlog.configure(**before)
 
 
 def the_record() -> models.CallRecord:
@@ -110,6 +133,34 @@ def test_what_a_tool_says_is_shown_and_what_it_broke_on_is_not(kb: None) -> None
 def test_a_secret_that_a_tool_lets_out_is_withheld(kb: None) -> None:
     assert refusal("kb__leak").message == "GET /?key=[withheld] gave 403"
     assert "sesame" not in the_record().error
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize("tool", ["kb__tell", "kb__break", "kb__leak"])
+def test_a_secret_that_a_tool_logs_or_raises_stands_in_no_log(kb: None, tool: str, as_json: bool) -> None:
+    with logged(as_json=as_json) as written:
+        call(tool)
+
+    text = written.getvalue()
+    assert "sesame" not in text
+    assert ("[withheld]" in text) == (tool != "kb__leak")
+    if as_json:
+        assert all(isinstance(json.loads(line), dict) for line in text.splitlines())
+
+
+def test_a_secret_that_a_tool_answers_with_is_withheld(
+    db: None, install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KB_PLACE", "shelf-of-the-owl")
+    install("Kb", config='api_key: sesame-2000, place: "${KB_PLACE}"', agents=[ADA])
+
+    told = content(call("kb__tell"))
+
+    assert told == {
+        "[withheld]": [b"sesame-2000".hex(), {"said": "Bearer [withheld]"}],
+        "config": "[withheld]",
+    }
+    assert the_record().result_bytes == len(json.dumps(told))
 
 
 def test_a_plugin_gets_no_secret_of_another_namespace(kb: None) -> None:

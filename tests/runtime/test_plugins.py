@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.conftest import Install
+from tests.runtime.conftest import OPERATOR, Install
 from toolbelt import models
+from toolbelt.control import plugins as configured
 from toolbelt.plugins import lifecycle
 from toolbelt.runtime import plugins
 
@@ -20,6 +21,20 @@ def test_one_broken_plugin_never_stops_the_others(db: None, install: Install) ->
 
     assert states == {"broken": "failed", "kb": "initialized"}
     assert dict(models.Plugin.objects.values_list("name", "status")) == {"broken": "failed", "kb": "ready"}
+
+
+def test_a_plugin_that_fails_with_a_secret_is_shown_and_stored_without_it(
+    db: None, install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INDEX_KEY", "sesame-9000")
+    install("Indiscreet", config='key: "${INDEX_KEY}"')
+
+    (failed,) = plugins.initialize()
+    configured.sync(OPERATOR, plugins.live())
+
+    assert "[withheld]" in failed.error
+    assert "sesame" not in failed.error
+    assert "sesame" not in models.Plugin.objects.get(name="indiscreet").error
 
 
 def test_a_file_that_cannot_be_read_leaves_a_server_without_plugins(

@@ -17,7 +17,7 @@ from tests.runtime.connected import stopped as stopped
 from toolbelt.control import entries
 from toolbelt.control import upstreams as configured
 from toolbelt.core import catalog, errors
-from toolbelt.runtime import plugins, upstreams
+from toolbelt.runtime import calls, plugins, upstreams
 from toolbelt.store import snapshots
 
 # What a connection tells unasked is written by another thread.
@@ -45,6 +45,25 @@ def test_what_the_tool_says_of_its_failure_reaches_the_model(script: scripting.S
 
     assert connected.refusal("files__fail") == ("tool-failed", "There is no such file.")
     assert connected.refusal("files__refuse") == ("tool-failed", "I do not like this.")
+
+
+def test_a_secret_that_a_server_says_back_is_withheld(
+    script: scripting.Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_HEADER", "Bearer sesame-7000")
+    # What a progress message of the scripted server says.
+    monkeypatch.setenv("MCP_STEP", "step 2")
+    connected.ready(script, "echo", "environment", "progress", env={"A": "${MCP_HEADER}", "B": "${MCP_STEP}"})
+
+    assert "sesame" not in str(connected.content("files__environment", {"names": ["A"]}))
+    assert connected.content("files__echo", {"a": ["sesame-7000"]}) == {"result": '{"a": ["[withheld]"]}'}
+    messages: list[str | None] = []
+
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        messages.append(message)
+
+    calls.run("ada", "files__progress", {}, progress=heard)
+    assert messages == ["step 1", "[withheld]"]
 
 
 def test_a_server_that_hangs_is_given_its_own_time(script: scripting.Script) -> None:

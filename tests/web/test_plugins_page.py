@@ -245,7 +245,18 @@ def wanted(**fields: str) -> dict[str, str]:
     return {**given, **fields}
 
 
-def test_a_server_is_added_and_asked_at_once(keeper: Client, belt: None, asked: list[Any]) -> None:
+def test_a_variable_is_named_once_the_installation_allows_it(
+    keeper: Client, belt: None, asked: list[Any]
+) -> None:
+    answer = keeper.post("/plugins/add/save/", wanted())
+    assert answer.status_code == 422
+    assert "TOOLBELT_WEB_VARIABLES" in answer.content.decode()
+
+
+def test_a_server_is_added_and_asked_at_once(
+    keeper: Client, belt: None, asked: list[Any], settings: Any
+) -> None:
+    settings.TOOLBELT_WEB_VARIABLES = ["MCP_*"]
     answer = keeper.post("/plugins/add/save/", wanted(title="Files"))
     assert answer.status_code == 303
     assert answer.headers["Location"].startswith("/plugins/files/?asked=")

@@ -70,6 +70,10 @@ def put(
                 raise errors.Stale(f"{key} of {kind} {name}", seen, (now or {}).get(key), entry.get(key))
         written = name if kind == "category" else dict(entry)
         problems = belts.check_entry(_kind(kind), written, beside or known())
+        if kind == "plugin" and now is not None and now.get("upstream") == entry.get("upstream"):
+            # A rule that came later than the connection must not keep anyone from switching the server off.
+            at = f"{belts.address(_kind(kind), now)}.upstream"
+            problems = [problem for problem in problems if not problem.path.startswith(at)]
         if problems:
             raise errors.Invalid(problems)
         held = None if in_code else ceilings.of(kind)

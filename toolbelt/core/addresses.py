@@ -1,4 +1,8 @@
-"""Whose is this network address? The public's, or a cloud platform's own, behind which it keeps its secrets."""
+"""Decide whether a network address is on the public internet, or where a cloud platform answers its own machines.
+
+The tables follow IANA's registries of special-purpose addresses (IPv4 and IPv6). Python has tables, too, but what they
+hold differs from one version to the next. An IPv6 address that stands for an IPv4 address is judged by that one.
+"""
 
 from __future__ import annotations
 
@@ -7,42 +11,101 @@ from collections.abc import Iterator
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-# Public by its number, and still the host's own: the platform's agent on Azure.
-_HOSTS_OWN = frozenset({ipaddress.ip_address("168.63.129.16")})
-# Where clouds tell a machine its credentials, beyond the link-local ones: Alibaba's, Oracle's; AWS's, Google's by IPv6.
-_METADATA = _HOSTS_OWN | {
-    ipaddress.ip_address(text) for text in ("100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
-}
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_NOT_PUBLIC_V4 = tuple(
+    ipaddress.IPv4Network(text)
+    for text in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # shared, behind a provider's NAT
+        "127.0.0.0/8",  # loopback
+        "168.63.129.16/32",  # the platform's agent on Azure: public by its number, and still the host's own
+        "169.254.0.0/16",  # link-local
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocol assignments
+        "192.0.2.0/24",  # documentation
+        "192.88.99.0/24",  # 6to4 relays (deprecated)
+        "192.168.0.0/16",  # private
+        "198.18.0.0/15",  # benchmarks
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
+    )
+)
+# Everything public is in the first; the rest is what is special within it. 6to4 is judged by what it stands for.
+_UNICAST_V6 = ipaddress.IPv6Network("2000::/3")
+_NOT_PUBLIC_V6 = tuple(
+    ipaddress.IPv6Network(text)
+    for text in (
+        "2001::/23",  # protocol assignments, Teredo among them
+        "2001:db8::/32",  # documentation
+        "3fff::/20",  # documentation
+    )
+)
+
+_LINK_LOCAL = (ipaddress.IPv4Network("169.254.0.0/16"), ipaddress.IPv6Network("fe80::/10"))
+# Where clouds tell a machine its credentials, beyond the link-local addresses: Azure's agent, Alibaba's, Oracle's, and
+# by IPv6 AWS's and Google's.
+_METADATA = frozenset(
+    ipaddress.ip_address(text)
+    for text in ("168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
+)
+
+_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")
+_TEREDO = ipaddress.IPv6Network("2001::/32")
+# A network's own NAT64 prefix: how many bits come before the IPv4 address is the network's to choose (RFC 6052).
+_LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
+# IPv4-compatible (deprecated) and IPv4-translated: no public address has one of these forms.
+_OTHER_FORMS = (ipaddress.IPv6Network("::/96"), ipaddress.IPv6Network("::ffff:0:0:0/96"))
+_ISATAP = 0x5EFE
 
 
 def is_public(text: str) -> bool:
-    """Say whether the address is one of the public network, also by every address that it stands for."""
-    return all(
-        one.is_global and not one.is_multicast and one not in _HOSTS_OWN for one in _meant(_read(text))
-    )
+    """Return whether the address, and each IPv4 address that it stands for, is on the public internet."""
+    address = _read(text)
+    if isinstance(address, ipaddress.IPv4Address):
+        return _is_public_v4(address)
+    if address in _MAPPED or address in _NAT64:
+        is_unicast = True
+    else:
+        is_unicast = address in _UNICAST_V6 and not any(address in network for network in _NOT_PUBLIC_V6)
+    return is_unicast and all(map(_is_public_v4, _embedded(address)))
 
 
 def is_metadata(text: str) -> bool:
-    """Say whether the address, or one that it stands for, is where a platform answers its own machines."""
-    return any(one.is_link_local or one in _METADATA for one in _meant(_read(text)))
+    """Return whether the address, or one that it stands for, is where a platform answers its own machines."""
+    address = _read(text)
+    meant: list[Address] = [address]
+    if isinstance(address, ipaddress.IPv6Address):
+        meant.extend(_embedded(address))
+    return any(one in _METADATA or any(one in network for network in _LINK_LOCAL) for one in meant)
 
 
 def _read(text: str) -> Address:
     return ipaddress.ip_address(text.partition("%")[0])
 
 
-def _meant(address: Address) -> Iterator[Address]:
-    """Give the address, or those inside it: IPv6 carries IPv4 in several ways. NAT64 and mapped ones are no more."""
-    if isinstance(address, ipaddress.IPv4Address):
-        yield address
-    elif address.ipv4_mapped is not None:
-        yield address.ipv4_mapped
-    elif address in _NAT64:
-        yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    else:
-        yield address
-        if address.sixtofour is not None:
-            yield address.sixtofour
-        if address.teredo is not None:
-            yield from address.teredo
+def _is_public_v4(address: ipaddress.IPv4Address) -> bool:
+    return not any(address in network for network in _NOT_PUBLIC_V4)
+
+
+def _embedded(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
+    """Yield each IPv4 address that the address may stand for."""
+    number = int(address)
+    last = number & 0xFFFFFFFF
+    if any(address in network for network in (_MAPPED, _NAT64, _LOCAL_NAT64, *_OTHER_FORMS)):
+        yield ipaddress.IPv4Address(last)
+    if address in _SIX_TO_FOUR:
+        yield ipaddress.IPv4Address(number >> 80 & 0xFFFFFFFF)
+    if address in _TEREDO:
+        yield ipaddress.IPv4Address(number >> 64 & 0xFFFFFFFF)  # its server
+        yield ipaddress.IPv4Address(last ^ 0xFFFFFFFF)
+    if address in _LOCAL_NAT64:
+        # Bits 64 to 71 are always zero: the IPv4 address goes around them.
+        around = (number >> 64 & 0xFFFFFFFFFFFFFFFF) << 56 | number & 0xFFFFFFFFFFFFFF
+        for prefix in (48, 56, 64):
+            yield ipaddress.IPv4Address(around >> 120 - prefix - 32 & 0xFFFFFFFF)
+    if number >> 32 & 0xFDFFFFFF == _ISATAP:
+        yield ipaddress.IPv4Address(last)

@@ -38,7 +38,16 @@ _SECRET = re.compile(
     r"gh[pousr]_\w{20}|github_pat_\w{20}|glpat-[\w-]{16}|sk-[\w-]{16}|xox[abprs]-[\w-]{10}|AKIA[0-9A-Z]{16}"
     r"|AIza[\w-]{30}|hf_\w{20}|npm_\w{30}|ya29\.[\w-]{20}|eyJ[\w-]{10,}\.[\w-]{10}"
 )
-_ALWAYS_SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
+# Headers that never hold a secret. A literal value of any other is refused, unless it is too short to be one.
+_HARMLESS_HEADERS = frozenset(
+    "accept accept-charset accept-encoding accept-language anthropic-version cache-control content-language"  # noqa: SIM905
+    " content-type dnt mcp-protocol-version origin pragma prefer referer user-agent x-github-api-version"
+    " x-mcp-readonly x-mcp-tools x-mcp-toolsets".split()
+)
+# In the name of a header: even a short value is a secret.
+_SECRET_HEADER = re.compile(
+    r"key|secret|pass|pwd|auth|cookie|credential|sign|session|token(?!s)", re.IGNORECASE
+)
 _PLAIN = re.compile(r"\d*|true|false|on|off|yes|no|none|null|.{0,7}", re.IGNORECASE | re.DOTALL)
 # Where a secret is kept, and not what it is; no header says that.
 _PATH = re.compile(r"[./~].*", re.DOTALL)
@@ -181,6 +190,10 @@ def _of_url(url: str) -> Iterator[tuple[Place, str]]:
 _WAY_OUT = (
     "This looks like a secret, which no configuration holds: set a variable, and write ${NAME} in its place."
 )
+_HEADER_WAY_OUT = (
+    "This may be a secret, which no configuration holds: set a variable, and write ${NAME} in its place. Written out"
+    " are only headers that never hold one, such as Accept and User-Agent, and values of up to 7 characters."
+)
 _ARGS_WAY_OUT = (
     "This looks like a secret, which everybody on the machine can read in the arguments of a process: let the server"
     " read it from its environment, and write ${NAME} in 'env'."
@@ -194,10 +207,15 @@ def _of_value(field_name: str, named: re.Pattern[str], name: str, value: str) ->
         yield at, f"{name!r} is not the name of {what}."
     if _CONTROL.search(value):
         yield at, f"{name!r} holds a control character: take it out."
-    is_always_secret = name.lower() in _ALWAYS_SECRET and value and _literal(value)
-    is_meant_as_secret = _is_meant_as_secret(name, value, may_be_path=field_name == "env")
-    if is_always_secret or is_meant_as_secret or _holds_secret(value):
+    is_literal_header = field_name == "headers" and value and _literal(value)
+    if (
+        _holds_secret(value)
+        or (is_literal_header and _SECRET_HEADER.search(name))
+        or (field_name == "env" and _is_meant_as_secret(name, value, may_be_path=True))
+    ):
         yield at, _WAY_OUT
+    elif is_literal_header and name.lower() not in _HARMLESS_HEADERS and not _PLAIN.fullmatch(value):
+        yield at, _HEADER_WAY_OUT
 
 
 def _is_metadata(host: str) -> bool:

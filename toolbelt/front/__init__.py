@@ -11,9 +11,9 @@ import time
 from typing import Any
 
 from toolbelt import conf
-from toolbelt.api import limits, problems
+from toolbelt.api import limits
 from toolbelt.core import errors
-from toolbelt.front import endpoint, envelopes, ids, life, live, messages, notes, requests
+from toolbelt.front import endpoint, envelopes, gate, ids, life, live, messages, notes, proxies, requests
 from toolbelt.runtime import ready
 from toolbelt.web import frame
 
@@ -32,6 +32,7 @@ class Application:
         self._per_minute = conf.API_PER_MINUTE
         self.mcp = endpoint.server(answers, self.notes)
         self._streams = live.Streams(django)
+        self._gate = gate.Gate(self._answer, self.notes)
 
     async def __call__(self, scope: dict[str, Any], receive: messages.Receive, send: messages.Send) -> None:
         """Answer, or let Django answer."""
@@ -39,17 +40,22 @@ class Application:
             await self._life.live(receive, send)
             return
         self._life.begin()
+        if scope["type"] != "http":
+            await self._django(scope, receive, send)
+            return
+        proxies.check_client(scope)
+        await self._gate(scope, receive, send)
+
+    async def _answer(self, scope: dict[str, Any], receive: messages.Receive, send: messages.Send) -> None:
+        """Answer a request that the gate let through."""
         if endpoint.is_here(scope):
             await self.mcp(scope, receive, send)
             return
         if live.is_here(scope):
             await self._streams.answer(scope, receive, send)
             return
-        request = requests.of(scope) if scope["type"] == "http" else None
+        request = requests.of(scope)
         if request is None or self._answers is None or notes.is_wanted_whole():
-            if _is_too_much(scope):
-                # Django keeps a body on disk before it asks who sent it. It refuses these by their head alone.
-                receive = messages.without_body(receive)
             await self._django(scope, receive, send)
             return
         begun = time.perf_counter()
@@ -141,12 +147,3 @@ class Application:
 
 def _kind(request: requests.Request, status: int) -> envelopes.Kind:
     return envelopes.Kind(request.scheme, request.host, request.method, status)
-
-
-def _is_too_much(scope: dict[str, Any]) -> bool:
-    """Say whether this is for the API, and announces a body that it does not read."""
-    return (
-        scope["type"] == "http"
-        and scope["path"].startswith(problems.WHERE)
-        and messages.is_too_much(scope, conf.API_BODY_BYTES)
-    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -11,40 +13,77 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
-def is_too_much(scope: Mapping[str, Any], most: int) -> bool:
-    """Say whether a body is announced that nobody will read: of more bytes than that, or of no stated length."""
-    headers = dict(scope["headers"])
-    if b"transfer-encoding" in headers and b"content-length" not in headers:
-        return True
-    length = headers.get(b"content-length", b"")
-    return length.isdigit() and int(length) > most
+class TooMuch(Exception):
+    """A body has more bytes than are taken."""
 
 
-def without_body(receive: Receive) -> Receive:
-    """Receive an empty body, and then whatever is not a part of one: what comes of it is let go."""
-    is_asked = False
+class Discarded:
+    """Receives an empty body in place of the one that comes, which is let go.
 
-    async def received() -> Message:
-        nonlocal is_asked
-        if not is_asked:
-            is_asked = True
-            return {"type": "http.request", "body": b"", "more_body": False}
-        while (message := await receive())["type"] == "http.request":
-            pass
+    ``pass_on`` receives what really comes, as long as nobody minds; both know where the body ends.
+    """
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._is_asked = self._is_over = False
+        # Django waits for the end of the connection while it answers, and the answer waits for the end of the body.
+        self._lock = asyncio.Lock()
+
+    async def pass_on(self) -> Message:
+        """Receive the next message, whatever it is."""
+        message = await self._receive()
+        self._is_over = message["type"] != "http.request" or not message.get("more_body")
         return message
 
-    return received
+    async def receive(self) -> Message:
+        """Receive an empty body, and then whatever follows the real one."""
+        if not self._is_asked:
+            self._is_asked = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await self.drain()
+        return await self._receive()
+
+    async def drain(self) -> None:
+        """Let go of the rest of the body."""
+        async with self._lock:
+            while not self._is_over:
+                await self.pass_on()
 
 
-async def read(receive: Receive) -> tuple[bytes, Receive]:
+def closing(send: Send, body: Discarded, seconds: float) -> Send:
+    """Send an answer that ends the connection, but let its client send the rest of the body for a while first.
+
+    A connection that ends with something unread is reset, and its client might never read the answer.
+    """
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = [pair for pair in message["headers"] if pair[0].lower() != b"connection"]
+            message = {**message, "headers": [*headers, (b"connection", b"close")]}
+        elif not message.get("more_body"):
+            await send({**message, "more_body": True})
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await body.drain()
+            message = {"type": "http.response.body", "body": b""}
+        await send(message)
+
+    return sent
+
+
+async def read(receive: Receive, most: int | None = None) -> tuple[bytes, Receive]:
     """Read the body, and give it with what receives the same messages again, and then what follows them.
 
-    The body of a client that went away is what had come of it.
+    The body of a client that went away is what had come of it. Raises TooMuch for more than ``most`` bytes.
     """
     messages: list[Message] = []
+    size = 0
     while True:
         message = await receive()
         messages.append(message)
+        size += len(message.get("body", b""))
+        if most is not None and size > most:
+            raise TooMuch
         if message["type"] != "http.request" or not message.get("more_body"):
             break
     again = iter(messages)

@@ -22,6 +22,7 @@ from toolbelt.plugins import contract, registry
 from toolbelt.runtime import (
     feed,
     gates,
+    masking,
     places,
     plugins,
     record_writer,
@@ -298,7 +299,7 @@ def _answered(made: recording.Recording, found: Any, definition: catalog.Tool | 
     content = found if isinstance(found, Mapping) else {"result": found}
     try:
         # Read back, as a tuple, a key that is a number and a subclass of a text are sent as JSON says them.
-        text = json.dumps(content, allow_nan=False, ensure_ascii=False).encode()
+        text = masking.mask_json(json.dumps(content, allow_nan=False, ensure_ascii=False)).encode()
     except (TypeError, ValueError, RecursionError) as error:
         message = f"{made.tool} answered what cannot be sent. This was logged for an operator."
         _log.error("result is not JSON", tool=made.tool, plugin=made.plugin, error=str(error))

@@ -44,7 +44,7 @@ class Environ(Mapping[str, str]):
         if _is_own(name):
             raise errors.Refused(f"{name} is Toolbelt's own: no server is told it. Name another variable.")
         found = self._secret(name)
-        return secrets.handing_out(os.environ[name] if found is None else found)
+        return secrets.named(os.environ[name]) if found is None else secrets.handing_out(found)
 
     def __iter__(self) -> Iterator[str]:
         return iter(os.environ)

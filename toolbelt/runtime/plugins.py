@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -70,8 +71,11 @@ def registry() -> registries.ToolPluginRegistry:
 
 
 def live() -> Sequence[info.PluginInfo]:
-    """Give the plugins that were loaded here, failed ones too."""
-    return registry().list_plugins()
+    """Give the plugins that were loaded here, failed ones too; their errors without secrets."""
+    return [
+        dataclasses.replace(one, error=secrets.mask(one.error)) if one.error else one
+        for one in registry().list_plugins()
+    ]
 
 
 def serves(plugin: str, tool: str) -> bool:
@@ -145,10 +149,12 @@ def _load() -> loading.Loaded:
     found = loading.load(
         Path(conf.PLUGINS_FILE) if conf.PLUGINS_FILE else None,
         into=registries.ToolPluginRegistry(runtime_for=Runtime, limits=limits),
+        environ=secrets.Variables(),
     )
-    for problem in found.problems:
-        _log.error("plugin not loaded", problem=secrets.mask(str(problem)))
-    return found
+    problems = tuple(dataclasses.replace(one, message=secrets.mask(one.message)) for one in found.problems)
+    for problem in problems:
+        _log.error("plugin not loaded", problem=str(problem))
+    return dataclasses.replace(found, problems=problems)
 
 
 def _start() -> None:

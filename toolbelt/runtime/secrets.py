@@ -3,30 +3,29 @@
 From the variable ``TOOLBELT_SECRET_<NAMESPACE>__<KEY>`` (in capitals), else from the file ``<namespace>__<key>`` in
 ``TOOLBELT_SECRETS_DIR``, else from the plugin's config. A key holds no ``__`` and begins with a letter or digit, so
 that no two pairs of namespace and key share a name. A secret is looked up when it is asked for, so that one that was
-replaced counts at once, and is kept in no log: :func:`mask` takes those that were handed out from a text.
+replaced counts at once, and is kept in no log: whatever is handed out here is masked from then on
+(:mod:`toolbelt.runtime.masking`).
 """
 
 from __future__ import annotations
 
 import os
 import re
-import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from toolbelt import conf
 from toolbelt.core import keys
 from toolbelt.plugins import contract
+from toolbelt.runtime import masking
 
 PREFIX = "TOOLBELT_SECRET_"
-MASK = "[withheld]"
-# Shorter ones are too likely to be part of a word.
-SHORTEST_MASKED = 6
+MASK = masking.MASK
 
 _KEY = re.compile(r"[A-Za-z0-9](?:_?[A-Za-z0-9.-])*")
-_handed_out: set[str] = set()
-_lock = threading.Lock()
+# An address with nothing in it that could be a secret: a user, a query, or a long part of the path.
+_PLAIN_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^@?#\s/]+(?:/[^@?#\s/]{0,15})*", re.IGNORECASE)
 
 
 class Secrets:
@@ -63,21 +62,43 @@ def variable(namespace: str, key: str) -> str:
     return f"{PREFIX}{namespace}{keys.SEPARATOR}{key}".upper()
 
 
-def mask(text: str) -> str:
-    """Take every secret that was handed out in this process from a text."""
-    with _lock:
-        known = sorted(_handed_out, key=len, reverse=True)
-    for secret in known:
-        text = text.replace(secret, MASK)
-    return text
+mask = masking.mask
 
 
 def handing_out(secret: str) -> str:
     """Give the secret, and know it from now on as one that is to be masked."""
-    if len(secret) >= SHORTEST_MASKED:
-        with _lock:
-            _handed_out.add(secret)
+    masking.add(secret)
     return secret
+
+
+class Variables(Mapping[str, str]):
+    """The environment, as configuration names it by ``${NAME}``: each value that is read is masked from then on.
+
+    An address without a secret in it, and a path that is there, are named to say where something is; those are not.
+    """
+
+    def __getitem__(self, name: str) -> str:
+        return named(os.environ[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(os.environ)
+
+    def __len__(self) -> int:
+        return len(os.environ)
+
+
+def named(value: str) -> str:
+    """Return the value of a variable that configuration names; masked from then on, if it may be a secret."""
+    if not _PLAIN_URL.fullmatch(value) and not _is_path(value):
+        masking.add(value)
+    return value
+
+
+def _is_path(value: str) -> bool:
+    try:
+        return value.startswith(("/", "./", "../", "~")) and Path(value).expanduser().exists()
+    except (OSError, RuntimeError, ValueError):
+        return False
 
 
 def _in_file(namespace: str, key: str) -> str | None:

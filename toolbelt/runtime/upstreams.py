@@ -176,7 +176,8 @@ async def _answer(
         # It changed behind our back. What it says now is recorded, and waits for an operator.
         _told(plugin.name, listed)
         raise Unreachable(f"{plugin.name} no longer offers {name} as it was approved.")
-    return results.content(await server.call(name, arguments, progress=progress, check=check))
+    heard = _masking(progress) if progress is not None else None
+    return results.content(await server.call(name, arguments, progress=heard, check=check))
 
 
 def _is_as_stored(listed: Answer, name: str, plugin: catalog.Plugin, tool: catalog.Tool) -> bool:
@@ -237,6 +238,15 @@ def _secrets_of(plugin: catalog.Plugin) -> str:
 def _masked(answer: Answer) -> Answer:
     """Take out of what is recorded and shown whatever secrets the server said back."""
     return dataclasses.replace(answer, error=secrets.mask(answer.error), stderr=secrets.mask(answer.stderr))
+
+
+def _masking(hear: Progress) -> Progress:
+    """Tell of progress without whatever secrets the server says back."""
+
+    async def masked(progress: float, total: float | None, message: str | None) -> None:
+        await hear(progress, total, message and secrets.mask(message))
+
+    return masked
 
 
 def _known(stored: catalog.Catalog, name: str) -> catalog.Plugin:

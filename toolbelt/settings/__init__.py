@@ -104,6 +104,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "toolbelt.web.frame.htmx_leaves",
+    "toolbelt.web.hidden.shown",
     # Every view asks for a login unless it says otherwise: forgetting to ask cannot open a page.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "toolbelt.web.live.Counted",
@@ -112,6 +113,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
     "axes.middleware.AxesMiddleware",
+    "toolbelt.web.passwords.BusyMiddleware",
 ]
 
 ROOT_URLCONF = "toolbelt.urls"
@@ -198,7 +200,7 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+PASSWORD_HASHERS = ["toolbelt.web.passwords.Argon2PasswordHasher"]
 if ENVIRONMENT == "test":
     PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # tests make many users, all made up
 AUTH_PASSWORD_VALIDATORS = [
@@ -213,7 +215,10 @@ AUTH_PASSWORD_VALIDATORS = [
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_HANDLER = "toolbelt.web.passwords.AxesHandler"  # which limits an address, too, whatever the names
 AXES_RESET_ON_SUCCESS = True
+# Whoever is locked out waits a quarter of an hour, and no longer for having tried meanwhile.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_TEMPLATE = "locked_out.html"
 CSRF_FAILURE_VIEW = "toolbelt.web.frame.csrf_failure"
 
@@ -328,6 +333,10 @@ if "TOOLBELT_API_BODY_DEPTH" in env:
     TOOLBELT_API_BODY_DEPTH = env.int("TOOLBELT_API_BODY_DEPTH")
 if "TOOLBELT_STALE_SECONDS" in env:
     TOOLBELT_STALE_SECONDS = env.float("TOOLBELT_STALE_SECONDS")
+if "TOOLBELT_REQUESTS_AT_ONCE" in env:
+    TOOLBELT_REQUESTS_AT_ONCE = env.int("TOOLBELT_REQUESTS_AT_ONCE")
+if "TOOLBELT_BODY_SECONDS" in env:
+    TOOLBELT_BODY_SECONDS = env.float("TOOLBELT_BODY_SECONDS")
 if "TOOLBELT_COMMAND" in env:
     TOOLBELT_COMMAND = env.str("TOOLBELT_COMMAND")
 elif ENVIRONMENT != "test":

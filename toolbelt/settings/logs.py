@@ -14,6 +14,7 @@ import structlog
 from structlog import dev, processors, stdlib, typing
 
 from toolbelt.core import api_tokens
+from toolbelt.runtime import masking
 
 SECRET_NAMES = re.compile(
     r"(^|[_-])(authorization|cookie|passwo?r?d|secret|secret_key|api_key|token|sessionid)$", re.IGNORECASE
@@ -23,7 +24,15 @@ _ENCODER = json.JSONEncoder(default=repr)
 
 
 class Formatter(stdlib.ProcessorFormatter):
-    """structlog's, for JSON; but lines that come written are not written again."""
+    """structlog's, with every known secret taken out at the very end: of tracebacks and arguments, whoever logs."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a line for people."""
+        return masking.mask(super().format(record))
+
+
+class JsonFormatter(stdlib.ProcessorFormatter):
+    """The same for JSON; but lines that come written are not written again."""
 
     # Who has many lines to write may hand them over in one record.
     takes_lines = True
@@ -31,7 +40,10 @@ class Formatter(stdlib.ProcessorFormatter):
     def format(self, record: logging.LogRecord) -> str:
         """Write a line, or give those that come written."""
         lines = getattr(record, "lines", None)
-        return super().format(record) if lines is None else "\n".join(lines)
+        if lines is None:
+            return masking.mask_json(super().format(record))
+        whole = "\n".join(lines)
+        return whole if masking.mask(whole) is whole else "\n".join(map(masking.mask_json, lines))
 
 
 def withhold(logger: Any, name: str, event: typing.EventDict) -> typing.EventDict:
@@ -79,7 +91,7 @@ def configure(*, level: str, as_json: bool) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {
             "entry": {
-                "()": Formatter if as_json else stdlib.ProcessorFormatter,
+                "()": JsonFormatter if as_json else Formatter,
                 "processors": [stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
                 "foreign_pre_chain": shared,
             }

@@ -153,6 +153,13 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _told(request, "404.html", 404)
 
 
+def busy(request: HttpRequest, retry_after: int) -> HttpResponse:
+    """Say that the server has too much to do, and in how many seconds to try again."""
+    response = _told(request, "too_busy.html", 503)
+    response.headers["Retry-After"] = str(retry_after)
+    return response
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     """Say that the fault is ours, and which request it was. Asks for nothing that may be what is broken.
 

@@ -60,13 +60,20 @@ class Counted:
             request.counts = queries.count()  # type: ignore[attr-defined]
 
 
+def signed_in_user(session_key: str) -> str | None:
+    """Return the primary key of the active user whose session this is, as text; None if nobody is logged in."""
+    if not session_key:
+        return None
+    request = HttpRequest()
+    request.session = _store()(session_key)
+    found = auth.get_user(request)
+    return str(found.pk) if found.is_authenticated else None
+
+
 def is_still_in(session_key: str, user: str) -> bool:
     """Say whether a login still holds: the session is not over, and it is the same user, who is active."""
     try:
-        request = HttpRequest()
-        request.session = _store()(session_key)
-        found = auth.get_user(request)
-        return found.is_authenticated and str(found.pk) == user
+        return signed_in_user(session_key) == user
     finally:
         # The thread is one of many that nobody tells of the end of a request.
         db.connections.close_all()

@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from toolbelt.control import actors, belt_texts, belts
 from toolbelt.core import errors
+from toolbelt.management import terminal
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Export, import or check a belt."""
 
     help = "Export the configuration as a belt (YAML or JSON), import one, or check one without touching anything."
@@ -51,7 +52,7 @@ class Command(BaseCommand):
     def _export(self, file: str) -> None:
         text = belt_texts.write(belts.export(), "json" if file.endswith(".json") else "yaml")
         if file == "-":
-            self.stdout.write(text)
+            self.stdout.write_yaml(text)
             return
         try:
             Path(file).write_text(text, encoding="utf-8")

@@ -8,18 +8,19 @@ import shlex
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from toolbelt import conf
 from toolbelt.core import calls as gate
 from toolbelt.core import errors
+from toolbelt.management import terminal
 from toolbelt.runtime import calls, plugins
 
 # What a model is told in general words, an operator may know.
 UNEXPLAINED = ("unknown-tool", "tool-not-active", "tool-denied", "tool-unavailable")
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Make one call for an agent."""
 
     help = (
@@ -61,7 +62,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         finally:
             plugins.stop()
-        self.stdout.write(json.dumps(answer.document(), indent=2, sort_keys=True, ensure_ascii=False))
+        self.stdout.write_json(json.dumps(answer.document(), indent=2, sort_keys=True, ensure_ascii=False))
         if isinstance(answer, gate.Refusal):
             if answer.code in UNEXPLAINED:
                 asked = [options["agent"], options["tool"]]

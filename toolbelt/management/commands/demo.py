@@ -10,16 +10,17 @@ import secrets
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management import base, call_command
+from django.core.management import call_command
 from django.db import transaction
 
 from toolbelt import conf
+from toolbelt.management import terminal
 
 FIXTURE = "demo"
 OPERATOR = "operator"
 
 
-class Command(base.BaseCommand):
+class Command(terminal.Command):
     help = "Load the demo and make an operator's login, once; say the address and the login, always."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from toolbelt.control import demo_activity, queries
 from toolbelt.core import errors
+from toolbelt.management import terminal
 from toolbelt.runtime import calls
 
 # Sessions that are under way, of the agents that may load something.
@@ -16,7 +17,7 @@ SESSIONS = ("release-notes", "nightly-deploy", "chat-today")
 MOST_DAYS, MOST_CALLS = 366, 5000
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Make up a month of calls and changes."""
 
     help = "Fill the demo with a made-up month of calls and changes, so that its pages show something."

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from toolbelt.control import endings
+from toolbelt.management import terminal
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Write down what is over."""
 
     help = (

@@ -6,16 +6,16 @@ import argparse
 import getpass
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from toolbelt.control import actors, queries, switches
 from toolbelt.core import errors, grants
-from toolbelt.management import moments
+from toolbelt.management import moments, terminal
 
 _ON = {"on": True, "off": False, "unset": None}
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Flip a switch or override a tool."""
 
     help = "Set an agent's switch of a toolkit, or its override of a tool: on, off or unset; for good, or for a while."

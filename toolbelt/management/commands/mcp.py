@@ -10,13 +10,13 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from toolbelt import conf
 from toolbelt.control import actors, reviews
 from toolbelt.control import upstreams as configured
 from toolbelt.core import catalog, errors
-from toolbelt.management import columns
+from toolbelt.management import columns, terminal
 from toolbelt.runtime import plugins, upstreams
 
 # How many hex digits of a version's hash are printed, and how few name it.
@@ -25,7 +25,7 @@ FEWEST = 8
 _HASH = re.compile(rf"[0-9a-f]{{{FEWEST},64}}")
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Add, list, refresh, review, approve and refuse."""
 
     help = "Look after upstream MCP servers: add them, ask them for their tools, approve what they offer."

@@ -8,18 +8,18 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from toolbelt import conf
 from toolbelt.control import actors
 from toolbelt.control import plugins as configured
 from toolbelt.core import catalog, errors
-from toolbelt.management import columns
+from toolbelt.management import columns, terminal
 from toolbelt.plugins import info
 from toolbelt.runtime import plugins as running
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """List, check, enable, disable or sync plugins."""
 
     help = "Look after the plugins that are installed and listed in TOOLBELT_PLUGINS_FILE."

@@ -6,12 +6,13 @@ import argparse
 import datetime as dt
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from toolbelt.management import terminal
 from toolbelt.runtime import recording
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Forget old call records."""
 
     help = "Delete the records of calls that came in longer ago than this."

@@ -6,12 +6,13 @@ import argparse
 import datetime as dt
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from toolbelt.control import sessions
+from toolbelt.management import terminal
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Forget sessions that have loaded nothing for long."""
 
     help = "Forget the sessions that last loaded or unloaded something longer ago than this."

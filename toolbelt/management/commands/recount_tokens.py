@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from toolbelt.control import catalog
+from toolbelt.management import terminal
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Count every tool's tokens anew."""
 
     help = "Count every tool's tokens anew, after tools were written by raw SQL or in bulk."

@@ -7,14 +7,15 @@ import getpass
 from typing import Any
 
 from django.contrib import auth
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from toolbelt import conf
 from toolbelt.control import actors, roles
 from toolbelt.core import errors
+from toolbelt.management import terminal
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Give and take roles, and name the operators of single agents."""
 
     help = "Give somebody a role or take it, name the operators of one agent, or list who may what."

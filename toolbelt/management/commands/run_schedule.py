@@ -9,14 +9,13 @@ import shlex
 import time
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from toolbelt.management import terminal
 from toolbelt.runtime import schedule
 
 SECONDS_TO_DELIVER = 60
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """The worker of the built-in scheduler."""
 
     help = "Print what agents scheduled that is due, a line of JSON each, or hand each line to a program."
@@ -48,7 +47,7 @@ class Command(BaseCommand):
             if program:
                 await _hand_over(program, line)
             else:
-                self.stdout.write(line)
+                self.stdout.write_json(line)
 
         while True:
             done = schedule.run_due(deliver)

@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from toolbelt.management import plugin_package
+from toolbelt.management import plugin_package, terminal
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Write the package of a new plugin."""
 
     help = "Write a package with a plugin that works, its tests and its entry point. Touches no database."

@@ -6,13 +6,14 @@ import argparse
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from toolbelt.core import errors, surface
+from toolbelt.management import terminal
 from toolbelt.runtime import rendering, surfaces
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Print the surface of an agent."""
 
     help = "Print what the model gets for an agent now: tools, policy text, directive."
@@ -41,15 +42,17 @@ class Command(BaseCommand):
                 message=options["message"],
                 subagent=options["subagent"],
             )
-            said = _said(answer, options["format"])
+            form = options["format"]
+            said = "\n".join(_lines(answer)) if form == "text" else _document(answer, form)
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(said)
+        if form == "text":
+            self.stdout.write(said)
+        else:
+            self.stdout.write_json(said)
 
 
-def _said(answer: surface.Surface, form: str) -> str:
-    if form == "text":
-        return "\n".join(_lines(answer))
+def _document(answer: surface.Surface, form: str) -> str:
     document = answer.document() if form == "json" else rendering.render(answer, form)
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False)
 

@@ -8,15 +8,16 @@ import getpass
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from toolbelt import conf
 from toolbelt.control import actors, tokens
 from toolbelt.core import errors
+from toolbelt.management import terminal
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Issue, list and revoke tokens of the API."""
 
     help = "Issue a token (printed once, alone on standard output), list those there are, or revoke one."

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from toolbelt.control import scenarios
 from toolbelt.core import errors
+from toolbelt.management import terminal
 
 SUFFIXES = (".json", ".yaml", ".yml")
 
@@ -20,7 +19,7 @@ class Unreadable(Exception):
     """A path that leads to no scenarios; the message names it and says why."""
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Run scenario files through the pure core, without a database."""
 
     help = (

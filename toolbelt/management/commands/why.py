@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from toolbelt.core import errors
+from toolbelt.management import terminal
 from toolbelt.runtime import explain
 
 
-class Command(BaseCommand):
+class Command(terminal.Command):
     """Print the decision for one tool of one agent."""
 
     help = "Print why an agent has a tool, or why not: one line, or with --trace every question."

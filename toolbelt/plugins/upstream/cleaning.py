@@ -51,6 +51,14 @@ def has_hidden(text: str) -> bool:
     return any(map(is_hidden, text))
 
 
+def visible(given: str) -> str:
+    """Return the text with the code point of each hidden character in its place, such as ``[U+202E]``."""
+    # As nearly all are; and looking at each character takes its time.
+    if given.isascii() and given.isprintable():
+        return given
+    return "".join(f"[U+{ord(one):04X}]" if is_hidden(one) else one for one in given)
+
+
 def text(given: str, longest: int) -> str:
     """Give the text without what is hidden in it, with plain ends of lines, cut to so many characters."""
     for end, plain in _LINES.items():

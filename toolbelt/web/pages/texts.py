@@ -49,10 +49,7 @@ def pieces(line: str) -> tuple[texts.Piece, ...]:
 
 def visible(line: str) -> str:
     """Show one line as plain text, for where there is no room for marks: in a title, a button, a message."""
-    # As nearly all are; and looking at each character takes its time.
-    if line.isascii() and line.isprintable():
-        return line
-    return "".join(f"[{piece.text}]" if piece.tone == "hidden" else piece.text for piece in pieces(line))
+    return cleaning.visible(line)
 
 
 def _lines(given: Iterable[str]) -> Iterator[texts.Line]:

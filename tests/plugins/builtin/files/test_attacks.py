@@ -12,7 +12,7 @@ import pytest
 
 import toolbelt
 from tests.plugins.builtin import runtime
-from toolbelt.plugins.builtin.files import confined
+from toolbelt.plugins.builtin.files import confined, plugin
 
 SECRET = "the secret outside"
 
@@ -105,6 +105,95 @@ def test_no_link_is_followed(files, root, link, to, path) -> None:
     with pytest.raises(toolbelt.ToolError, match="link"):
         files("list", path=link)
     assert_untouched(root)
+
+
+def test_a_file_with_another_name_is_not_read_unless_the_operator_allows_it(files, root) -> None:
+    os.link(root.parent / "outside/secret.txt", root / "inside/linked.txt")
+    for name, arguments in each_way(files, "inside/linked.txt"):
+        if name != "write":
+            with pytest.raises(toolbelt.ToolError, match="several names"):
+                files(name, **arguments)
+    found = files("search", query="secret")
+    assert (found["matches"], found["files_passed_over"]) == ([], 1)
+    files("write", path="inside/linked.txt", content="another", overwrite=True)
+    assert_untouched(root)
+    assert files("read", path="inside/linked.txt")["content"] == "another"
+
+    os.link(root.parent / "outside/secret.txt", root / "inside/more.txt")
+    allowed = runtime.Running(plugin.Files(), {"root": str(root), "hard_links": True})
+    try:
+        assert allowed("read", path="inside/more.txt")["content"] == SECRET
+        assert len(allowed("search", query="secret")["matches"]) == 1
+    finally:
+        allowed.stop()
+
+
+def test_a_file_from_outside_whose_name_is_taken_away_while_it_is_opened_is_not_read(
+    files, root, monkeypatch
+) -> None:
+    opened = os.open
+
+    def and_then_gone(path: Any, *arguments: Any, **options: Any) -> int:
+        descriptor = opened(path, *arguments, **options)
+        if path == "linked.txt":
+            (root / "inside/linked.txt").unlink()
+        return descriptor
+
+    os.link(root.parent / "outside/secret.txt", root / "inside/linked.txt")
+    monkeypatch.setattr(os, "open", and_then_gone)
+    with pytest.raises(toolbelt.ToolError, match="several names"):
+        files("read", path="inside/linked.txt")
+
+
+def test_a_file_is_read_while_others_write_it(files, root) -> None:
+    is_over = threading.Event()
+
+    def write() -> None:
+        while not is_over.is_set():
+            files("write", path="inside/busy.txt", content="busy", overwrite=True)
+            (root / "inside/busy.txt").unlink()
+            files("write", path="inside/busy.txt", content="busy")
+
+    files("write", path="inside/busy.txt", content="busy")
+    writer = threading.Thread(target=write)
+    writer.start()
+    said = set()
+    try:
+        for _ in range(200):
+            try:
+                said.add(files("read", path="inside/busy.txt")["content"])
+            except toolbelt.ToolError as error:
+                said.add(str(error))
+    finally:
+        is_over.set()
+        writer.join()
+    assert said <= {"busy", "There is no inside/busy.txt."}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".g\u200cit",
+        ".git\ufeff",
+        ".\u034fgit",
+        ".git.",
+        ".git ",
+        ".GIT::$INDEX_ALLOCATION",
+        "git~1",
+        "GIT~2",
+        "．git",
+    ],
+)
+def test_no_name_that_some_system_takes_for_gits_own_is_written(files, root, name) -> None:
+    for path in (f"{name}/hooks/pre-commit", f"inside/{name}/config", name):
+        with pytest.raises(toolbelt.ToolError, match="git's own"):
+            files("write", path=path, content="owned")
+    assert not [*root.rglob("hooks"), *root.rglob("config")]
+
+
+def test_names_that_only_begin_like_gits_own_are_written(files) -> None:
+    for name in (".gitignore", ".github/x", "git", "my.git", "git~one", "notes.git."):
+        files("write", path=name, content="fine")
 
 
 def test_a_search_and_a_list_go_round_links(files, root) -> None:
@@ -226,7 +315,9 @@ def test_a_link_put_there_while_writing_is_replaced_and_not_written_through(file
 
 
 def test_a_file_that_grows_while_it_is_read_is_cut_off(root, monkeypatch) -> None:
-    monkeypatch.setattr(os, "fstat", lambda descriptor: os.stat(root / "inside/plain.txt"))
+    (root / "grown").write_bytes(b"x")
+    before = os.stat(root / "grown")
+    monkeypatch.setattr(os, "fstat", lambda descriptor: before)
     (root / "grown").write_bytes(b"x" * 10_000)
     opened = confined.Root(str(root))
     with pytest.raises(toolbelt.ToolError, match="at most 100"):

@@ -76,8 +76,8 @@ def test_line_ends_of_another_system_are_named_as_the_reason(files, root) -> Non
 def test_what_somebody_else_changed_in_the_meantime_is_not_overwritten(files, root, monkeypatch) -> None:
     read = confined.read_in
 
-    def and_then_changed(parent, parts, most):
-        found = read(parent, parts, most)
+    def and_then_changed(parent, parts, most, **options):
+        found = read(parent, parts, most, **options)
         (root / "notes/today.md").write_text("one\ntwo\nthree\nfour, by a person\n")
         return found
 

@@ -180,6 +180,8 @@ def test_paths_are_neither_options_nor_patterns(evolve, repository, path) -> Non
         ".GIT/hooks/post-commit",
         "app/.git/config",
         ".g\u200cit/config",
+        ".g\u034fit/config",
+        ".git\ufe0f/config",
         "git~1/config",
         ".git./config",
         ".git::$INDEX_ALLOCATION/config",

@@ -3,7 +3,8 @@
 The root is opened once, and all else is opened from there, one name at a time, relative to the directory before it
 (openat) and never through a link (O_NOFOLLOW). A name is looked at by the same call that opens it, so there is
 no moment between a check and a use in which a directory could be swapped for a link: who swaps it meets a refusal.
-Links are not followed at all, even those that stay inside.
+Links are not followed at all, even those that stay inside. A hard link cannot be told from the file itself, which may
+have another name outside: so a file with several names is not read, unless the operator allows it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import secrets
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -30,6 +32,8 @@ _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK
 _CHUNK = 1 << 16
 MOST_READ_OF_A_DIRECTORY = 20_000
+# A file that is written has two names for a moment, or none: how often, and how far apart, it is looked at again.
+_LOOKS, _BETWEEN_LOOKS = 5, 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +62,13 @@ def available() -> bool:
 
 
 class Root:
-    """One directory, and everything below it; open until :meth:`close`."""
+    """One directory, and everything below it; open until :meth:`close`.
 
-    def __init__(self, path: str) -> None:
+    ``hard_links``: files that have other names, here or elsewhere, are read, too.
+    """
+
+    def __init__(self, path: str, *, hard_links: bool = False) -> None:
+        self.hard_links = hard_links
         # The operator's own path may lead through links: it is what is below that is not trusted.
         self._descriptor: int | None = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._lock = threading.Lock()
@@ -94,7 +102,7 @@ class Root:
     def read(self, parts: tuple[str, ...], most: int) -> Contents:
         """Read a regular file of at most ``most`` bytes."""
         with self.directory(parts[:-1]) as parent:
-            return read_in(parent, parts, most)
+            return read_in(parent, parts, most, hard_links=self.hard_links)
 
     def write(
         self, parts: tuple[str, ...], data: bytes, *, was: tuple[int, ...] | None, replace: bool
@@ -141,8 +149,13 @@ class Root:
             return os.dup(self._descriptor)
 
 
-def read_in(parent: int, parts: tuple[str, ...], most: int) -> Contents:
-    """Read the file that ``parts`` ends with out of its opened directory."""
+def read_in(
+    parent: int, parts: tuple[str, ...], most: int, *, hard_links: bool, looks: int = _LOOKS
+) -> Contents:
+    """Read the file that ``parts`` ends with out of its opened directory.
+
+    ``looks``: how often it is looked at, where it has several names for the moment.
+    """
     name = parts[-1]
     before = _status(parent, name)
     # Opening a device can do something, so what is plainly none of ours is not opened to see what it is.
@@ -156,6 +169,11 @@ def read_in(parent: int, parts: tuple[str, ...], most: int) -> Contents:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise toolbelt.ToolError(f"{paths.shown(parts)} is {_kind_in_words(status)}, not a regular file.")
+        if not hard_links and _has_other_names(descriptor, parent, name, looks):
+            raise toolbelt.ToolError(
+                f"{paths.shown(parts)} has several names (hard links) and may be a file from elsewhere: it is not"
+                " read. An operator can allow that with hard_links."
+            )
         # The size is a promise that a growing file breaks: one byte more than allowed tells.
         data = bytearray()
         while len(data) <= most and (chunk := file.read(min(_CHUNK, most + 1 - len(data)))):
@@ -202,6 +220,19 @@ def _status(parent: int, name: str) -> os.stat_result | None:
         return os.stat(name, dir_fd=parent, follow_symlinks=False)
     except OSError:
         return None
+
+
+def _has_other_names(descriptor: int, parent: int, name: str, looks: int) -> bool:
+    """Return whether the opened file has a name beside this one, now that it is open."""
+    for look in range(looks):
+        if look:
+            time.sleep(_BETWEEN_LOOKS)
+        # In this order: a name that is taken away in between is missed by neither of the two.
+        status, named = os.fstat(descriptor), _status(parent, name)
+        is_this = named is not None and os.path.samestat(status, named)
+        if status.st_nlink <= is_this:
+            return False
+    return True
 
 
 def _mark(status: os.stat_result) -> tuple[int, ...]:

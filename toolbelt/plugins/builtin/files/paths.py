@@ -5,11 +5,20 @@ Being well formed is the first of two locks. The second, in :mod:`confined`, hol
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 import toolbelt
 
 LONGEST = 1_000
 LONGEST_PART = 255
 DEEPEST = 40
+
+# What is not shown, and some file systems do not see: of the control and format characters' kind, or as good as that.
+_IGNORED = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
+_SHORT_NAME = re.compile(r"git~\d+")
 
 
 def parts(path: str) -> tuple[str, ...]:
@@ -50,9 +59,20 @@ def file_parts(path: str) -> tuple[str, ...]:
 
 
 def refuse_repository(parts_of_path: tuple[str, ...]) -> None:
-    """Refuse to write what git itself may run or obey: anything below a ``.git``, in whatever case."""
-    if any(part.casefold() == ".git" for part in parts_of_path):
+    """Refuse to write what git itself may run or obey: anything below a ``.git``, or what may be taken for it."""
+    if any(_is_repository(part) for part in parts_of_path):
         raise toolbelt.ToolError("What is below .git is git's own and is not written here.")
+
+
+def _is_repository(part: str) -> bool:
+    """Return whether the file system that forgives most would take the name for ``.git``.
+
+    HFS+ passes over characters that are not shown; Windows over dots and spaces at the end and what is behind a colon,
+    and knows ``.git`` as ``git~1``; most take letters of another case or width for the same.
+    """
+    seen = "".join(one for one in _IGNORED.sub("", part) if unicodedata.category(one)[0] != "C")
+    folded = unicodedata.normalize("NFKC", seen).casefold().partition(":")[0].rstrip(". ")
+    return folded == ".git" or _SHORT_NAME.fullmatch(folded) is not None
 
 
 def shown(parts_of_path: tuple[str, ...]) -> str:

@@ -32,7 +32,7 @@ class Files(toolbelt.ToolPlugin):
                 "files needs a system that opens files relative to a directory, as Linux does."
             )
         self._settings = settings.read(runtime.config)
-        self._root = confined.Root(self._settings.root)
+        self._root = confined.Root(self._settings.root, hard_links=self._settings.hard_links)
 
     def shutdown(self) -> None:
         if self._root is not None:

@@ -70,14 +70,14 @@ def run(
     with root.directory(parts[:-1]) as parent:
         below = confined.enter(parent, parts[-1]) if parts else os.dup(parent)
         if below is None:
-            _search_file(search, parent, parts, pattern, largest, named=True)
+            _search_file(search, parent, parts, pattern, largest, root.hard_links, named=True)
             return search
     with contextlib.closing(_files(search, below, parts)) as files:
         for directory, found in files:
             names = (found[-1], "/".join(found))
             if glob and not any(fnmatch.fnmatchcase(name, glob) for name in names):
                 continue
-            _search_file(search, directory, found, pattern, largest, named=False)
+            _search_file(search, directory, found, pattern, largest, root.hard_links, named=False)
     return search
 
 
@@ -101,10 +101,19 @@ def _files(search: Search, descriptor: int, parts: tuple[str, ...]) -> Generator
 
 
 def _search_file(
-    search: Search, directory: int, parts: tuple[str, ...], pattern: Any, largest: int, *, named: bool
+    search: Search,
+    directory: int,
+    parts: tuple[str, ...],
+    pattern: Any,
+    largest: int,
+    hard_links: bool,
+    *,
+    named: bool,
 ) -> None:
     try:
-        data = confined.read_in(directory, parts, largest).data
+        # Among thousands that are passed over, none is waited for.
+        looks = {} if named else {"looks": 1}
+        data = confined.read_in(directory, parts, largest, hard_links=hard_links, **looks).data
     except toolbelt.ToolError:
         if named:
             raise

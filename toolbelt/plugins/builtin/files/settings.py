@@ -17,17 +17,23 @@ class Unsound(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """``largest_bytes``: what a file that is read, searched or written may weigh."""
+    """``largest_bytes``: what a file that is read, searched or written may weigh.
+
+    ``hard_links``: whether a file that has several names is read.
+    """
 
     root: str
     largest_bytes: int = LARGEST_BYTES
+    hard_links: bool = False
 
 
 def read(config: Mapping[str, Any]) -> Settings:
     """Read the plugin's ``config``; raises :class:`Unsound`."""
-    unknown = sorted(set(config).difference(("root", "largest_bytes")))
+    unknown = sorted(set(config).difference(("root", "largest_bytes", "hard_links")))
     if unknown:
-        raise Unsound(f"files does not know {', '.join(unknown)}: its config has root and largest_bytes.")
+        raise Unsound(
+            f"files does not know {', '.join(unknown)}: its config has root, largest_bytes and hard_links."
+        )
     root = config.get("root")
     if not isinstance(root, str) or not root:
         raise Unsound("files needs a root: name the directory that it may use as config.root.")
@@ -38,4 +44,7 @@ def read(config: Mapping[str, Any]) -> Settings:
     largest = config.get("largest_bytes", LARGEST_BYTES)
     if isinstance(largest, bool) or not isinstance(largest, int) or not 0 < largest <= CEILING:
         raise Unsound(f"largest_bytes is a number from 1 to {CEILING}, not {largest!r}.")
-    return Settings(root=root, largest_bytes=largest)
+    hard_links = config.get("hard_links", False)
+    if not isinstance(hard_links, bool):
+        raise Unsound(f"hard_links is true or false, not {hard_links!r}.")
+    return Settings(root=root, largest_bytes=largest, hard_links=hard_links)

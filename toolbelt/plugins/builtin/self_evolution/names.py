@@ -17,6 +17,10 @@ _BRANCH = re.compile(rf"{_PART}(?:/{_PART})*")
 _REVISION = re.compile(rf"(?P<name>{_PART}(?:/{_PART})*)(?:[~^]\d{{0,4}}){{0,3}}")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _SHORT_NAME = re.compile(r"~\d")
+# Not shown either, and of another category than control and format characters.
+_IGNORED = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
 
 
 def is_branch(name: str) -> bool:
@@ -123,4 +127,5 @@ def _is_ambiguous(part: str) -> bool:
         or part[0] == " "
         or any(character in '\\:*?"<>|' or unicodedata.category(character)[0] == "C" for character in part)
         or _SHORT_NAME.search(part) is not None
+        or _IGNORED.search(part) is not None
     )

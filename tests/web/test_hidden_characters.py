@@ -1,0 +1,133 @@
+"""No page shows characters raw that turn others round or that cannot be seen, whoever wrote the text."""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+
+import pytest
+from django.test import Client
+
+from tests import quickly
+from tests.web.conftest import READS
+from toolbelt import models, testing
+from toolbelt.web import hidden
+
+ODD = "Pay \u202eecilA\u2066 \u2069now\x1b\x9b"
+SHOWN = "Pay [U+202E]ecilA[U+2066] [U+2069]now[U+001B][U+009B]"
+ACTING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+ABOUT = {"title": ODD, "description": ODD}
+BELT = {
+    "plugins": [{"name": "acme.clock", "namespace": "clock", **ABOUT}],
+    "tools": [
+        {"key": "clock__now", "plugin": "acme.clock", "annotations": READS, **ABOUT},
+        {"key": "shell", "title": ODD, "default_on": True},
+    ],
+    "toolkits": [{"key": "times", "members": ["clock__now"], "policy": ODD, **ABOUT}],
+    "loadouts": [{"name": "small", "description": ODD, "tools": ["clock__now"]}],
+    "sub_apps": [{"key": "desk", "tool_names": ["clock__now"], **ABOUT}],
+    "agents": [
+        {"key": "ada", "loadout": "small", "role": ODD, "tools_config": {"times": True}, **ABOUT},
+        {"key": "bob", **ABOUT},
+    ],
+}
+PAGES = [
+    "/",
+    "/agents/",
+    "/agents/ada/",
+    "/agents/ada/?open=all",
+    "/agents/bob/",
+    "/agents/ada/preview/",
+    "/agents/ada/sessions/",
+    "/agents/ada/history/",
+    "/agents/ada/settings/",
+    "/compare/?one=ada&other=bob",
+    "/matrix/",
+    "/toolkits/",
+    "/toolkits/times/",
+    "/toolkits/times/edit/",
+    "/tools/",
+    "/tools/clock__now/",
+    "/loadouts/",
+    "/loadouts/small/",
+    "/loadouts/small/edit/",
+    "/sub-apps/",
+    "/sub-apps/desk/",
+    "/sub-apps/desk/edit/",
+    "/plugins/",
+    "/plugins/acme.clock/",
+    "/changes/",
+    "/status/",
+    "/admin/toolbelt/toolkit/",
+    "/admin/toolbelt/agent/",
+]
+# What a field of a form holds is sent back as it is, so it stands there as it is.
+_FIELDS = re.compile(r"<textarea.*?</textarea>|<input[^>]*>", re.DOTALL)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("address", PAGES)
+def test_what_a_person_wrote_is_shown_with_what_is_hidden_in_it(address: str, admin_client: Client) -> None:
+    quickly.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
+
+    answer = admin_client.get(address)
+
+    assert answer.status_code == 200
+    text = html.unescape(_FIELDS.sub("", answer.content.decode()))
+    assert [text[found.start() - 60 : found.end() + 20] for found in ACTING.finditer(text)] == []
+    assert int(answer.headers["Content-Length"]) == len(answer.content)
+
+
+@pytest.mark.django_db
+def test_the_code_points_are_named(admin_client: Client) -> None:
+    quickly.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
+
+    for address in (
+        "/toolkits/",
+        "/toolkits/times/",
+        "/sub-apps/desk/",
+        "/plugins/",
+        "/agents/",
+        "/admin/toolbelt/toolkit/",
+    ):
+        assert SHOWN in html.unescape(admin_client.get(address).content.decode()), address
+
+
+@pytest.mark.django_db
+def test_what_a_form_holds_is_sent_back_as_it_is(admin_client: Client) -> None:
+    quickly.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
+    toolkit = models.Toolkit.objects.get(key="times")
+
+    for address in ("/toolkits/times/edit/", f"/admin/toolbelt/toolkit/{toolkit.pk}/change/"):
+        assert ODD in html.unescape(admin_client.get(address).content.decode()), address
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("<p>a\u202eb</p>", "<p>a[U+202E]b</p>"),
+        ('<p title="a\u202e" data-x="\u202e">', '<p title="a[U+202E]" data-x="\u202e">'),
+        ("<p aria-label='a > \u202e'>b\u202e", "<p aria-label='a > [U+202E]'>b[U+202E]"),
+        (
+            "<textarea name=a>\u202e<p>\u202e</textarea>\u202e",
+            "<textarea name=a>\u202e<p>\u202e</textarea>[U+202E]",
+        ),
+        ('<input title="x" value="\u202e">', '<input title="x" value="\u202e">'),
+        ("<script>'\u202e'</script>", "<script>'\u202e'</script>"),
+        ("a < b \u202e", "a < b [U+202E]"),
+        # What shows something is left: an emoji of several, a presentation, a soft hyphen.
+        (
+            "\U0001f469\u200d\U0001f4bb \u26a0\ufe0f so\u00adft \t\n\r",
+            "\U0001f469\u200d\U0001f4bb \u26a0\ufe0f so\u00adft \t\n\r",
+        ),
+    ],
+)
+def test_each_part_of_a_page_is_read_as_a_browser_reads_it(before: str, after: str) -> None:
+    assert hidden.page(before) == after
+
+
+def test_a_page_that_is_no_sound_html_takes_no_exponential_time() -> None:
+    begun = time.perf_counter()
+    hidden.page('<a b="' * 2_000 + "\u202e" + "<textarea>" * 500)
+    assert time.perf_counter() - begun < 5

@@ -1,0 +1,107 @@
+"""A few passwords are hashed at a time, and wrong logins are limited by address as well as by name."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent import futures
+from typing import Any
+
+import pytest
+from django.contrib.auth import hashers
+from django.contrib.auth import models as auth
+from django.test import Client
+
+from toolbelt.web import passwords
+
+OURS = "toolbelt.web.passwords.Argon2PasswordHasher"
+DOORS = ("/login/", "/admin/login/")
+
+pytestmark = pytest.mark.django_db
+
+
+def log_in(
+    client: Client, name: str, password: str, *, door: str = "/login/", address: str = "192.0.2.7"
+) -> int:
+    return client.post(door, {"username": name, "password": password}, REMOTE_ADDR=address).status_code
+
+
+def test_only_a_few_passwords_are_hashed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    running, most = 0, 0
+    lock = threading.Lock()
+
+    def slow(*args: Any) -> str:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.02)
+        with lock:
+            running -= 1
+        return "hash"
+
+    monkeypatch.setattr(hashers.Argon2PasswordHasher, "encode", slow)
+    monkeypatch.setattr(hashers.Argon2PasswordHasher, "verify", slow)
+    ours = passwords.Argon2PasswordHasher()
+    with futures.ThreadPoolExecutor(12) as pool:
+        made = [pool.submit(ours.encode, "x", "salt") for _ in range(6)]
+        checked = [pool.submit(ours.verify, "x", "hash") for _ in range(6)]
+    assert all(one.result() for one in made)
+    assert all(one.result() for one in checked)
+    assert most == passwords.AT_ONCE
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_login_that_gets_no_turn_is_told_to_come_again(
+    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch, door: str
+) -> None:
+    settings.PASSWORD_HASHERS = [OURS]
+    monkeypatch.setattr(passwords, "SECONDS", 0.01)
+    for _ in range(passwords.AT_ONCE):
+        passwords._turns.acquire()
+    try:
+        answer = client.post(door, {"username": "olive", "password": "correct horse"})
+    finally:
+        for _ in range(passwords.AT_ONCE):
+            passwords._turns.release()
+    assert answer.status_code == 503
+    assert "Retry-After" in answer.headers
+    assert "Try again in a few seconds" in answer.content.decode()
+
+
+def test_a_password_that_was_hashed_before_still_opens(client: Client, settings: Any) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+    user = auth.User.objects.create_user("olive", password="correct horse")
+    settings.PASSWORD_HASHERS = [OURS]
+    assert log_in(client, "olive", "correct horse") == 302
+    before = user.password
+    user.refresh_from_db()
+    assert user.password == before
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_an_address_that_guesses_is_stopped_whatever_the_names(
+    client: Client, monkeypatch: pytest.MonkeyPatch, door: str
+) -> None:
+    monkeypatch.setattr(passwords, "MAX_FAILURES_OF_ADDRESS", 4)
+    auth.User.objects.create_user("olive", password="correct horse", is_staff=True)
+    codes = [log_in(client, f"name{n}", "wrong", door=door) for n in range(5)]
+    assert codes == [200, 200, 200, 200, 429]
+    assert [log_in(client, "olive", "correct horse", door=one) for one in DOORS] == [429, 429]
+    assert log_in(client, "olive", "correct horse", door=door, address="192.0.2.8") == 302
+
+
+def test_a_login_that_succeeds_takes_back_nothing_of_other_names(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passwords, "MAX_FAILURES_OF_ADDRESS", 4)
+    auth.User.objects.create_user("olive", password="correct horse")
+    assert [log_in(client, f"name{n}", "wrong") for n in range(3)] == [200] * 3
+    assert log_in(client, "olive", "wrong") == 200
+    client.logout()
+    assert log_in(client, "olive", "correct horse") == 429
+    # Of one name too few to lock the address: its own failures are forgotten, the others count on.
+    monkeypatch.setattr(passwords, "MAX_FAILURES_OF_ADDRESS", 5)
+    assert log_in(client, "olive", "correct horse") == 302
+    client.logout()
+    assert [log_in(client, f"name{n}", "wrong") for n in range(3, 6)] == [200, 200, 429]

@@ -1,0 +1,33 @@
+"""Believe X-Forwarded-For only where the installation names its proxies.
+
+uvicorn believes it from this machine unless FORWARDED_ALLOW_IPS says otherwise. So whoever reaches the server from the
+same machine, or through a forwarded port, could choose the address that logins are limited by, and that is logged.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import structlog
+
+VARIABLE = "FORWARDED_ALLOW_IPS"
+# Without the variable, uvicorn believes nobody else.
+_LOOPBACK = ("127.0.0.1", 0)
+
+_log = structlog.get_logger(__name__)
+_reported = False
+
+
+def check_client(scope: dict[str, Any]) -> None:
+    """Put the address of this machine back in place of one that an unnamed proxy, or a client, gave."""
+    global _reported
+    client = scope.get("client")
+    if not client or VARIABLE in os.environ:
+        return
+    for name, value in scope["headers"]:
+        if name == b"x-forwarded-for" and client[0] in value.decode("latin-1"):
+            scope["client"] = _LOOPBACK
+            if not _reported:
+                _reported = True
+                _log.warning("X-Forwarded-For not believed", wanting=VARIABLE)

@@ -1,0 +1,67 @@
+"""Write what commands say, so that no text of an agent or an upstream server works on the terminal of an operator.
+
+Control characters, those that turn the order of others round, and those that cannot be seen are written as
+``[U+202E]``; known secrets are withheld.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import Any, TextIO
+
+from django.core.management import base
+
+from toolbelt.plugins.upstream import cleaning
+from toolbelt.runtime import masking
+
+_NOT_ASCII = re.compile(r"[^\x20-\x7e\n\t]")
+
+
+class Output(base.OutputWrapper):
+    """A stream of text for people."""
+
+    def write(  # type: ignore[override]
+        self, msg: str = "", style_func: Any = None, ending: str | None = None
+    ) -> None:
+        """Write a message."""
+        super().write(cleaning.visible(masking.mask(str(msg))), style_func, ending)
+
+    def write_json(self, text: str) -> None:
+        """Write a JSON document, for people and programs: what cannot be seen is escaped, which changes no value."""
+        super().write(_NOT_ASCII.sub(_escaped, text))
+
+    def write_yaml(self, text: str) -> None:
+        """Write a YAML document: to a program as it is, on a terminal so that it shows what it says."""
+        super().write(cleaning.visible(text) if self.isatty() else text)
+
+
+class Command(base.BaseCommand):
+    """A command that writes through :class:`Output`."""
+
+    stdout: Output
+    stderr: Output
+
+    def __init__(
+        self, stdout: TextIO | None = None, stderr: TextIO | None = None, *args: Any, **options: Any
+    ) -> None:
+        super().__init__(stdout, stderr, *args, **options)
+        self._write_to(stdout or sys.stdout, stderr or sys.stderr)
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run, with the streams that were given for this time."""
+        self._write_to(options.pop("stdout", None), options.pop("stderr", None))
+        return super().execute(*args, **options)
+
+    def _write_to(self, stdout: Any, stderr: Any) -> None:
+        if stdout:
+            self.stdout = Output(stdout)
+        if stderr:
+            self.stderr = Output(stderr)
+            self.stderr.style_func = self.style.ERROR
+
+
+def _escaped(match: re.Match[str]) -> str:
+    character = match.group()
+    return json.dumps(character)[1:-1] if cleaning.is_hidden(character) else character
