@@ -133,7 +133,9 @@ class Database:
 
     @contextlib.contextmanager
     def full(self) -> Iterator[None]:
-        """Let SQLite find no room for one more page."""
+        """Let SQLite find no room for one more page, nor a free one in the file."""
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM")
         with self._each_connection("PRAGMA max_page_count=1"):
             yield
 
