@@ -121,7 +121,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often each is asked for ({ROUNDS})")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch, installation(scratch, options.agents, options.tools) as client:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        installation(scratch, options.agents, options.tools) as client,
+    ):
         found = measure(client, tuple(options.only), options.rounds)
         if not options.only:
             found |= deeds(client)

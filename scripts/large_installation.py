@@ -189,7 +189,11 @@ def _agents(
                 role=dice.choice(("support", "research", "release", "operations", "")),
                 model="a-model",
                 # One has every category, and with it nearly every tool.
-                loadout="full" if number == 0 else f"house-{dice.randrange(LOADOUTS):02}" if has < 0.5 else "",
+                loadout="full"
+                if number == 0
+                else f"house-{dice.randrange(LOADOUTS):02}"
+                if has < 0.5
+                else "",
                 kind=dice.choice(KINDS) if 0.5 <= has < 0.55 else "",
                 protected=number % 20 == 19,
                 archived=number % 100 == 99,
@@ -217,7 +221,9 @@ def _agents(
             models.AgentTool(agent=agent, tool=tool, position=position)
             for position, tool in enumerate(dice.sample(tools, dice.randint(0, 3)))
         ]
-        may_load = dice.sample(toolkits, dice.randint(0, min(8, len(toolkits)))) if dice.random() < 0.5 else []
+        may_load = (
+            dice.sample(toolkits, dice.randint(0, min(8, len(toolkits)))) if dice.random() < 0.5 else []
+        )
         allowed += [
             models.AgentToolkit(agent=agent, toolkit=toolkit, initial=position == 0, position=position)
             for position, toolkit in enumerate(may_load)
