@@ -34,6 +34,9 @@ def test_an_inventory_is_what_a_resolution_outside_any_session_has(snapshot: res
     assert inventory.toolkits(outside.catalog, taken.active) == {
         toolkit.key for key in active for toolkit in outside.catalog.toolkits_of[key]
     }
+    assert inventory.plugins(outside.catalog, taken.active) == {
+        plugin for key in taken.active if (plugin := outside.catalog.tools[key].plugin)
+    }
 
 
 @settings(max_examples=200)

@@ -68,12 +68,24 @@ def denied(
         if not on:
             found |= _members(stored, key)
     loadout = agent.loadout_name(kind_loadouts)
-    return found | _disabled(stored, loadout) if loadout else frozenset(found)
+    return frozenset(found | _disabled(stored, loadout) if loadout else found)
 
 
 def toolkits(stored: catalog.Catalog, active: Iterable[str]) -> set[str]:
     """Name the toolkits that have one of these tools."""
-    return {toolkit.key for key in active for toolkit in stored.toolkits_of.get(key, ())}
+    over = _kept(
+        stored,
+        ("toolkits over",),
+        lambda: {key: tuple(kit.key for kit in kits) for key, kits in stored.toolkits_of.items()},
+    )
+    # Tools of one toolkit have the same few over them.
+    return {key for kits in set(map(over.get, active)) if kits for key in kits}
+
+
+def plugins(stored: catalog.Catalog, active: Iterable[str]) -> set[str]:
+    """Name the plugins that have one of these tools."""
+    owners = _kept(stored, ("plugins",), lambda: {key: tool.plugin for key, tool in stored.tools.items()})
+    return set(map(owners.__getitem__, active)) - {""}
 
 
 def _granted(stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:
@@ -82,7 +94,7 @@ def _granted(stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:
     found.update(always.tool for always in agent.tools)
     found.update(key for key, on in agent.overrides.items() if on)
     found &= stored.tools.keys()
-    return found.union(*(_members(stored, key) for key, on in agent.switches.items() if on))
+    return frozenset(found).union(*(_members(stored, key) for key, on in agent.switches.items() if on))
 
 
 def _brought(

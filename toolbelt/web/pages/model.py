@@ -31,7 +31,13 @@ def view(answer: surface.Surface, message: str = "", change: effects.Effect | No
         most_tokens=words.limit(most_tokens) if most_tokens is not None else "",
         percent=_filled(spent),
         over=spent.is_passed,
-        warnings=tuple(warnings(answer)),
+        warnings=tuple(
+            warnings(
+                spent,
+                len(answer.resolution.deferred),
+                [warning.message for warning in answer.warnings if warning.code == "options-conflict"],
+            )
+        ),
         effect=effect(change) if change is not None else None,
         largest=sizes[:LARGEST],
         others=sizes[LARGEST:],
@@ -43,17 +49,15 @@ def view(answer: surface.Surface, message: str = "", change: effects.Effect | No
     )
 
 
-def warnings(answer: surface.Surface) -> Iterator[str]:
+def warnings(spent: budgets.Spent, deferred: int, conflicts: Iterable[str]) -> Iterator[str]:
     """Say what needs an eye, in a sentence each; tools by their number, because they may be hundreds."""
-    spent, budget = answer.spent, answer.spent.budget
-    if answer.resolution.deferred:
-        count = len(answer.resolution.deferred)
-        yield f"{words.tools(count)} deferred by the budget: there when the agent asks for {_THEM[count == 1]}."
-    if spent.is_passed and budget is not None:
-        yield f"Over the budget: {_ON_EXCEED[budget.on_exceed]}."
-    for warning in answer.warnings:
-        if warning.code not in ("budget-deferred", "over-budget"):
-            yield warning.message
+    if deferred:
+        yield (
+            f"{words.tools(deferred)} deferred by the budget: there when the agent asks for {_THEM[deferred == 1]}."
+        )
+    if spent.is_passed and spent.budget is not None:
+        yield f"Over the budget: {_ON_EXCEED[spent.budget.on_exceed]}."
+    yield from conflicts
 
 
 def directive(given: directives.Directive | None, message: str) -> model.Directive:
