@@ -7,8 +7,9 @@ outside any session would have.
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from toolbelt import conf
 from toolbelt.core import agents, budgets, catalog, inventory, questions, resolution, surface
@@ -16,10 +17,11 @@ from toolbelt.core.catalog import Toolkit
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import caches, snapshots
 
-# By catalog and by state of the agent; one takes some kilobytes.
-MOST_INVENTORIES = 8192
+# What is kept of agents, by catalog and by state of the agent; each takes some kilobytes, and holds no catalog.
+MOST_KEPT = 16_384
 
-_inventories: caches.Recent[Hashable, inventory.Inventory] = caches.Recent(MOST_INVENTORIES)
+_Made = TypeVar("_Made")
+_known: caches.Recent[Hashable, Any] = caches.Recent(MOST_KEPT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +38,17 @@ class Holder:
     @functools.cached_property
     def inventory(self) -> inventory.Inventory:
         """What it has."""
-        if self.state is None or not self.catalog.stamp:
-            return inventory.take(self.catalog, self.agent, conf.KIND_LOADOUTS)
-        slot = (self.catalog.stamp, self.state, tuple(conf.KIND_LOADOUTS.items()))
-        kept = _inventories.get(slot)
-        if kept is None:
-            kept = inventory.take(self.catalog, self.agent, conf.KIND_LOADOUTS)
-            _inventories.put(slot, kept)
-        return kept
+        return self._kept("inventory", lambda: inventory.take(self.catalog, self.agent, conf.KIND_LOADOUTS))
+
+    @functools.cached_property
+    def toolkits(self) -> frozenset[str]:
+        """The toolkits that it has a tool of."""
+        return self._kept("toolkits", lambda: inventory.toolkits(self.catalog, self.active))
+
+    @functools.cached_property
+    def plugins(self) -> frozenset[str]:
+        """The plugins that it has a tool of."""
+        return self._kept("plugins", lambda: inventory.plugins(self.catalog, self.active))
 
     @property
     def active(self) -> frozenset[str]:
@@ -71,6 +76,16 @@ class Holder:
             return self.resolved.decision(tool)
         return resolution.decide(self.standing, tool)
 
+    def _kept(self, what: str, work_out: Callable[[], _Made]) -> _Made:
+        if self.state is None or not self.catalog.stamp:
+            return work_out()
+        slot = (what, self.catalog.stamp, self.state, tuple(conf.KIND_LOADOUTS.items()))
+        known: _Made | None = _known.get(slot)
+        if known is None:
+            known = work_out()
+            _known.put(slot, known)
+        return known
+
     def decisions(self, toolkit: Toolkit) -> Mapping[str, resolution.Decision]:
         """Decide for the members of the toolkit, in their order."""
         return {key: self.decision(key) for key in members(self.catalog, toolkit)}
@@ -88,7 +103,7 @@ class Holdings:
         """Name for each toolkit the agents that have one of its tools active, in order."""
         found: dict[str, list[str]] = {}
         for holder in self.holders:
-            for key in inventory.toolkits(self.catalog, holder.active):
+            for key in holder.toolkits:
                 found.setdefault(key, []).append(holder.agent.key)
         return found
 

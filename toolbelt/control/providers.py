@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from toolbelt.control import actors, entries, holdings, reviews, upstreams, writing
-from toolbelt.core import agents, catalog, connections, errors, inventory, resolution
+from toolbelt.core import agents, catalog, connections, errors, resolution
 from toolbelt.store import audit, listings, snapshots
 from toolbelt.store import plugins as rows
 
@@ -61,17 +61,17 @@ class Detail:
     closed: Mapping[str, resolution.Decision]
 
 
-def every() -> Sequence[Provider]:
-    """List what provides tools, in stored order."""
+def every(*, users: bool = True) -> Sequence[Provider]:
+    """List what provides tools, in stored order; without ``users`` nobody is named as having any."""
     # Before the catalog: whoever waits for an answer must not be told that it came beside what was there before it.
     listed = listings.every()
     stored = snapshots.catalog()
     failures = rows.errors()
     having: dict[str, list[str]] = {}
     held: set[str] = set()
-    for holder in holdings.of_now(stored).holders:
+    for holder in holdings.of_now(stored).holders if users else ():
         held |= holder.active
-        for plugin_name in inventory.plugins(stored, holder.active):
+        for plugin_name in holder.plugins:
             having.setdefault(plugin_name, []).append(holder.agent.key)
     return [
         _provider(plugin, stored, having.get(name, ()), held, listed.get(name), failures.get(name, ""))

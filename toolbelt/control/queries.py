@@ -51,20 +51,22 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Everything about one agent's access: the surface of a request outside any session, the decision for every tool
-    of the catalog by key, what each overridden tool would be without its override, and the newest entry of the agent
-    and of each of its switches and overrides (by key).
+    """Everything about one agent's access: the surface of a request outside any session, what each overridden tool
+    would be without its override, and the newest entry of the agent and of each of its switches and overrides (by key).
     """
 
     agent: agents.Agent
     loadout: str
     catalog: catalog.Catalog
     surface: surface.Surface
-    decisions: Mapping[str, resolution.Decision]
     inherited: Mapping[str, resolution.Decision]
     last: Entry | None
     switched: Mapping[str, Entry]
     revision: int
+
+    def decision(self, tool: str) -> resolution.Decision:
+        """Return the decision for a tool of the catalog."""
+        return self.surface.resolution.decision(tool)
 
     @property
     def summary(self) -> Summary:
@@ -119,7 +121,6 @@ def access(agent: str, message: str | None = None) -> Access:
         loadout=found.agent.loadout_name(conf.KIND_LOADOUTS),
         catalog=found.catalog,
         surface=surface.of(resolved, snapshot, message, revision=found.number),
-        decisions=resolved.everything(),
         inherited=_inherited(snapshot),
         last=_last(agent),
         switched=audit.newest_by_key("agent", agent),

@@ -71,7 +71,7 @@ def denied(
     return frozenset(found | _disabled(stored, loadout) if loadout else found)
 
 
-def toolkits(stored: catalog.Catalog, active: Iterable[str]) -> set[str]:
+def toolkits(stored: catalog.Catalog, active: Iterable[str]) -> frozenset[str]:
     """Name the toolkits that have one of these tools."""
     over = _kept(
         stored,
@@ -79,13 +79,13 @@ def toolkits(stored: catalog.Catalog, active: Iterable[str]) -> set[str]:
         lambda: {key: tuple(kit.key for kit in kits) for key, kits in stored.toolkits_of.items()},
     )
     # Tools of one toolkit have the same few over them.
-    return {key for kits in set(map(over.get, active)) if kits for key in kits}
+    return frozenset(key for kits in set(map(over.get, active)) if kits for key in kits)
 
 
-def plugins(stored: catalog.Catalog, active: Iterable[str]) -> set[str]:
+def plugins(stored: catalog.Catalog, active: Iterable[str]) -> frozenset[str]:
     """Name the plugins that have one of these tools."""
     owners = _kept(stored, ("plugins",), lambda: {key: tool.plugin for key, tool in stored.tools.items()})
-    return set(map(owners.__getitem__, active)) - {""}
+    return frozenset(map(owners.__getitem__, active)) - {""}
 
 
 def _granted(stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:

@@ -27,6 +27,7 @@ class Access(forms.Form):
         choices=[(word, word) for word in ("", "active", "overridden", "destructive")],
     )
     message = forms.CharField(required=False, max_length=4000)
+    offset = fields.Offset()
 
 
 class Question(forms.Form):
@@ -42,6 +43,7 @@ class Question(forms.Form):
     format = forms.CharField(required=False, max_length=40)
     tool = forms.CharField(required=False, max_length=64)
     at = forms.CharField(required=False, max_length=40)
+    offset = fields.Offset()
 
 
 class Agents(forms.Form):
@@ -146,6 +148,7 @@ class Comparison(forms.Form):
     a_at = forms.DateTimeField(required=False)
     b_at = forms.DateTimeField(required=False)
     show = forms.CharField(required=False, max_length=20)
+    offset = fields.Offset()
 
 
 class Export(forms.Form):
@@ -172,6 +175,8 @@ class Tokens(forms.Form):
 
     q = forms.CharField(required=False, max_length=200)
     agent = forms.CharField(required=False, max_length=64)
+    offset = fields.Offset()
+    gone_offset = fields.Offset()
 
 
 def said(form: forms.Form) -> dict[str, Any]:

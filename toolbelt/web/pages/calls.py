@@ -25,9 +25,11 @@ MOST_UNUSED = 8
 # More of them than this nobody turns off one by one.
 MOST_UNUSED_AT_ALL = 60
 # For so many agents each can be turned off here; for the others, where all of its agents are.
-MOST_HOLDERS = 20
+MOST_HOLDERS = 6
 LONGEST_ERROR = 240
 AT_ONCE = 30
+# What is not among so many choices is narrowed to from its own page, or from the figures.
+MOST_CHOICES = 1000
 # How many new calls are counted.
 MOST_NEWS = 1000
 _OUTCOMES = {
@@ -60,10 +62,8 @@ def page(
     is_whole = bool(said["every"]) or len(by_tool) <= MOST_TOOLS + 2
     there, agents = found.catalog.tools, {holder.agent.key for holder in found.holders}
     return calls.CallsPage(
-        agents=_choices(
-            "Any agent", {name: texts.visible(name) for name in usage.said("agent")}, said["agent"]
-        ),
-        tools=_choices("Any tool", {name: texts.visible(name) for name in usage.said("tool")}, said["tool"]),
+        agents=_choices("Any agent", _offered("agent", said["agent"]), said["agent"]),
+        tools=_choices("Any tool", _offered("tool", said["tool"]), said["tool"]),
         outcomes=_choices(
             "Any outcome", {name: word.capitalize() for name, (_, word) in _OUTCOMES.items()}, said["outcome"]
         ),
@@ -119,6 +119,14 @@ def _news(path: str, kept: Mapping[str, Any], *, newest: int, words: str) -> cal
         url=f"{path}?{urlencode({**kept, 'newer': newest})}",
         show_url=f"{path}?{urlencode(kept)}" if kept else path,
     )
+
+
+def _offered(field: str, chosen: str) -> dict[str, str]:
+    """Name what the calls can be narrowed to: what is called, up to a number that one can choose from."""
+    names = usage.said(field)
+    if len(names) > MOST_CHOICES:
+        names = sorted({*names[:MOST_CHOICES], *([chosen] if chosen in names else [])})
+    return {name: texts.visible(name) for name in names}
 
 
 def _kept(said: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.urls import reverse
+from django.utils.http import urlencode
 
 from toolbelt import conf
 from toolbelt.control import holdings
@@ -14,9 +15,11 @@ from toolbelt.core import belts, catalog, errors, keys, loadouts
 from toolbelt.web import words
 from toolbelt.web.pages import inheritance, paging
 from toolbelt.web.pages import loadouts as pages
+from toolbelt.web.pages import tools as tools_page
 from toolbelt.web.presenters import answers
 from toolbelt.web.presenters import loadouts as presenters
 
+MOST_TOOLS, MOST_OF_ONE = 500, 20
 _BUILT_IN = "It is built in and comes with Toolbelt: copy it to make one of your own."
 
 
@@ -113,6 +116,8 @@ def _groups(
     by_plugin: dict[str, list[str]] = {}
     for key in tools:
         by_plugin.setdefault(stored.tools[key].plugin, []).append(key)
+    # All of them where they are few; of very many, the first of each plugin.
+    most = MOST_OF_ONE if sum(map(len, by_plugin.values())) > MOST_TOOLS else MOST_TOOLS
     for plugin, found in sorted(by_plugin.items(), key=lambda one: (not one[0], one[0].casefold())):
         because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in found)
         yield presenters.Group(
@@ -120,7 +125,11 @@ def _groups(
             count=words.number(len(found)),
             tokens=words.about(pages.tokens(stored, found)),
             because=words.listing(tuple(because)),
-            tools=tuple(sorted(found)),
+            tools=tuple(sorted(found)[:most]),
+            more=words.number(len(found) - most) if len(found) > most else "",
+            more_url=f"{reverse('web:tools')}?{urlencode({'plugin': plugin or tools_page.NO_PLUGIN})}"
+            if len(found) > most
+            else "",
         )
 
 

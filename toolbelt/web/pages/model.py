@@ -9,6 +9,8 @@ from toolbelt.web import words
 from toolbelt.web.presenters import model, pieces
 
 LARGEST = 8
+# How many sizes are listed at all.
+MOST_SIZES = 100
 _THEM = {True: "it", False: "them"}
 _ON_EXCEED = {
     "warn": "this agent is warned, nothing is held back",
@@ -21,7 +23,7 @@ def view(answer: surface.Surface, message: str = "", change: effects.Effect | No
     """Fill the panel from a surface; ``message`` is what was tried, ``change`` what the last change did."""
     by_size = sorted(answer.tools, key=lambda definition: (-definition.tokens, definition.name))
     most = by_size[0].tokens if by_size else 0
-    sizes = tuple(_size(definition.name, definition.tokens, most) for definition in by_size)
+    sizes = tuple(_size(definition.name, definition.tokens, most) for definition in by_size[:MOST_SIZES])
     spent, budget = answer.spent, answer.spent.budget
     most_tools, most_tokens = (budget.max_tools, budget.max_tokens) if budget is not None else (None, None)
     return model.ModelView(
@@ -41,6 +43,7 @@ def view(answer: surface.Surface, message: str = "", change: effects.Effect | No
         effect=effect(change) if change is not None else None,
         largest=sizes[:LARGEST],
         others=sizes[LARGEST:],
+        smaller=words.number(len(by_size) - len(sizes)) if len(by_size) > len(sizes) else "",
         policy=tuple(
             model.PolicySection(toolkit=s.toolkit or s.tool, on=s.state == "on", text=s.text)
             for s in answer.policy.sections

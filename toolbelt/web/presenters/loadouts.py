@@ -93,13 +93,17 @@ class LoadoutsPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The tools of one plugin that a loadout brings, or lets be discovered; `because` says by what."""
+    """The tools of one plugin that a loadout brings, or lets be discovered; `because` says by what. Where there are
+    many, `more_url` leads to all of the plugin.
+    """
 
     title: str
     count: str
     tokens: str
     because: str
     tools: tuple[str, ...]
+    more: str = ""
+    more_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
