@@ -119,11 +119,12 @@ def main() -> int:
     parser.add_argument("--agents", type=int, default=AGENTS, help=f"how many agents ({AGENTS})")
     parser.add_argument("--tools", type=int, default=TOOLS, help=f"how many tools ({TOOLS})")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often each is asked for ({ROUNDS})")
+    parser.add_argument("--keep", default="", metavar="FILE", help="fill this file once, and find it again")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as scratch,
-        installation(scratch, options.agents, options.tools) as client,
+        installation(scratch, options.agents, options.tools, options.keep) as client,
     ):
         found = measure(client, tuple(options.only), options.rounds)
         if not options.only:
@@ -134,12 +135,11 @@ def main() -> int:
 
 
 @contextlib.contextmanager
-def installation(scratch: str, agents: int, tools: int) -> Iterator[Client]:
+def installation(scratch: str, agents: int, tools: int, kept: str = "") -> Iterator[Client]:
     """Fill a database under the settings of production over plain HTTP; give a browser that is logged in.
 
-    With BENCH_KEEP, SQLite's file is that one, filled once and found again.
+    ``kept`` is a file of SQLite that is filled once and found again.
     """
-    kept = os.environ.get("BENCH_KEEP", "")
     there = bool(kept) and Path(kept).exists()
     os.environ.update(
         DJANGO_SETTINGS_MODULE="toolbelt.settings",
@@ -288,11 +288,12 @@ def report(found: Mapping[str, Mapping[str, float]], memory: int) -> None:
         )
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(f"\nmemory of the process: {memory / 1e6:,.0f} MB now, {most / 1e6:,.0f} MB at most")
-    slow = [name for name, one in found.items() if one["ms"] >= MOST_MS]
+    # What else the machine does is in the time, and not in the CPU time.
+    slow = [name for name, one in found.items() if one["cpu_ms"] >= MOST_MS]
     many = [name for name, one in found.items() if one["queries"] > MOST_QUERIES]
     print("\ngoals")
     for goal, missed in (
-        (f"every page takes under {MOST_MS} ms", slow),
+        (f"every page takes under {MOST_MS} ms of CPU", slow),
         (f"every page asks at most {MOST_QUERIES} queries", many),
     ):
         print(f"  MISSED {goal}: {', '.join(missed)}" if missed else f"  met    {goal}")

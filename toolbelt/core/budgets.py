@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from toolbelt.core import agents, catalog, loadouts, questions, resolution
 
 KEPT = frozenset({"override-on", "always-on", "sub-app", "switch-on"})
-# What agents share and operators write; and all that an emergency stop, and its end, writes of it.
+# What agents share and operators write.
 SHARED = frozenset({"toolkit", "loadout", "sub_app"})
-_STOP = frozenset({"blocked"})
+# What of it brings no tool to anybody: an emergency stop, whose end gives back what was granted, and words.
+_BRINGS_NOTHING = frozenset({"blocked", "title", "description", "examples", "triggers"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +87,9 @@ def refuses(before: Spent, after: Spent) -> bool:
 def hold(kind: str, changed: Collection[str]) -> bool:
     """Say whether the budgets of all agents hold for a change of these keys of an entry, whoever's it is.
 
-    Not for the end of an emergency stop: it gives back what was granted.
+    Not for the end of an emergency stop, which gives back what was granted, and not for what brings no tool.
     """
-    return kind in SHARED and not _STOP.issuperset(changed)
+    return kind in SHARED and not _BRINGS_NOTHING.issuperset(changed)
 
 
 def resolve(snapshot: resolution.Snapshot) -> Resolution:
