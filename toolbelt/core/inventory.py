@@ -68,7 +68,7 @@ def denied(
         if not on:
             found |= _members(stored, key)
     loadout = agent.loadout_name(kind_loadouts)
-    return frozenset(found | _disabled(stored, loadout) if loadout else found)
+    return frozenset(found | loadouts.tools_disabled(stored, loadout) if loadout else found)
 
 
 def toolkits(stored: catalog.Catalog, active: Iterable[str]) -> frozenset[str]:
@@ -128,31 +128,6 @@ def _included(stored: catalog.Catalog, loadout: str) -> frozenset[str]:
 
 def _by_default(stored: catalog.Catalog) -> frozenset[str]:
     return _kept(stored, ("on by default",), lambda: frozenset(stored.default_on))
-
-
-def _disabled(stored: catalog.Catalog, loadout: str) -> frozenset[str]:
-    def work_out() -> frozenset[str]:
-        entries = loadouts.view_in(stored, loadout).disabled
-        tools, plugins = _by_folded_name(stored)
-        found = {key for entry in entries for key in tools.get(entry, ())}
-        for entry in entries:
-            for plugin in plugins.get(entry, ()):
-                found.update(stored.tools_of_plugin[plugin])
-        return frozenset(found)
-
-    return _kept(stored, ("disabled", keys.fold(loadout)), work_out)
-
-
-def _by_folded_name(stored: catalog.Catalog) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Name the tools, and the plugins that have some, by their names in folded case."""
-
-    def fold(names: Iterable[str]) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for name in names:
-            found.setdefault(keys.fold(name), []).append(name)
-        return found
-
-    return _kept(stored, ("folded names",), lambda: (fold(stored.tools), fold(stored.tools_of_plugin)))
 
 
 def _tokens(stored: catalog.Catalog) -> dict[str, int]:

@@ -16,7 +16,7 @@ from toolbelt.runtime import access, snapshots, surfaces
 from toolbelt.store import looks
 
 # Of agents and sessions with one catalog.
-MOST_STANDINGS = 1024
+MOST_STANDINGS = 8192
 
 _log = structlog.get_logger(__name__)
 
