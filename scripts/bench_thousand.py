@@ -59,7 +59,7 @@ def pages() -> dict[str, str]:
         "Settings": f"/agents/{agent}/settings/",
         "Bulk, before it is done": f"/agents/{agent}/bulk/?q=issue&set=tools-false",
         "Bulk, of a toolkit": f"/bulk/toolkits/{kit}/?set=toolkits-true",
-        "Bulk, of agents": f"/bulk/agents/?q=agent-05&key={kit}&set=toolkits-true",
+        "Bulk, of agents": f"/bulk/agents/?q=agent-00&key={kit}&set=toolkits-true",
         "Bulk, of tools": f"/bulk/tools/?q=issue&for={agent}&set=tools-false",
         "Matrix": "/matrix/",
         "Matrix, of one agent": f"/matrix/?agent={agent}",

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core import values
-from toolbelt.core import agents, budgets, inventory, resolution, surface
+from toolbelt.core import agents, budgets, inventory, loadouts, resolution, surface
 
 NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 
@@ -84,3 +84,20 @@ def test_a_budget_that_defers_takes_the_same_away(snapshot: resolution.Snapshot)
         taken = inventory.take(now.catalog, agent, now.kind_loadouts)
         assert taken.deferred == budgets.resolve(now).deferred.keys()
         assert taken == resolved(now)
+
+
+@given(values.snapshots())
+def test_what_a_loadout_denies_and_lets_be_discovered_is_found_by_name(
+    snapshot: resolution.Snapshot,
+) -> None:
+    stored = snapshot.catalog
+    for name in (*loadouts.all_names(stored), "nobody's"):
+        seen = loadouts.view_in(stored, name)
+        assert loadouts.tools_disabled(stored, name) == {
+            tool.key for tool in stored.tools.values() if seen.disables(tool.key, tool.plugin)
+        }
+        assert loadouts.tools_discoverable(stored, name) == tuple(
+            tool.key
+            for tool in stored.tools.values()
+            if seen.discovers(tool.key) or seen.discovers(tool.plugin)
+        )
