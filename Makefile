@@ -37,6 +37,7 @@ bench: ## Measure what a question costs, and a page of the dashboard
 	.venv/bin/python -m scripts.bench_mcp
 	.venv/bin/python -m scripts.bench_feed
 	.venv/bin/python -m scripts.bench_pages
+	.venv/bin/python -m scripts.bench_thousand
 
 screens: ## Take the pictures in docs/screens anew
 	@scripts/setup.sh dev

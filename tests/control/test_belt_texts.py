@@ -71,3 +71,15 @@ def test_what_grows_without_end_is_refused_before_anything_is_made_of_it() -> No
 def test_whatever_cannot_be_read_is_told_and_never_breaks(text: str, strictly: bool) -> None:
     with pytest.raises(errors.Invalid, match="cannot be read"):
         belt_texts.read(text, strictly=strictly)
+
+
+@pytest.mark.parametrize("strictly", [True, False])
+def test_json_that_writes_a_character_in_two_halves_is_read(strictly: bool) -> None:
+    text = '{"agents": [{"key": "ada", "title": "\\ud83d\\ude80"}]}'
+    assert belt_texts.read(text, strictly=strictly) == {"agents": [{"key": "ada", "title": "\U0001f680"}]}
+
+
+def test_json_is_read_without_yamls_tree_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yaml.load", None)
+    monkeypatch.setattr("yaml.parse", None)
+    assert belt_texts.read(belt_texts.write(BELT, "json"), strictly=True) == BELT

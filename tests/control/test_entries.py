@@ -8,6 +8,8 @@ from toolbelt import models
 from toolbelt.control import actors, agents, belts, entries, queries, undo
 from toolbelt.core import errors
 from toolbelt.runtime import surfaces
+from toolbelt.store import agents as agent_rows
+from toolbelt.store import catalog, snapshots
 
 pytestmark = pytest.mark.usefixtures("stored")
 
@@ -251,3 +253,22 @@ def test_checking_a_belt_knows_what_is_stored(operator: actors.Actor) -> None:
     assert [str(p.path) for p in belts.check({"agents": [{"key": "eve", "loadout": "ghost"}]})] == [
         "agents.eve.loadout"
     ]
+
+
+@pytest.mark.parametrize("kind", ["toolkit", "loadout", "sub_app"])
+def test_words_are_changed_without_compiling_the_catalog_again_or_reading_agents(
+    operator: actors.Actor, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models.Agent.objects.update(max_tools=0, on_exceed="refuse")
+    entries.put(operator, "loadout", {"name": "slim", "categories": ["git"]})
+    entries.put(operator, "sub_app", {"key": "chat"})
+    name = {"toolkit": "reading", "loadout": "slim", "sub_app": "chat"}[kind]
+    snapshots.catalog()
+    asked: list[object] = []
+    monkeypatch.setattr(catalog, "load", lambda *state: asked.append(state))
+    monkeypatch.setattr(agent_rows, "present", lambda **narrowed: asked.append(narrowed))
+
+    change = entries.change(operator, kind, name, {"description": "Reads what others wrote."})
+
+    assert change.after == {"description": "Reads what others wrote."}
+    assert asked == []

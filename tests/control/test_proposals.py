@@ -35,7 +35,7 @@ def reached(proposal: proposals.Proposal) -> dict[str, Any]:
 
 
 def active(agent: str) -> list[str]:
-    return [tool.name for tool in queries.summary(agent).surface.tools]
+    return sorted(queries.summary(agent).inventory.active)
 
 
 @pytest.mark.usefixtures("house")

@@ -159,3 +159,23 @@ def test_a_setting_hides_denied_tools_from_agents(stored: None, settings: Any) -
 
     assert isinstance(refusal, admission.Refusal)
     assert refusal.code == "unknown-tool"
+
+
+def test_so_many_surfaces_are_kept_as_there_is_room_for_what_is_active_in_them(
+    stored: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = [f"small{number}" for number in range(6)]
+    belts.import_(OPERATOR, {"agents": [{"key": key} for key in keys]})
+    for key in ("ada", *keys):
+        surfaces.ask(key)
+    assert [queries(lambda key=key: surfaces.ask(key)) for key in ("ada", *keys)] == [1] * 7
+    kept = snapshots.catalog().derived["surfaces"]
+    assert len(kept) == 7
+
+    # Room for ada, who has ten tools, and for one that has none.
+    snapshots.forget()
+    monkeypatch.setattr(surfaces, "MOST_KEPT", 2 * surfaces.OF_A_SURFACE + 10)
+    for key in ("ada", *keys, "ada", keys[0]):
+        surfaces.ask(key)
+    kept = snapshots.catalog().derived["surfaces"]
+    assert [surface.agent for surface in kept.values()] == ["ada", keys[0]]

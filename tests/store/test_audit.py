@@ -181,7 +181,9 @@ def test_the_newest_entry_of_each_agent_and_of_each_of_its_keys_is_given() -> No
     run = record(key="run", action="override.set")
     record(subject_kind="tool", subject_key="run", key="")
 
-    assert {key: entry.id for key, entry in audit.newest("agent").items()} == {"ada": run, "bea": bea}
+    newest = audit.newest("agent", ["ada", "bea", "nobody"])
+    assert {key: entry.id for key, entry in newest.items()} == {"ada": run, "bea": bea}
+    assert audit.newest("agent", ["bea"]).keys() == {"bea"}
     assert {key: entry.id for key, entry in audit.newest_by_key("agent", "ada").items()} == {
         "dev": dev,
         "run": run,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from tests import factories
@@ -15,7 +17,7 @@ from toolbelt import models
 from toolbelt.core import catalog as values
 from toolbelt.core import errors
 from toolbelt.core import sessions as conversations
-from toolbelt.store import caches, catalog, sessions, snapshots
+from toolbelt.store import caches, catalog, clock, sessions, snapshots
 
 LOOK, CATALOG, AGENT = 1, 9, 5
 
@@ -267,3 +269,59 @@ def test_only_what_was_asked_for_last_is_kept() -> None:
     recent.put("c", 3)
 
     assert (recent.get("a"), recent.get("b"), recent.get("c")) == (1, None, 3)
+
+
+PRESENT = 3
+
+
+@pytest.mark.django_db
+def test_all_agents_are_kept_and_only_one_that_changed_is_read_again(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    factories.everything()
+    bob = factories.agent("bob", position=1)
+    factories.agent("cleo", archived=True)
+    first = snapshots.present()
+    assert [one.agent.key for one in first] == ["ada", "bob"]
+    assert [one.agent.key for one in snapshots.present(archived=True)] == ["cleo"]
+
+    with django_assert_num_queries(PRESENT):
+        again = snapshots.present()
+    assert [one.agent for one in again] == [one.agent for one in first]
+    assert [one.state for one in again] == [one.state for one in first]
+
+    models.Agent.objects.filter(pk=bob.pk).update(title="Bob")
+    with django_assert_num_queries(PRESENT + AGENT + PRESENT):
+        ada, changed = snapshots.present()
+    assert ada.agent is again[0].agent
+    assert changed.agent.title == "Bob"
+    assert changed.state != again[1].state
+
+
+@pytest.mark.django_db
+def test_agents_are_read_again_when_what_they_name_is_called_otherwise() -> None:
+    factories.everything()
+    snapshots.present()
+    models.Toolkit.objects.update(key="other")
+    (ada,) = snapshots.present()
+    assert ada.agent.switches == {"other": True}
+
+
+@pytest.mark.django_db
+def test_an_end_makes_it_another_state_without_a_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = timezone.now()
+    factories.everything()
+    models.ToolkitSwitch.objects.update(ends=now + dt.timedelta(hours=1), by="olive")
+    (before,) = snapshots.present()
+    monkeypatch.setattr(clock, "now", lambda: now + dt.timedelta(hours=2))
+    (after,) = snapshots.present()
+    assert (before.agent.switches, after.agent.switches) == ({"dev": True}, {})
+    assert before.state != after.state
+
+
+@pytest.mark.django_db
+def test_agents_without_a_stamp_have_no_state_to_be_kept_under() -> None:
+    factories.everything()
+    models.AgentRevision.objects.all().delete()
+    (ada,) = snapshots.present()
+    assert (ada.agent.key, ada.state) == ("ada", None)

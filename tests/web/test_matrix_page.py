@@ -68,7 +68,7 @@ def test_typing_gets_only_the_table_and_the_count(viewer: Client) -> None:
     html = acting.text(viewer.get("/matrix/", {"q": "issues"}, headers=acting.HTMX))
     assert '<span id="matches" hx-swap-oob="innerHTML">1 toolkit, 2 agents</span>' in html
     assert "<html" not in html
-    assert "No toolkit fits" in acting.text(viewer.get("/matrix/", {"q": "nothing"}))
+    assert "Nothing fits" in acting.text(viewer.get("/matrix/", {"q": "nothing"}))
 
 
 def test_it_asks_the_database_the_same_few_questions_however_much_there_is(

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import yaml
 
-from toolbelt.core import errors
+from toolbelt.core import errors, strict_json
 
 Form = Literal["json", "yaml"]
 
@@ -56,6 +56,12 @@ def read(text: str, *, strictly: bool = False) -> Any:
 
     Raises errors.Invalid where the text cannot be read. Whether it is a belt is not asked here.
     """
+    if text.lstrip()[:1] == "{":
+        try:
+            # Much smaller and faster than YAML's reader, which is asked for what is wrong with what is no JSON.
+            return strict_json.read_text(text, DEEPEST)
+        except strict_json.Unreadable:
+            pass
     try:
         if strictly:
             _refuse_what_grows(text)

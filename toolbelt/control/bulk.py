@@ -13,8 +13,9 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from toolbelt import conf
 from toolbelt.control import actors, endings, guards, impacts, switches, writing
-from toolbelt.core import agents, catalog, effects, errors, grants
+from toolbelt.core import agents, catalog, effects, errors, grants, inventory
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import clock, sessions, snapshots
 
@@ -170,7 +171,8 @@ def _part(stored: catalog.Catalog, agent: agents.Agent, keys: Collection[str], o
         guards.refuse_archived(agent, wanted)
         guards.refuse_conflicts(stored, agent, wanted, ", ".join(before))
         guards.refuse_budget(
-            agent.key, guards.resolved(stored, agent).spent, guards.resolved(stored, wanted).spent
+            agent.key,
+            *(inventory.take(stored, one, conf.KIND_LOADOUTS).spent for one in (agent, wanted)),
         )
     except (errors.Refused, errors.Invalid) as error:
         refused = str(error)

@@ -8,34 +8,25 @@ it gives back what was granted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from toolbelt import conf
 from toolbelt.control import guards
-from toolbelt.core import agents, budgets, catalog
+from toolbelt.core import budgets, catalog, inventory
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ceilings:
-    """The agents whose budgets refuse, and the catalog that they are resolved beside before something is written."""
-
-    agents: tuple[agents.Agent, ...]
-    stored: catalog.Catalog
-
-
-def of(kind: str) -> Ceilings | None:
-    """Look, in the writer's transaction, before something of this kind is written; None: nothing stands against it."""
-    if kind not in budgets.SHARED:
-        return None
-    bound = tuple(agent_rows.present(on_exceed="refuse"))
-    return Ceilings(agents=bound, stored=snapshots.catalog()) if bound else None
+def of(kind: str) -> catalog.Catalog | None:
+    """Return what agents are resolved beside, in the writer's transaction, before something of this kind is written;
+    None: nothing stands against it.
+    """
+    return snapshots.catalog() if kind in budgets.SHARED else None
 
 
-def refuse(before: Ceilings | None) -> None:
+def refuse(before: catalog.Catalog | None) -> None:
     """Raise Refused, now that it is written, where one of the agents is above its budget, and higher than before."""
     if before is not None:
-        guards.refuse_budgets(_changed(before, snapshots.catalog()))
+        guards.refuse_budgets(_changed(before))
 
 
 def refuse_new(name: str) -> None:
@@ -46,8 +37,11 @@ def refuse_new(name: str) -> None:
         guards.refuse_budget(name, nothing, guards.resolved(found.catalog, found.agent).spent)
 
 
-def _changed(before: Ceilings, stored: catalog.Catalog) -> Iterator[tuple[str, budgets.Spent, budgets.Spent]]:
-    for agent in before.agents:
-        after = guards.resolved(stored, agent).spent
+def _changed(before: catalog.Catalog) -> Iterator[tuple[str, budgets.Spent, budgets.Spent]]:
+    # What agents share was written, and not they.
+    bound = agent_rows.present(on_exceed="refuse")
+    stored = snapshots.catalog() if bound else before
+    for agent in bound:
+        after = inventory.take(stored, agent, conf.KIND_LOADOUTS).spent
         if after.is_passed:
-            yield agent.key, guards.resolved(before.stored, agent).spent, after
+            yield agent.key, inventory.take(before, agent, conf.KIND_LOADOUTS).spent, after

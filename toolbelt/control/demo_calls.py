@@ -37,7 +37,7 @@ def calls(
 
     ``days`` are the beginnings of the days; nothing happens later than ``now``.
     """
-    working = [_Worker(holder, dice) for holder in found.holders if holder.resolved.active]
+    working = [_Worker(holder, dice) for holder in found.holders if holder.active]
     if not working:
         return
     down = days[len(days) * 2 // 3] if len(days) > 3 else None
@@ -64,18 +64,16 @@ class _Worker:
 
     def __init__(self, holder: holdings.Holder, dice: random.Random) -> None:
         self._agent = holder.agent.key
-        self._stored = holder.resolved.standing.catalog.tools
-        active = sorted(holder.resolved.active)
+        self._stored = holder.catalog.tools
+        active = sorted(holder.active)
         self._used = dice.sample(active, min(dice.randint(*KEEPS_TO), len(active)))
         self._denied = sorted(
             key
             for toolkit, on in holder.agent.switches.items()
-            if not on and toolkit in holder.resolved.standing.catalog.toolkits
-            for key in holdings.members(
-                holder.resolved.standing.catalog, holder.resolved.standing.catalog.toolkits[toolkit]
-            )
+            if not on and toolkit in holder.catalog.toolkits
+            for key in holdings.members(holder.catalog, holder.catalog.toolkits[toolkit])
         )
-        self._loadable = sorted(holder.resolved.standing.loadable)
+        self._loadable = sorted(holder.standing.loadable)
         self._usual = {key: dice.lognormvariate(5.4, 1.0) for key in self._used}
         self.weight = dice.uniform(0.3, 1.7)
         self.plugins = {self._stored[key].plugin for key in self._used if self._stored[key].plugin}

@@ -211,12 +211,11 @@ def _act(found: holdings.Holdings, dice: random.Random) -> tuple[object, Write, 
     if chance < 0.6 and found.catalog.toolkits:
         key = dice.choice(list(found.catalog.toolkits))
         has_some = any(
-            tool in holder.resolved.active
-            for tool in holdings.members(found.catalog, found.catalog.toolkits[key])
+            tool in holder.active for tool in holdings.members(found.catalog, found.catalog.toolkits[key])
         )
         return _flip("switch", agent.key, key, agent.switches.get(key), has_some)
-    is_off = dice.random() < 0.6 and bool(holder.resolved.active)
-    tools = holder.resolved.active if is_off else set(found.catalog.tools).difference(holder.resolved.active)
+    is_off = dice.random() < 0.6 and bool(holder.active)
+    tools = holder.active if is_off else set(found.catalog.tools).difference(holder.active)
     key = dice.choice(sorted(tools or found.catalog.tools))
     return _flip("override", agent.key, key, agent.overrides.get(key), is_off)
 

@@ -85,8 +85,8 @@ def put(
             raise errors.Invalid(owned)
         if kind == "plugin":
             reach.guard(actor, str(name), now, stored)
-        _refuse_conflicts(kind, str(name))
         if budgets.hold(kind, has):
+            _refuse_conflicts(kind, str(name))
             ceilings.refuse(held)
         effect = None
         if before is not None:

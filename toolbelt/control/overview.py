@@ -9,26 +9,23 @@ import dataclasses
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from toolbelt import conf
-from toolbelt.control import queries
-from toolbelt.core import catalog, reasons, resolution
+from toolbelt.control import holdings, queries
+from toolbelt.core import catalog, inventory, reasons, resolution
 from toolbelt.store import audit, call_figures, listings, plugins, snapshots
 
 # An override is stale where it says something that comes to nothing.
 Why = Literal["retired", "without effect", "superfluous"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stale:
-    """An override of ``agent`` that does nothing: ``because`` says it in words."""
+class Stale(NamedTuple):
+    """An override that does nothing, and why: :func:`because` says it in words."""
 
-    agent: str
     tool: str
     on: bool
     why: Why
-    because: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,35 +38,40 @@ class Broken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """How things stand. ``total`` is how many tools there are; ``waiting`` how many wait for a look, by plugin;
-    ``stopped`` what is blocked for everyone (kind, name); ``calls`` is None where they were not asked for.
+    """How things stand. ``listed`` are the first of the agents, with their newest changes; ``total`` is how many tools
+    there are; ``waiting`` how many wait for a look, by plugin; ``stopped`` what is blocked for everyone (kind, name);
+    ``calls`` is None where they were not asked for.
     """
 
     agents: Sequence[queries.Summary]
+    listed: Sequence[queries.Summary]
     total: int
     today: audit.Page
     last: audit.Entry | None
     broken: Sequence[Broken]
     waiting: Mapping[str, int]
     stopped: Sequence[tuple[str, str]]
-    stale: Sequence[Stale]
+    stale: Sequence[tuple[queries.Summary, Sequence[Stale]]]
     calls: Sequence[call_figures.OfDay] | None
 
 
-def now(*, today: dt.datetime, most: int, calls_since: dt.datetime | None) -> Overview:
-    """Look at everything: at most so many changes since ``today`` began, and calls since then, if a time is given."""
+def now(*, today: dt.datetime, most: int, most_agents: int, calls_since: dt.datetime | None) -> Overview:
+    """Look at everything: at most so many changes since ``today`` began, and calls since then, if a time is given.
+    So many agents are listed.
+    """
     summaries, stored = queries.summaries(), snapshots.catalog()
     changes = audit.page(since=today, size=most)
     last = next(iter(changes.entries), None) or next(iter(audit.page(size=1).entries), None)
     return Overview(
         agents=summaries,
+        listed=queries.with_last(summaries[:most_agents]),
         total=len(stored.tools),
         today=changes,
         last=last,
         broken=_broken(stored),
         waiting=_waiting(stored),
         stopped=tuple(_stopped(stored)),
-        stale=tuple(stale for one in summaries for stale in _stale(one)),
+        stale=tuple((one, found) for one in summaries if (found := tuple(_stale(one)))),
         calls=None if calls_since is None else call_figures.by_day(since=calls_since),
     )
 
@@ -105,33 +107,36 @@ def _stopped(stored: catalog.Catalog) -> Iterator[tuple[str, str]]:
             yield "tool", tool.key
 
 
+def because(one: queries.Summary, stale: Stale) -> str:
+    """Say in words why an override of this agent does nothing."""
+    if stale.why == "superfluous":
+        return reasons.in_words(resolution.decide(_without_overrides(one).standing, stale.tool))
+    return reasons.in_words(one.holder.decision(stale.tool))
+
+
 def _stale(one: queries.Summary) -> Iterator[Stale]:
     """Find the overrides that come to nothing. What a budget may take away is left out: there they do something."""
-    resolved = one.surface.resolution
-    standing = resolved.standing
-    stored, budget = standing.catalog, one.agent.budget
-    if not one.agent.overrides:
+    stored, budget = one.holder.catalog, one.agent.budget
+    overrides = [(key, on) for key, on in sorted(one.agent.overrides.items()) if key in stored.tools]
+    if not overrides:
         return
     may_be_deferred = budget is not None and budget.on_exceed == "defer"
-    without = resolution.stand(
-        resolution.Snapshot(
-            catalog=stored,
-            agent=dataclasses.replace(one.agent, overrides={}),
-            kind_loadouts=conf.KIND_LOADOUTS,
-        )
-    )
-    for key, on in sorted(one.agent.overrides.items()):
-        if key not in stored.tools:
-            continue
-        now_ = resolved.decision(key)
-        else_ = resolution.decide(without, key)
-        why: Why | None = None
-        because = else_
+    without = _without_overrides(one)
+    denied = inventory.denied(stored, without.agent, conf.KIND_LOADOUTS)
+    closed = holdings.closed(stored)
+    for key, on in overrides:
+        shut = closed.get(key)
         if stored.tools[key].retired:
-            why, because = "retired", now_
-        elif on and now_.state != "active":
-            why, because = "without effect", now_
-        elif (on and else_.state == "active" and not may_be_deferred) or (not on and else_.state == "denied"):
-            why = "superfluous"
-        if why is not None:
-            yield Stale(agent=one.agent.key, tool=key, on=on, why=why, because=reasons.in_words(because))
+            yield Stale(key, on, "retired")
+        elif on and key not in one.inventory.active:
+            yield Stale(key, on, "without effect")
+        elif (on and not may_be_deferred and key in without.active) or (
+            not on and (shut.state == "denied" if shut is not None else key in denied)
+        ):
+            yield Stale(key, on, "superfluous")
+
+
+def _without_overrides(one: queries.Summary) -> holdings.Holder:
+    """Return the agent as it would be without its overrides, and without its budget."""
+    agent = dataclasses.replace(one.agent, overrides={}, budget=None)
+    return holdings.Holder(agent=agent, catalog=one.holder.catalog)

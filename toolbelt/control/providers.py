@@ -11,10 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolbelt import conf
-from toolbelt.control import actors, entries, reviews, upstreams, writing
-from toolbelt.core import agents, budgets, catalog, connections, errors, resolution
-from toolbelt.store import agents as agent_rows
+from toolbelt.control import actors, entries, holdings, reviews, upstreams, writing
+from toolbelt.core import agents, catalog, connections, errors, resolution
 from toolbelt.store import audit, listings, snapshots
 from toolbelt.store import plugins as rows
 
@@ -63,14 +61,20 @@ class Detail:
     closed: Mapping[str, resolution.Decision]
 
 
-def every() -> Sequence[Provider]:
-    """List what provides tools, in stored order."""
+def every(*, users: bool = True) -> Sequence[Provider]:
+    """List what provides tools, in stored order; without ``users`` nobody is named as having any."""
     # Before the catalog: whoever waits for an answer must not be told that it came beside what was there before it.
     listed = listings.every()
     stored = snapshots.catalog()
-    failures, users = rows.errors(), _users(stored)
+    failures = rows.errors()
+    having: dict[str, list[str]] = {}
+    held: set[str] = set()
+    for holder in holdings.of_now(stored).holders if users else ():
+        held |= holder.active
+        for plugin_name in holder.plugins:
+            having.setdefault(plugin_name, []).append(holder.agent.key)
     return [
-        _provider(plugin, stored, users, listed.get(name), failures.get(name, ""))
+        _provider(plugin, stored, having.get(name, ()), held, listed.get(name), failures.get(name, ""))
         for name, plugin in stored.plugins.items()
     ]
 
@@ -82,7 +86,8 @@ def find(name: str, *, most: int | None = None, first: str = "") -> Detail:
     """
     listed = listings.find(name)
     stored = snapshots.catalog()
-    plugin, users = _plugin(name, stored), _users(stored)
+    plugin = _plugin(name, stored)
+    users, having = _users(stored, name)
     pending = reviews.pending(name, stored)
     sorts: dict[bool, list[str]] = {False: [], True: []}
     for key in sorted(pending, key=lambda key: key != first):
@@ -91,7 +96,14 @@ def find(name: str, *, most: int | None = None, first: str = "") -> Detail:
     looked = upstreams.review(name, wanted).changes if plugin.upstream else _of_code(stored, users, pending)
     changes = {change.key: change for change in looked}
     return Detail(
-        provider=_provider(plugin, stored, users, listed, rows.errors().get(name, "")),
+        provider=_provider(
+            plugin,
+            stored,
+            having,
+            users.keys(),
+            listed,
+            rows.errors().get(name, ""),
+        ),
         changes=tuple(changes[key] for key in wanted if key in changes),
         gone=len(sorts[True]),
         users=users,
@@ -174,36 +186,41 @@ def _plugin(name: str, stored: catalog.Catalog) -> catalog.Plugin:
 def _provider(
     plugin: catalog.Plugin,
     stored: catalog.Catalog,
-    users: Mapping[str, tuple[str, ...]],
+    having: Iterable[str],
+    held: Collection[str],
     listing: Listing | None,
     error: str,
 ) -> Provider:
+    """Put a provider together; ``having`` are the agents that have one of its tools, ``held`` are tools that some
+    agent has.
+    """
     own = tuple(stored.tools[key] for key in stored.tools_of_plugin.get(plugin.name, ()))
-    having = {agent: None for tool in own for agent in users.get(tool.key, ())}
     return Provider(
         plugin=plugin,
         connection=connections.read(plugin.upstream) if plugin.upstream else None,
         tools=own,
         waiting=sum(one.kind != "gone" for one in reviews.pending(plugin.name, stored).values()),
         agents=tuple(having),
-        active=sum(tool.key in users for tool in own),
+        active=sum(tool.key in held for tool in own),
         listing=listing,
         error=error,
     )
 
 
-def _users(stored: catalog.Catalog) -> dict[str, tuple[str, ...]]:
-    """Say which agents have each tool now, outside any session; a tool that nobody has is not named."""
+def _users(stored: catalog.Catalog, name: str) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """Say which agents have each tool of a plugin now, outside any session, and which have any of them; a tool that
+    nobody has is not named.
+    """
+    own = frozenset(stored.tools_of_plugin.get(name, ()))
     found: dict[str, list[str]] = {}
-    for agent in agent_rows.present():
-        for key in _active(stored, agent):
-            found.setdefault(key, []).append(agent.key)
-    return {key: tuple(having) for key, having in found.items()}
-
-
-def _active(stored: catalog.Catalog, agent: agents.Agent) -> Mapping[str, resolution.Decision]:
-    snapshot = resolution.Snapshot(catalog=stored, agent=agent, kind_loadouts=conf.KIND_LOADOUTS)
-    return budgets.resolve(snapshot).active
+    agents_having = []
+    for holder in holdings.of_now(stored).holders:
+        held = own & holder.active
+        if held:
+            agents_having.append(holder.agent.key)
+        for key in held:
+            found.setdefault(key, []).append(holder.agent.key)
+    return {key: tuple(having) for key, having in found.items()}, agents_having
 
 
 def _closed(stored: catalog.Catalog, keys: Iterable[str]) -> Iterator[tuple[str, resolution.Decision]]:

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
 from toolbelt import conf
-from toolbelt.control import endings
-from toolbelt.core import agents, belts, budgets, catalog, loadouts, resolution, surface
+from toolbelt.control import endings, holdings
+from toolbelt.core import agents, belts, budgets, catalog, inventory, loadouts, resolution, surface
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import audit, calls, counts, entries, revisions, snapshots
 
@@ -23,42 +23,55 @@ call_records = calls.page
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """One agent in a list: what it has active out of ``total`` tools, the loadout in force, its newest change."""
+    """One agent in a list, with its newest change. ``holder`` says what it has."""
 
-    agent: agents.Agent
-    loadout: str
-    surface: surface.Surface
-    total: int
-    last: Entry | None
+    holder: holdings.Holder
+    last: Entry | None = None
+
+    @property
+    def agent(self) -> agents.Agent:
+        """The agent itself."""
+        return self.holder.agent
+
+    @property
+    def loadout(self) -> str:
+        """The loadout in force."""
+        return self.agent.loadout_name(conf.KIND_LOADOUTS)
+
+    @property
+    def inventory(self) -> inventory.Inventory:
+        """What it has outside any session."""
+        return self.holder.inventory
+
+    @property
+    def total(self) -> int:
+        """How many tools there are."""
+        return len(self.holder.catalog.tools)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Everything about one agent's access: the surface of a request outside any session, the decision for every tool
-    of the catalog by key, what each overridden tool would be without its override, and the newest entry of the agent
-    and of each of its switches and overrides (by key).
+    """Everything about one agent's access: the surface of a request outside any session, what each overridden tool
+    would be without its override, and the newest entry of the agent and of each of its switches and overrides (by key).
     """
 
     agent: agents.Agent
     loadout: str
     catalog: catalog.Catalog
     surface: surface.Surface
-    decisions: Mapping[str, resolution.Decision]
     inherited: Mapping[str, resolution.Decision]
     last: Entry | None
     switched: Mapping[str, Entry]
     revision: int
 
+    def decision(self, tool: str) -> resolution.Decision:
+        """Return the decision for a tool of the catalog."""
+        return self.surface.resolution.decision(tool)
+
     @property
     def summary(self) -> Summary:
         """Give what a list would say of the agent."""
-        return Summary(
-            agent=self.agent,
-            loadout=self.loadout,
-            surface=self.surface,
-            total=len(self.catalog.tools),
-            last=self.last,
-        )
+        return Summary(holder=holdings.Holder(agent=self.agent, catalog=self.catalog), last=self.last)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,25 +79,20 @@ class Settings:
     """How one agent is configured, as the entry of a belt; and the loadouts that there are to choose from."""
 
     summary: Summary
+    surface: surface.Surface
     entry: Mapping[str, Any]
     loadouts: Sequence[str]
 
 
 def summaries(*, archived: bool = False) -> Sequence[Summary]:
     """Summarise every agent that is not archived, or else those that are, in stored order."""
-    stored = snapshots.catalog()
-    every = agent_rows.every(archived=archived)
-    latest = audit.newest("agent")
-    return [
-        Summary(
-            agent=agent,
-            loadout=agent.loadout_name(conf.KIND_LOADOUTS),
-            surface=surface.build(_snapshot(stored, agent)),
-            total=len(stored.tools),
-            last=latest.get(agent.key),
-        )
-        for agent in every
-    ]
+    return [Summary(holder=holder) for holder in holdings.every(archived=archived).holders]
+
+
+def with_last(every: Sequence[Summary]) -> Sequence[Summary]:
+    """Add the newest change of each of these agents."""
+    latest = audit.newest("agent", [one.agent.key for one in every])
+    return [dataclasses.replace(one, last=latest.get(one.agent.key)) for one in every]
 
 
 def summary(agent: str) -> Summary:
@@ -97,6 +105,7 @@ def settings(agent: str) -> Settings:
     found = snapshots.find(agent, None)
     return Settings(
         summary=_summary(found),
+        surface=surface.build(_snapshot(found.catalog, found.agent)),
         entry=belts.entry("agent", found.agent),
         loadouts=loadouts.all_names(found.catalog),
     )
@@ -112,7 +121,6 @@ def access(agent: str, message: str | None = None) -> Access:
         loadout=found.agent.loadout_name(conf.KIND_LOADOUTS),
         catalog=found.catalog,
         surface=surface.of(resolved, snapshot, message, revision=found.number),
-        decisions=resolved.everything(),
         inherited=_inherited(snapshot),
         last=_last(agent),
         switched=audit.newest_by_key("agent", agent),
@@ -239,13 +247,8 @@ def said(field: str, agent: str = "") -> list[str]:
 
 
 def _summary(found: snapshots.Found) -> Summary:
-    return Summary(
-        agent=found.agent,
-        loadout=found.agent.loadout_name(conf.KIND_LOADOUTS),
-        surface=surface.build(_snapshot(found.catalog, found.agent), revision=found.number),
-        total=len(found.catalog.tools),
-        last=_last(found.agent.key),
-    )
+    holder = holdings.Holder(agent=found.agent, catalog=found.catalog)
+    return Summary(holder=holder, last=_last(found.agent.key))
 
 
 def _last(agent: str) -> Entry | None:

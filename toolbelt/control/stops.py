@@ -47,8 +47,7 @@ def _having(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str, int]:
     """Say how many of the tools each agent has, of those that have some."""
     tools = set(_tools(stored, kind, name))
     counts = {
-        holder.agent.key: len(tools.intersection(holder.resolved.active))
-        for holder in holdings.of(stored).holders
+        holder.agent.key: len(tools.intersection(holder.active)) for holder in holdings.of(stored).holders
     }
     return {agent: count for agent, count in counts.items() if count}
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import datetime as dt
+import heapq
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -38,20 +40,46 @@ class Unused:
         return self.tool.tokens * len(self.agents)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllUnused:
+    """The dearest of the tools that agents have and did not call; how many there are, and what all of them cost."""
+
+    tools: Sequence[Unused]
+    count: int
+    tokens: int
+
+
 def unused(
     found: holdings.Holdings,
     *,
+    most: int,
     agent: str = "",
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
-) -> Sequence[Unused]:
-    """List the tools that agents have now and did not call in this time, the dearest first."""
+) -> AllUnused:
+    """Find the tools that agents have now and did not call in this time: at most so many, the dearest first."""
     called: Collection[tuple[str, str]] = call_figures.called(agent=agent, since=since, until=until)
-    idle: dict[str, list[str]] = {}
-    for holder in found.holders:
-        if agent in ("", holder.agent.key):
-            for key in holder.resolved.active:
-                if (holder.agent.key, key) not in called:
-                    idle.setdefault(key, []).append(holder.agent.key)
-    listed = (Unused(tool=found.catalog.tools[key], agents=tuple(having)) for key, having in idle.items())
-    return sorted(listed, key=lambda one: (-one.tokens, one.tool.key))
+    by_agent: dict[str, set[str]] = {}
+    for caller, key in called:
+        by_agent.setdefault(caller, set()).add(key)
+    holders = [holder for holder in found.holders if agent in ("", holder.agent.key)]
+    idle: collections.Counter[str] = collections.Counter()
+    for holder in holders:
+        idle.update(holder.active.difference(by_agent.get(holder.agent.key, ())))
+    tools = found.catalog.tools
+    dearest = heapq.nsmallest(most, idle, key=lambda key: (-tools[key].tokens * idle[key], key))
+    return AllUnused(
+        tools=[
+            Unused(
+                tool=tools[key],
+                agents=tuple(
+                    holder.agent.key
+                    for holder in holders
+                    if key in holder.active and (holder.agent.key, key) not in called
+                ),
+            )
+            for key in dearest
+        ],
+        count=len(idle),
+        tokens=sum(tools[key].tokens * count for key, count in idle.items()),
+    )

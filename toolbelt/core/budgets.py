@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from toolbelt.core import agents, catalog, loadouts, questions, resolution
 
 KEPT = frozenset({"override-on", "always-on", "sub-app", "switch-on"})
-# What agents share and operators write; and all that an emergency stop, and its end, writes of it.
+# What agents share and operators write.
 SHARED = frozenset({"toolkit", "loadout", "sub_app"})
-_STOP = frozenset({"blocked"})
+# What of it brings no tool to anybody: an emergency stop, whose end gives back what was granted, and words.
+_BRINGS_NOTHING = frozenset({"blocked", "title", "description", "examples", "triggers"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +87,9 @@ def refuses(before: Spent, after: Spent) -> bool:
 def hold(kind: str, changed: Collection[str]) -> bool:
     """Say whether the budgets of all agents hold for a change of these keys of an entry, whoever's it is.
 
-    Not for the end of an emergency stop: it gives back what was granted.
+    Not for the end of an emergency stop, which gives back what was granted, and not for what brings no tool.
     """
-    return kind in SHARED and not _STOP.issuperset(changed)
+    return kind in SHARED and not _BRINGS_NOTHING.issuperset(changed)
 
 
 def resolve(snapshot: resolution.Snapshot) -> Resolution:
@@ -102,29 +103,50 @@ def fit(standing: questions.Standing, active: dict[str, resolution.Decision]) ->
     tools = standing.catalog.tools
     tokens = sum([tools[key].tokens for key in active])
     budget = standing.agent.budget
-    deferred: dict[str, resolution.Decision] = {}
-    if budget is not None and budget.on_exceed == "defer" and budget.passed_by(len(active), tokens):
-        active = dict(active)
-        for origin, group in _goers(standing.catalog, active):
-            for key in group:
-                if key in active:
-                    del active[key]
-                    tokens -= tools[key].tokens
-                    deferred[key] = resolution.Decision(key, "discoverable", "budget", 10, origin)
-            if not budget.passed_by(len(active), tokens):
-                break
-        deferred = dict(sorted(deferred.items()))
+    goers = [key for key, decision in active.items() if decision.code not in KEPT]
+    loaded = {key for key in goers if active[key].code == "loaded"}
+    gone = going(standing.catalog, budget, len(active), tokens, goers, loaded)
+    deferred = {
+        key: resolution.Decision(key, "discoverable", "budget", 10, gone[key]) for key in sorted(gone)
+    }
+    if gone:
+        active = {key: decision for key, decision in active.items() if key not in gone}
+        tokens -= sum([tools[key].tokens for key in gone])
     spent = Spent(tools=len(active), tokens=tokens, budget=budget)
     return Resolution(standing=standing, active=active, deferred=deferred, spent=spent)
 
 
+def going(
+    stored: catalog.Catalog,
+    budget: agents.Budget | None,
+    tools: int,
+    tokens: int,
+    goers: Collection[str],
+    loaded: Collection[str] = (),
+) -> dict[str, questions.Origin]:
+    """Return what a budget that defers takes away where so many tools and tokens are active, by key.
+
+    ``goers`` are all active tools that may go; those of them that a session ``loaded`` go after the others.
+    """
+    gone: dict[str, questions.Origin] = {}
+    if budget is None or budget.on_exceed != "defer" or not budget.passed_by(tools, tokens):
+        return gone
+    for origin, group in _goers(stored, goers, loaded):
+        for key in group:
+            if key not in gone:
+                gone[key] = origin
+                tools, tokens = tools - 1, tokens - stored.tools[key].tokens
+        if not budget.passed_by(tools, tokens):
+            break
+    return gone
+
+
 def _goers(
-    stored: catalog.Catalog, active: Mapping[str, resolution.Decision]
+    stored: catalog.Catalog, goers: Collection[str], loaded: Collection[str]
 ) -> Iterator[tuple[questions.Origin, tuple[str, ...]]]:
     """List what may go, in the order in which it goes: single tools, then whole toolkits."""
-    goers = {key: decision for key, decision in active.items() if decision.code not in KEPT}
     loose = [key for key in goers if key not in stored.toolkits_of]
-    for key in sorted(loose, key=lambda key: (goers[key].code != "loaded", key), reverse=True):
+    for key in sorted(loose, key=lambda key: (key not in loaded, key), reverse=True):
         yield questions.Origin("budget", key), (key,)
     by_toolkit: dict[str, list[str]] = {}
     for key in goers:

@@ -40,6 +40,11 @@ class Conflict:
             f"from {self.second.kind} {self.second.name!r} with {_in_words(self.second.options)}."
         )
 
+    @property
+    def warning(self) -> str:
+        """Return what a surface says of it, where it is met all the same."""
+        return f"{self.message} The first one counts."
+
 
 def sources(
     stored: catalog.Catalog,

@@ -6,7 +6,8 @@ union over it. It is cut at the first revisit and at an unknown parent, and neve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import bisect
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from toolbelt.core import catalog, keys
@@ -171,12 +172,60 @@ def tools_discoverable(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
     slot = ("loadout patterns", keys.fold(name))
     known = stored.derived.get(slot)
     if known is None:
-        seen = view_in(stored, name)
-        known = stored.derived[slot] = tuple(
-            tool.key
-            for tool in (stored.tools.values() if seen.patterns else ())
-            if seen.discovers(tool.key) or seen.discovers(tool.plugin)
-        )
+        found: set[str] = set()
+        tools, plugins = _by_folded_name(stored)
+        for pattern in view_in(stored, name).patterns:
+            for folded in tools.matching(pattern):
+                found.update(tools.named[folded])
+            for folded in plugins.matching(pattern):
+                for plugin in plugins.named[folded]:
+                    found.update(stored.tools_of_plugin[plugin])
+        known = stored.derived[slot] = tuple(key for key in stored.tools if key in found)
+    return known
+
+
+def tools_disabled(stored: catalog.Catalog, name: str) -> frozenset[str]:
+    """Return the tools that the loadout denies, by themselves or with their plugins; kept with the catalog."""
+    slot = ("loadout disabled", keys.fold(name))
+    known: frozenset[str] | None = stored.derived.get(slot)
+    if known is None:
+        tools, plugins = _by_folded_name(stored)
+        found: set[str] = set()
+        for entry in view_in(stored, name).disabled:
+            found.update(tools.named.get(entry, ()))
+            for plugin in plugins.named.get(entry, ()):
+                found.update(stored.tools_of_plugin[plugin])
+        known = stored.derived[slot] = frozenset(found)
+    return known
+
+
+class _Folded:
+    """Names by their folded forms, and those forms in order: whoever looks for a beginning need not try each."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.named: dict[str, list[str]] = {}
+        for name in names:
+            self.named.setdefault(keys.fold(name), []).append(name)
+        self._in_order = sorted(self.named)
+
+    def matching(self, pattern: str) -> Iterator[str]:
+        """List the folded names that match this pattern, which is folded too, as :func:`matches` has it."""
+        if not pattern.endswith("*"):
+            if pattern in self.named:
+                yield pattern
+            return
+        beginning = pattern[:-1]
+        for place in range(bisect.bisect_left(self._in_order, beginning), len(self._in_order)):
+            if not self._in_order[place].startswith(beginning):
+                return
+            yield self._in_order[place]
+
+
+def _by_folded_name(stored: catalog.Catalog) -> tuple[_Folded, _Folded]:
+    """Return the tools, and the plugins that have some, by name; kept with the catalog."""
+    known: tuple[_Folded, _Folded] | None = stored.derived.get("folded names")
+    if known is None:
+        known = stored.derived["folded names"] = (_Folded(stored.tools), _Folded(stored.tools_of_plugin))
     return known
 
 

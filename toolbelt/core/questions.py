@@ -151,7 +151,8 @@ def _loaded(standing: Standing, tool: catalog.Tool) -> Answer | None:
     return standing.loaded.get(tool.key) or loaded_by_name(standing, tool)
 
 
-def _in_view(standing: Standing, tool: catalog.Tool) -> Answer | None:
+def brought(standing: Standing, tool: catalog.Tool) -> Answer | None:
+    """Answer for a tool that the loadout in force names, or that is on by default where there is none."""
     if standing.loadout is None:
         return Answer("active", "default-on", Origin("tool", tool.key)) if tool.default_on else None
     category = standing.catalog.category(tool)
@@ -196,7 +197,7 @@ QUESTIONS = (
     Question(
         9,
         "Does the loadout name its plugin or category, or, without a loadout, is it on by default?",
-        _in_view,
+        brought,
     ),
     Question(
         10, "Is it in an allowed toolkit that is not loaded, or does a pattern match it?", _discoverable

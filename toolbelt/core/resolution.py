@@ -131,17 +131,23 @@ def _loaded(
 
 def decide(standing: questions.Standing, key: str) -> Decision:
     """Ask the questions in order about the tool ``key``, leaving its agent's budget aside."""
-    kept: dict[str, Decision | None] = standing.catalog.derived.setdefault("closed", {})
-    try:
-        closed = kept[key]
-    except KeyError:
-        closed = kept[key] = _first(standing, questions.OF_THE_CATALOG, key)
+    closed = _closed(standing, key)
     if closed is not None:
         return closed
     decision = _first(standing, standing.asked, key)
     if decision is None:
         raise AssertionError("the last question always answers")
     return decision
+
+
+def _closed(standing: questions.Standing, key: str) -> Decision | None:
+    """Ask the questions that the catalog alone answers; kept with it."""
+    kept: dict[str, Decision | None] = standing.catalog.derived.setdefault("closed", {})
+    try:
+        return kept[key]
+    except KeyError:
+        closed = kept[key] = _first(standing, questions.OF_THE_CATALOG, key)
+        return closed
 
 
 def _first(standing: questions.Standing, asked: tuple[questions.Question, ...], key: str) -> Decision | None:
@@ -175,10 +181,58 @@ def candidates(standing: questions.Standing) -> set[str]:
 
 
 def active(standing: questions.Standing) -> dict[str, Decision]:
-    """Decide what is active, budget aside: a mapping by key, in key order."""
-    tools = standing.catalog.tools
-    decided = [decide(standing, key) for key in sorted(candidates(standing)) if key in tools]
-    return {decision.tool: decision for decision in decided if decision.state == "active"}
+    """Decide what is active, budget aside: a mapping by key, in key order.
+
+    It says what :func:`decide` says of each candidate, by sets and answers that many tools share.
+    """
+    stored, shut = standing.catalog, _shut(standing)
+    named = bool(standing.tools_by_name or standing.plugins_by_name) and not standing.subagent
+    brought = _brought(standing)
+    found: dict[str, Decision] = {}
+    for key in sorted(candidates(standing)):
+        if key in shut or key not in stored.tools or _closed(standing, key) is not None:
+            continue
+        number, answer = 6, standing.alone.get(key)
+        if answer is None:
+            number, answer = 7, standing.switched_on.get(key)
+        if answer is None:
+            number, answer = 8, standing.loaded.get(key)
+            if answer is None and named:
+                answer = questions.loaded_by_name(standing, stored.tools[key])
+        if answer is None:
+            number, answer = 9, brought.get(key)
+        if answer is not None:
+            found[key] = Decision(key, answer.state, answer.code, number, answer.origin)
+    return found
+
+
+def _shut(standing: questions.Standing) -> set[str]:
+    """Name what the agent's own configuration denies it: what questions 3 to 5 answer for."""
+    agent, stored = standing.agent, standing.catalog
+    found = {key for key, on in agent.overrides.items() if not on}
+    for key, on in agent.switches.items():
+        if not on and key in stored.toolkits:
+            found.update(member.tool for member in stored.toolkits[key].members)
+    for view in standing.denying:
+        found |= loadouts.tools_disabled(stored, view.name)
+    return found
+
+
+def _brought(standing: questions.Standing) -> Mapping[str, questions.Answer]:
+    """Answer question 9 for every tool that it makes active; kept with the catalog."""
+    stored = standing.catalog
+    slot = ("brought", standing.loadout_name if standing.loadout is not None else None)
+    known: Mapping[str, questions.Answer] | None = stored.derived.get(slot)
+    if known is None:
+        keys = (
+            stored.default_on
+            if standing.loadout is None
+            else loadouts.tools_included(stored, standing.loadout_name)
+        )
+        answers = ((key, questions.brought(standing, stored.tools[key])) for key in keys)
+        known = {key: answer for key, answer in answers if answer is not None}
+        stored.derived[slot] = known
+    return known
 
 
 def options(

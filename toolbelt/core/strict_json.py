@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable
 from typing import Any, Literal, Never
 
 MOST_OF_A_KEY = 100
+# Half a character, unless the other half follows.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class Unreadable(ValueError):
@@ -22,11 +25,17 @@ def read(body: bytes, deepest: int) -> Any:
     """Read one document in UTF-8 that is nested at most ``deepest`` levels deep. Raises :class:`Unreadable`."""
     try:
         text = body.decode()
-        found = _DECODER.decode(text)
-        if "\\u" in text:
-            json.dumps(found, ensure_ascii=False).encode()
     except UnicodeDecodeError as error:
         raise Unreadable("not-json", "The body is not UTF-8.") from error
+    return read_text(text, deepest)
+
+
+def read_text(text: str, deepest: int) -> Any:
+    """Read one document, as :func:`read` does, from its text."""
+    try:
+        found = _DECODER.decode(text)
+        if _SURROGATE.search(text):
+            json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise Unreadable("not-json", "A text in the body holds half a character.") from error
     except RecursionError as error:
@@ -34,7 +43,7 @@ def read(body: bytes, deepest: int) -> Any:
     except ValueError as error:
         raise Unreadable("not-json", f"The body is not JSON: {error}.") from error
     # What opens no more brackets than that needs no walk.
-    if body.count(b"{") + body.count(b"[") > deepest and _is_deeper(found, deepest):
+    if text.count("{") + text.count("[") > deepest and _is_deeper(found, deepest):
         raise _too_deep(deepest)
     return found
 

@@ -217,9 +217,7 @@ def _warnings(resolved: budgets.Resolution) -> tuple[Warning_, ...]:
     for tool in sorted(conflicts.concerned(standing.catalog, standing.agent).intersection(resolved.active)):
         conflict = resolution.options(standing, tool)[1]
         if conflict is not None:
-            found.append(
-                Warning_(code="options-conflict", message=conflict.message + " The first one counts.")
-            )
+            found.append(Warning_(code="options-conflict", message=conflict.warning))
     return tuple(found)
 
 

@@ -24,9 +24,9 @@ from toolbelt.runtime import access, snapshots, surfaces
 from toolbelt.store import commits, looks
 
 # Of agents and sessions with one catalog.
-MOST_STANDINGS = 1024
+MOST_STANDINGS = 8192
 # Of tokens, agents and sessions: what their last look saw.
-MOST_LAST_LOOKS = 4096
+MOST_LAST_LOOKS = 16_384
 # How long the database may take to answer another way before a last known state is given instead, and how long to
 # leave it alone then, in seconds.
 PATIENCE, PAUSE = 3.0, 1.0

@@ -10,8 +10,10 @@ from collections.abc import Hashable
 from toolbelt.core import resolution, sessions, surface
 from toolbelt.runtime import snapshots
 
-# How many surfaces to keep with one catalog; each refers to definitions that the catalog holds anyway.
-MOST_KEPT = 1024
+# How much to keep with one catalog, counted in active tools: each takes about 200 bytes for what was decided (its
+# definition is the catalog's), and a surface without any about as much as so many of them.
+MOST_KEPT = 500_000
+OF_A_SURFACE = 20
 
 Slot = tuple[Hashable, ...]
 
@@ -66,11 +68,17 @@ def resolved(snapshot: resolution.Snapshot, agent_stamp: str) -> surface.Surface
         return found
     built = surface.build(snapshot)
     with _lock:
-        kept = _kept(snapshot)
+        kept, derived = _kept(snapshot), snapshot.catalog.derived
+        if place not in kept:
+            derived["surfaces' size"] = derived.get("surfaces' size", 0) + _size(built)
         kept[place] = built
-        while len(kept) > MOST_KEPT:
-            kept.popitem(last=False)
+        while derived["surfaces' size"] > MOST_KEPT:
+            derived["surfaces' size"] -= _size(kept.popitem(last=False)[1])
     return built
+
+
+def _size(kept: surface.Surface) -> int:
+    return OF_A_SURFACE + len(kept.because)
 
 
 def _kept(snapshot: resolution.Snapshot) -> OrderedDict[Slot, surface.Surface]:

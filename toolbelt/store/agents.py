@@ -7,7 +7,7 @@ import functools
 import operator
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from django.db import models as orm
@@ -31,6 +31,12 @@ def load(agent_id: int) -> agents.Agent | None:
     return next(iter(_read(id=agent_id)), None)
 
 
+def load_several(agent_ids: Collection[int] | None) -> dict[int, agents.Agent]:
+    """Return agents as their rows are, by id: these, or all of them."""
+    narrowed = {} if agent_ids is None else {"id__in": agent_ids}
+    return dict(_read_by_id(**narrowed))
+
+
 def naming(kind: str, name: str) -> list[agents.Agent]:
     """Give the agents that name this toolkit or tool, or that this sub-app embeds, in order."""
     naming_it = functools.reduce(operator.or_, (orm.Q(**{path: name}) for path in _NAMED_AT[kind]))
@@ -49,6 +55,10 @@ def every(**narrowed: Any) -> list[agents.Agent]:
 
 
 def _read(**narrowed: Any) -> list[agents.Agent]:
+    return [agent for _, agent in _read_by_id(**narrowed)]
+
+
+def _read_by_id(**narrowed: Any) -> list[tuple[int, agents.Agent]]:
     rows = list(models.Agent.objects.filter(**narrowed).values())
     under = {f"agent__{field}": wanted for field, wanted in narrowed.items()}
     always = _under_agents(models.AgentTool, under, "tool__key", "options")
@@ -56,18 +66,23 @@ def _read(**narrowed: Any) -> list[agents.Agent]:
     switches = _under_agents(models.ToolkitSwitch, under, "toolkit__key", *_GRANT)
     overrides = _under_agents(models.ToolOverride, under, "tool__key", *_GRANT)
     return [
-        dataclasses.replace(
-            value,
-            tools=tuple(agents.AlwaysOn(tool=key, options=options) for key, (options,) in always[row["id"]]),
-            switches={key: bool(on) for key, (on, *_) in switches[row["id"]]},
-            overrides={key: bool(on) for key, (on, *_) in overrides[row["id"]]},
-            ends={
-                key: agents.End(at=ends, then=then, by=by)
-                for key, (_, ends, then, by) in (*switches[row["id"]], *overrides[row["id"]])
-                if ends is not None
-            },
-            allowed_toolkits=tuple(key for key, _ in allowed[row["id"]]),
-            initial_toolkits=tuple(key for key, (initial,) in allowed[row["id"]] if initial),
+        (
+            row["id"],
+            dataclasses.replace(
+                value,
+                tools=tuple(
+                    agents.AlwaysOn(tool=key, options=options) for key, (options,) in always[row["id"]]
+                ),
+                switches={key: bool(on) for key, (on, *_) in switches[row["id"]]},
+                overrides={key: bool(on) for key, (on, *_) in overrides[row["id"]]},
+                ends={
+                    key: agents.End(at=ends, then=then, by=by)
+                    for key, (_, ends, then, by) in (*switches[row["id"]], *overrides[row["id"]])
+                    if ends is not None
+                },
+                allowed_toolkits=tuple(key for key, _ in allowed[row["id"]]),
+                initial_toolkits=tuple(key for key, (initial,) in allowed[row["id"]] if initial),
+            ),
         )
         for row in rows
         if (value := catalog.read("agent", {**row, "budget": _budget(row)})) is not None

@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import datetime as dt
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
@@ -212,9 +212,9 @@ def since(entry: int, subject_kind: str, subject_key: str) -> list[tuple[str, st
     return [*rows.order_by("-id").values_list("action", "key", "before", "after")]
 
 
-def newest(subject_kind: str) -> dict[str, Entry]:
-    """Give the newest entry of each subject of this kind, by the subject's key."""
-    rows = models.AuditEntry.objects.filter(subject_kind=subject_kind)
+def newest(subject_kind: str, subject_keys: Collection[str]) -> dict[str, Entry]:
+    """Return the newest entry of each of these subjects of this kind, by the subject's key."""
+    rows = models.AuditEntry.objects.filter(subject_kind=subject_kind, subject_key__in=subject_keys)
     return {entry.subject_key: entry for entry in _newest_by("subject_key", rows)}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db import DEFAULT_DB_ALIAS, connection, transaction
 
@@ -23,7 +24,10 @@ from toolbelt.store import catalog as rows
 
 # How often to read again what changed while it was being read, before asking the writers to wait.
 TRIES = 3
-MOST_AGENTS = 512
+# One takes some kilobytes.
+MOST_AGENTS = 8192
+# Above so many that are not kept, all are read: that is faster than naming each.
+MOST_NAMED = 200
 # The current one, and the one before it for whoever is still at work with it.
 MOST_CATALOGS = 2
 
@@ -61,6 +65,13 @@ class Found:
         if not (self.catalog_stamp and self.agent_stamp):
             return object()
         return self.catalog_stamp, self.agent_stamp, frozenset(self.over), self.session
+
+
+class Present(NamedTuple):
+    """An agent as it stands at this moment, and a name for this state of it; None: the state has no stamp."""
+
+    agent: consumers.Agent
+    state: Hashable | None
 
 
 def find(agent_key: str, session_key: str | None) -> Found:
@@ -107,6 +118,32 @@ def catalog() -> values.Catalog:
     with transaction.atomic():
         revisions.lock()
         return rows.load(*_look_at_catalog(), _voices)
+
+
+def present(*, archived: bool = False) -> list[Present]:
+    """Return the agents that are not archived, or else those that are, in order, as they stand at this moment.
+
+    Three queries where nothing changed: those agents are read again of which, or beside which, something was written.
+    """
+    looks_now = _look_at_agents(archived)
+    kept = {look.agent_id: _agents.get(_slot(look, connection.alias)) for look in looks_now}
+    absent = [agent_id for agent_id, agent in kept.items() if agent is None]
+    read: dict[int, consumers.Agent] = {}
+    if absent:
+        read = agents.load_several(absent if len(absent) <= MOST_NAMED else None)
+        again = {look.agent_id: look.stamps for look in _look_at_agents(archived)}
+        for look in looks_now:
+            agent = read.get(look.agent_id)
+            if agent is not None and all(look.stamps) and again.get(look.agent_id) == look.stamps:
+                _agents.put(_slot(look, connection.alias), agent)
+    now = clock.now()
+    found = []
+    for look in looks_now:
+        agent = kept[look.agent_id] or read.get(look.agent_id)
+        if agent is not None and agent.archived is archived:
+            state = (*_slot(look, connection.alias), tuple(agent.over(now))) if all(look.stamps) else None
+            found.append(Present(agent.standing(now), state))
+    return found
 
 
 def agents_with(kind: str, name: str) -> list[consumers.Agent]:
@@ -157,6 +194,19 @@ def _look(agent_key: str, session_key: str | None) -> looks.Look:
     if row is None:
         raise errors.NotFound("agent", agent_key, models.Agent.objects.values_list("key", flat=True))
     return looks.Look(*row)
+
+
+def _look_at_agents(archived: bool) -> list[looks.Look]:
+    catalog_number, catalog_stamp = _look_at_catalog()
+    stamps = {
+        agent_id: (number, stamp)
+        for agent_id, number, stamp in models.AgentRevision.objects.values_list("agent_id", "number", "stamp")
+    }
+    ids = models.Agent.objects.filter(archived=archived).values_list("id", flat=True)
+    return [
+        looks.Look(agent_id, *stamps.get(agent_id, (0, "")), catalog_number, catalog_stamp, None, None)
+        for agent_id in ids
+    ]
 
 
 def _look_at_catalog() -> tuple[int, str]:

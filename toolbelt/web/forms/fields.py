@@ -18,6 +18,13 @@ class Day(forms.DateField):
     ]
 
 
+class Offset(forms.IntegerField):
+    """Where in a list to begin; empty: at its beginning."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, min_value=0, max_value=10**9)
+
+
 class Document(forms.JSONField):
     """Takes JSON. One that is nested without end is as little JSON as one that does not end."""
 

@@ -27,6 +27,7 @@ class Access(forms.Form):
         choices=[(word, word) for word in ("", "active", "overridden", "destructive")],
     )
     message = forms.CharField(required=False, max_length=4000)
+    offset = fields.Offset()
 
 
 class Question(forms.Form):
@@ -42,24 +43,27 @@ class Question(forms.Form):
     format = forms.CharField(required=False, max_length=40)
     tool = forms.CharField(required=False, max_length=64)
     at = forms.CharField(required=False, max_length=40)
+    offset = fields.Offset()
 
 
 class Agents(forms.Form):
-    """What narrows and sorts the list of agents."""
+    """What narrows and sorts the list of agents, and where in it to begin."""
 
     q = forms.CharField(required=False, max_length=200)
     kind = forms.CharField(required=False, max_length=20)
     loadout = forms.CharField(required=False, max_length=64)
     archived = forms.BooleanField(required=False)
     sort = forms.CharField(required=False, max_length=20)
+    offset = fields.Offset()
 
 
 class Toolkits(forms.Form):
-    """What narrows and sorts the list of toolkits."""
+    """What narrows and sorts the list of toolkits, and where in it to begin."""
 
     q = forms.CharField(required=False, max_length=200)
     show = forms.CharField(required=False, max_length=20)
     sort = forms.CharField(required=False, max_length=20)
+    offset = fields.Offset()
 
 
 class Tools(forms.Form):
@@ -70,7 +74,7 @@ class Tools(forms.Form):
     state = forms.CharField(required=False, max_length=20)
     risk = forms.CharField(required=False, max_length=20)
     sort = forms.CharField(required=False, max_length=20)
-    offset = forms.IntegerField(required=False, min_value=0, max_value=10**9)
+    offset = fields.Offset()
 
 
 class Calls(forms.Form):
@@ -88,14 +92,24 @@ class Calls(forms.Form):
 
 
 class Matrix(forms.Form):
-    """Which toolkits and which agent the matrix is narrowed to."""
+    """Which toolkits and which agents the matrix is narrowed to, and where in both to begin."""
 
     q = forms.CharField(required=False, max_length=200)
+    agents = forms.CharField(required=False, max_length=200)
     agent = forms.CharField(required=False, max_length=64)
+    offset = fields.Offset()
+    agents_offset = fields.Offset()
 
 
-class Trial(forms.Form):
-    """A message to try on a toolkit, and the agent whose tools it is tried with."""
+class Holders(forms.Form):
+    """Which agents the page of a thing shows, and where in them to begin."""
+
+    agents = forms.CharField(required=False, max_length=200)
+    offset = fields.Offset()
+
+
+class Trial(Holders):
+    """A message to try on a toolkit, and the agent whose tools it is tried with; which agents are shown beside it."""
 
     message = forms.CharField(required=False, max_length=4000)
     whose = forms.CharField(required=False, max_length=64)
@@ -134,6 +148,7 @@ class Comparison(forms.Form):
     a_at = forms.DateTimeField(required=False)
     b_at = forms.DateTimeField(required=False)
     show = forms.CharField(required=False, max_length=20)
+    offset = fields.Offset()
 
 
 class Export(forms.Form):
@@ -143,10 +158,16 @@ class Export(forms.Form):
     form = forms.ChoiceField(required=False, choices=[("yaml", "yaml"), ("json", "json")])
 
 
+class OneTool(Holders):
+    """Which agents the page of a tool shows: of those that have it, and of those that do not."""
+
+    others_offset = fields.Offset()
+
+
 class Place(forms.Form):
     """Where in a list to begin."""
 
-    offset = forms.IntegerField(required=False, min_value=0, max_value=10**9)
+    offset = fields.Offset()
 
 
 class Tokens(forms.Form):
@@ -154,6 +175,8 @@ class Tokens(forms.Form):
 
     q = forms.CharField(required=False, max_length=200)
     agent = forms.CharField(required=False, max_length=64)
+    offset = fields.Offset()
+    gone_offset = fields.Offset()
 
 
 def said(form: forms.Form) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from django.utils.http import urlencode
 from toolbelt.control import queries
 from toolbelt.core import effects, risks
 from toolbelt.web import spans, words
-from toolbelt.web.pages import agents, model, sections
+from toolbelt.web.pages import agents, model, paging, sections
 from toolbelt.web.presenters import access, answers, pieces
 
 # Above so many tools, a section brings its tools when it is opened.
@@ -22,7 +22,7 @@ def page(
     found: queries.Access,
     said: Mapping[str, Any],
     *,
-    opened: Collection[str],
+    opened: Sequence[str],
     path: str,
     here: str,
     notice: answers.Notice | None,
@@ -31,19 +31,22 @@ def page(
     may_undo: bool = False,
     may_stop: bool = False,
 ) -> access.AccessPage:
-    """Fill the page: ``said`` is the filter, ``opened`` the ids of sections that somebody opened; ``may_undo``
+    """Fill the page: ``said`` is the filter, ``opened`` the ids of sections that somebody opened (none: those
+    with exceptions are open, for there an operator looks first); ``may_undo``
     says whether the reader may take back the last change.
     """
     narrowed = bool(said["q"] or said["show"])
+    opened_by_name, opened = opened, opened or sections.overridden(found)
     every = (
         (group, [key for key in group.tools if _fits(found, group, key, said)])
         for group in sections.groups(found)
     )
     matching = [(group, tools) for group, tools in every if tools or not narrowed]
+    shown = paging.part(matching, _place(matching, said, opened_by_name))
     few = sum(len(tools) for _, tools in matching) <= MOST_AT_ONCE
     toolkits: list[access.Section] = []
     loose: list[access.Section] = []
-    for group, tools in matching:
+    for group, tools in shown.items:
         is_open = group.id in opened or (narrowed and few)
         filled = sections.section(
             found,
@@ -65,6 +68,7 @@ def page(
         ),
         toolkits=tuple(toolkits),
         loose=tuple(loose),
+        pages=shown.pages(_given(said), path),
         model=model.view(found.surface, said["message"], change),
         notice=notice,
         may_change=may_change and not found.agent.archived,
@@ -139,7 +143,7 @@ def _fits(found: queries.Access, group: sections.Group, key: str, said: Mapping[
             return False
     match show:
         case "active":
-            return found.decisions[key].state == "active"
+            return key in found.surface.because
         case "overridden":
             return key in found.agent.overrides
         case "destructive":
@@ -147,8 +151,18 @@ def _fits(found: queries.Access, group: sections.Group, key: str, said: Mapping[
     return True
 
 
-def _given(said: Mapping[str, Any]) -> dict[str, str]:
-    return {name: said[name] for name in ("q", "show") if said[name]}
+def _given(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: said[name] for name in ("q", "show", "offset") if said[name]}
+
+
+def _place(
+    matching: Sequence[tuple[sections.Group, Sequence[str]]], said: Mapping[str, Any], opened: Sequence[str]
+) -> int:
+    """Return where to begin: where the address says, or where the first section is that it opens."""
+    if said["offset"] or not opened:
+        return int(said["offset"] or 0)
+    places = (place for place, (group, _) in enumerate(matching) if group.id in opened)
+    return next(places, 0) // paging.AT_ONCE * paging.AT_ONCE
 
 
 def _matches(matching: Sequence[tuple[sections.Group, Sequence[str]]]) -> str:

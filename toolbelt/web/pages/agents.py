@@ -11,17 +11,17 @@ from django.utils.http import urlencode
 
 from toolbelt.control import queries
 from toolbelt.core import agents as values
-from toolbelt.core import surface
+from toolbelt.core import inventory
 from toolbelt.web import words
-from toolbelt.web.pages import entries, model
+from toolbelt.web.pages import entries, model, paging
 from toolbelt.web.presenters import agents, answers, bulk, pieces
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _SORTS: Mapping[str, Callable[[queries.Summary], Any]] = {
     "agent": lambda one: one.agent.key.casefold(),
     "profile": lambda one: (one.loadout, one.agent.kind),
-    "tools": lambda one: one.surface.spent.tools,
-    "tokens": lambda one: one.surface.spent.tokens,
+    "tools": lambda one: one.inventory.spent.tools,
+    "tokens": lambda one: one.inventory.spent.tokens,
     "change": lambda one: one.last.at if one.last else _NEVER,
 }
 _COLUMNS = (
@@ -53,11 +53,14 @@ def page(
     every = list(queries.summaries(archived=bool(said["archived"])))
     found = matching(every, said)
     sort = said["sort"] if str(said["sort"]).lstrip("-") in _SORTS else ""
+    if sort.endswith("change"):
+        found = list(queries.with_last(found))
     if sort:
         found.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
     total = every[0].total if every else 0
+    shown = paging.part(found, said["offset"])
     return agents.AgentsPage(
-        agents=tuple(line(one) for one in found),
+        agents=tuple(line(one) for one in queries.with_last(shown.items)),
         columns=tuple(_column(name, label, said, sort, path) for name, label in _COLUMNS),
         query=said["q"],
         kinds=_choices("Any kind", list(values.KINDS), said["kind"]),
@@ -70,8 +73,10 @@ def page(
         narrowed=len(found) != len(every),
         archived=bool(said["archived"]),
         configured=bool(every) or queries.is_any_agent(),
-        matches=f"{len(found)} {'archived ' if said['archived'] else ''}agent{'' if len(found) == 1 else 's'}"
+        matches=f"{words.number(len(found))} {'archived ' if said['archived'] else ''}"
+        f"agent{'' if len(found) == 1 else 's'}"
         + (f", {words.tools(total)} in the catalog" if every else ""),
+        pages=shown.pages(said, path),
         here=f"{path}?{urlencode({key: value for key, value in said.items() if value})}",
         bulk=None if said["archived"] else _bulk([one for one in found if may_flip(one.agent.key)], said),
         notice=notice,
@@ -79,7 +84,7 @@ def page(
 
 
 def _bulk(found: Sequence[queries.Summary], said: Mapping[str, Any]) -> bulk.Bar | None:
-    toolkits = list(found[0].surface.resolution.standing.catalog.toolkits) if found else []
+    toolkits = list(found[0].holder.catalog.toolkits) if found else []
     if not toolkits:
         return None
     return bulk.Bar(
@@ -87,9 +92,11 @@ def _bulk(found: Sequence[queries.Summary], said: Mapping[str, Any]) -> bulk.Bar
         fields=tuple(
             pieces.Field(name=name, value=str(value))
             for name, value in said.items()
-            if value and name != "sort"
+            if value and name not in ("sort", "offset")
         ),
-        count=f"For all {len(found)} agents shown" if len(found) > 1 else "For the agent shown",
+        count=f"For all {words.number(len(found))} agents that fit"
+        if len(found) > 1
+        else "For the agent shown",
         what="toolkits",
         words=(("true", "On"), ("false", "Off"), ("unset", "Follow defaults")),
         toolkits=_choices("A toolkit", toolkits, ""),
@@ -103,7 +110,7 @@ def matching(every: Iterable[queries.Summary], said: Mapping[str, Any]) -> list[
 
 def line(one: queries.Summary) -> agents.AgentLine:
     """Present one agent of the list."""
-    spent = one.surface.spent
+    spent = one.inventory.spent
     return agents.AgentLine(
         key=one.agent.key,
         role=one.agent.role or one.agent.title,
@@ -115,14 +122,14 @@ def line(one: queries.Summary) -> agents.AgentLine:
         percent=round(100 * spent.tools / one.total) if one.total else 0,
         tokens=words.about(spent.tokens),
         last_change=entries.last_change(one.last, may_undo=False),
-        trouble=trouble(one.surface),
+        trouble=trouble(one.inventory),
         budget=model.meter(spent),
     )
 
 
 def header(one: queries.Summary, *, may_undo: bool = False) -> agents.AgentHeader:
     """Fill what stands above all pages of one agent."""
-    spent = one.surface.spent
+    spent = one.inventory.spent
     return agents.AgentHeader(
         key=one.agent.key,
         role=one.agent.role or one.agent.title,
@@ -146,14 +153,13 @@ def profile(agent: values.Agent, loadout: str) -> str:
     return "no loadout"
 
 
-def trouble(answer: surface.Surface) -> str:
+def trouble(has: inventory.Inventory) -> str:
     """Name what needs an eye, in two words."""
-    codes = {warning.code for warning in answer.warnings}
-    if "options-conflict" in codes:
+    if has.conflicts:
         return "conflict"
-    if "over-budget" in codes:
+    if has.spent.is_passed:
         return "over budget"
-    return "deferred by budget" if "budget-deferred" in codes else ""
+    return "deferred by budget" if has.deferred else ""
 
 
 def _fits(one: queries.Summary, said: Mapping[str, Any]) -> bool:
@@ -173,7 +179,7 @@ def _choices(anything: str, names: list[str], chosen: str) -> tuple[pieces.Choic
 
 def _column(name: str, label: str, said: Mapping[str, Any], sort: str, path: str) -> agents.Column:
     wanted = f"-{name}" if sort == name else name
-    kept = {key: value for key, value in said.items() if value and key != "sort"}
+    kept = {key: value for key, value in said.items() if value and key not in ("sort", "offset")}
     order = "ascending" if sort == name else "descending" if sort == f"-{name}" else ""
     return agents.Column(
         name=name, label=label, url=f"{path}?{urlencode({**kept, 'sort': wanted})}", order=order

@@ -24,8 +24,12 @@ MOST_TOOLS = 12
 MOST_UNUSED = 8
 # More of them than this nobody turns off one by one.
 MOST_UNUSED_AT_ALL = 60
+# For so many agents each can be turned off here; for the others, where all of its agents are.
+MOST_HOLDERS = 6
 LONGEST_ERROR = 240
 AT_ONCE = 30
+# What is not among so many choices is narrowed to from its own page, or from the figures.
+MOST_CHOICES = 1000
 # How many new calls are counted.
 MOST_NEWS = 1000
 _OUTCOMES = {
@@ -56,12 +60,10 @@ def page(
     found = holdings.every()
     kept = _kept(said)
     is_whole = bool(said["every"]) or len(by_tool) <= MOST_TOOLS + 2
-    there = found.catalog.tools
+    there, agents = found.catalog.tools, {holder.agent.key for holder in found.holders}
     return calls.CallsPage(
-        agents=_choices(
-            "Any agent", {name: texts.visible(name) for name in usage.said("agent")}, said["agent"]
-        ),
-        tools=_choices("Any tool", {name: texts.visible(name) for name in usage.said("tool")}, said["tool"]),
+        agents=_choices("Any agent", _offered("agent", said["agent"]), said["agent"]),
+        tools=_choices("Any tool", _offered("tool", said["tool"]), said["tool"]),
         outcomes=_choices(
             "Any outcome", {name: word.capitalize() for name, (_, word) in _OUTCOMES.items()}, said["outcome"]
         ),
@@ -79,13 +81,18 @@ def page(
         unused=_unused(
             found,
             said["agent"],
-            usage.unused(found, agent=said["agent"], **period),
+            usage.unused(
+                found,
+                agent=said["agent"],
+                most=MOST_UNUSED_AT_ALL if said["unused"] else MOST_UNUSED,
+                **period,
+            ),
             "" if said["unused"] else f"{path}?{urlencode({**kept, 'unused': 'all'})}",
             may_flip,
         )
         if not (said["tool"] or said["outcome"])
         else None,
-        calls=tuple(_call(one, there, {holder.agent.key for holder in found.holders}) for one in log.calls),
+        calls=tuple(_call(one, there, agents) for one in log.calls),
         pages=_pages(log, kept, path, bool(said["older"])),
         news=None
         if said["older"] or (last and last < today)
@@ -112,6 +119,14 @@ def _news(path: str, kept: Mapping[str, Any], *, newest: int, words: str) -> cal
         url=f"{path}?{urlencode({**kept, 'newer': newest})}",
         show_url=f"{path}?{urlencode(kept)}" if kept else path,
     )
+
+
+def _offered(field: str, chosen: str) -> dict[str, str]:
+    """Name what the calls can be narrowed to: what is called, up to a number that one can choose from."""
+    names = usage.said(field)
+    if len(names) > MOST_CHOICES:
+        names = sorted({*names[:MOST_CHOICES], *([chosen] if chosen in names else [])})
+    return {name: texts.visible(name) for name in names}
 
 
 def _kept(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,21 +188,19 @@ def _figures(
 def _unused(
     found: holdings.Holdings,
     agent: str,
-    idle: Sequence[usage.Unused],
+    idle: usage.AllUnused,
     every_url: str,
     may_flip: Callable[[str], bool],
 ) -> calls.Unused | None:
     """Advise: the dearest first, with whom each could be turned off for; many of them where no url leads to more."""
-    if not idle:
+    if not idle.count:
         return None
     overrides = {one.agent.key: one.agent.overrides for one in found.holders}
-    count, tokens = len(idle), sum(one.tokens for one in idle)
-    shown = idle[: MOST_UNUSED if every_url else MOST_UNUSED_AT_ALL]
-    more = count - len(shown)
+    more = idle.count - len(idle.tools)
     cost = (
-        f"{words.about(tokens)} tokens a request"
+        f"{words.about(idle.tokens)} tokens a request"
         if agent
-        else f"{words.about(tokens)} tokens over a request of each agent"
+        else f"{words.about(idle.tokens)} tokens over a request of each agent"
     )
     return calls.Unused(
         tools=tuple(
@@ -200,13 +213,13 @@ def _unused(
                 tokens=words.number(one.tool.tokens),
                 holders=tuple(
                     calls.Holder(agent=holder, was=words.stored(overrides[holder].get(one.tool.key)))
-                    for holder in one.agents
-                    if may_flip(holder)
+                    for holder in itertools.islice(filter(may_flip, one.agents), MOST_HOLDERS)
                 ),
+                is_more=len(one.agents) > MOST_HOLDERS,
             )
-            for one in shown
+            for one in idle.tools
         ),
-        words=f"{words.tools(count)}, {cost}",
+        words=f"{words.tools(idle.count)}, {cost}",
         more=f"{words.tools(more)} more" if more else "",
         more_url=every_url if more else "",
         agent=agent,

@@ -12,10 +12,11 @@ from toolbelt.control import comparing, copying, past, queries
 from toolbelt.core import agents as values
 from toolbelt.core import belts, errors, grants, reasons
 from toolbelt.web import words
-from toolbelt.web.pages import agents, entries, model, questions
+from toolbelt.web.pages import agents, entries, model, paging, questions
 from toolbelt.web.presenters import answers, compare, pieces
 
 _LOADOUT = "loadout:"
+OUTCOMES_AT_ONCE = 100
 _SETTINGS = {
     "session_loadouts": "Loadouts for its sessions",
     "subagent_kinds": "Subagents",
@@ -42,7 +43,7 @@ def page(
         try:
             compared = comparing.compare(names["a"], names["b"])
             parts = may_copy(compared.b.key) if compared.b.is_now else None
-            found = _differences(compared, names, said["show"], path, parts)
+            found = _differences(compared, names, said["show"], said["offset"], path, parts)
         except (errors.NotFound, errors.Invalid) as error:
             trouble = str(error)
     keys = queries.agent_keys()
@@ -118,11 +119,13 @@ def _differences(
     found: comparing.Comparison,
     names: Mapping[str, str],
     show: str,
+    offset: int | str,
     path: str,
     parts: tuple[str, ...] | None,
 ) -> compare.Differences:
     active = [one for one in found.outcomes if "active" in (one.a.state, one.b.state)]
     shown = found.outcomes if show == "all" else active
+    part = paging.part(shown, offset, OUTCOMES_AT_ONCE)
     spent = found.a.resolved.spent, found.b.resolved.spent
     closed = {row.id for row in found.rows if parts and row.part not in parts}
     return compare.Differences(
@@ -135,7 +138,10 @@ def _differences(
         groups=tuple(_groups(found, closed)),
         count=len(found.rows),
         copyable=len(found.rows) - len(found.lost | closed),
-        outcomes=tuple(_outcome(one) for one in shown),
+        outcomes=tuple(_outcome(one) for one in part.items),
+        outcomes_pages=part.pages(
+            {"a": names["a"], "b": names["b"], "show": show}, path, anchor="#outcomes-title"
+        ),
         shows=(
             pieces.Choice(value="", label="Active on one side", chosen=show != "all", count=len(active)),
             pieces.Choice(value="all", label="All", chosen=show == "all", count=len(found.outcomes)),

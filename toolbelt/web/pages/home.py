@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from django.urls import reverse
 from django.utils import timezone
@@ -18,6 +19,7 @@ MOST_AGENTS = 14
 MOST_CONCERNS = 8
 MOST_CHANGES = 6
 LONGEST_ERROR = 160
+_DEFERRED = "deferred by budget"
 # The sparkline, in its own units.
 STEP, HEIGHT = 10, 64
 
@@ -33,22 +35,28 @@ def page(
     today = timezone.localdate()
     first = today - dt.timedelta(days=DAYS - 1)
     found = overview.now(
-        today=_midnight(today), most=MOST_CHANGES, calls_since=_midnight(first) if may_see_calls else None
+        today=_midnight(today),
+        most=MOST_CHANGES,
+        most_agents=MOST_AGENTS,
+        calls_since=_midnight(first) if may_see_calls else None,
     )
-    concerns = list(_concerns(found))
+    troubled = [one for one in found.agents if agents.trouble(one.inventory)]
+    concerns = len(found.broken) + len(troubled) + len(found.waiting) + len(found.stale) + bool(found.stopped)
     count = len(found.agents)
     rest = found.today.total - len(found.today.entries)
     return home.HomePage(
         configured=bool(found.agents),
         summary=f"{words.number(count)} agent{'' if count == 1 else 's'}, {words.tools(found.total)} in the catalog",
-        concerns=tuple(concerns[:MOST_CONCERNS]),
-        more_concerns=f"and {len(concerns) - MOST_CONCERNS} more" if len(concerns) > MOST_CONCERNS else "",
+        concerns=tuple(itertools.islice(_concerns(found, troubled), MOST_CONCERNS)),
+        more_concerns=f"and {words.number(concerns - MOST_CONCERNS)} more"
+        if concerns > MOST_CONCERNS
+        else "",
         entries=tuple(entries.present(entry, may_undo(entry)) for entry in found.today.entries),
         more_entries=f"{words.number(rest)} more today" if rest else "All changes",
         last="" if found.last is None else f"{entries.told(found.last)}, {words.moment(found.last.at).words}",
         usage=_usage(found.calls, first, today) if found.calls else None,
         may_see_calls=may_see_calls,
-        agents=tuple(agents.line(one) for one in found.agents[:MOST_AGENTS]),
+        agents=tuple(agents.line(one) for one in found.listed),
         more_agents=f"All {words.number(count)} agents" if count > MOST_AGENTS else "",
         notice=notice,
         here=here,
@@ -59,7 +67,7 @@ def _midnight(day: dt.date) -> dt.datetime:
     return timezone.make_aware(dt.datetime.combine(day, dt.time.min))
 
 
-def _concerns(found: overview.Overview) -> Iterator[home.Concern]:
+def _concerns(found: overview.Overview, troubled: Iterable[queries.Summary]) -> Iterator[home.Concern]:
     """Tell what needs an eye: first what is broken, then what waits, then what is merely odd."""
     for one in found.broken:
         yield home.Concern(
@@ -69,7 +77,8 @@ def _concerns(found: overview.Overview) -> Iterator[home.Concern]:
             url=reverse("web:plugin", args=[one.plugin.name]),
             act="Look",
         )
-    yield from sorted(_of_agents(found.agents), key=lambda one: one.state != "unavailable")
+    by_weight = sorted(troubled, key=lambda one: agents.trouble(one.inventory) == _DEFERRED)
+    yield from map(_of_agent, by_weight)
     for plugin, count in found.waiting.items():
         yield home.Concern(
             state="discoverable",
@@ -95,22 +104,25 @@ def _stopped_url(kind: str, name: str) -> str:
     return reverse(f"web:{kind}", args=[name])
 
 
-def _of_agents(every: Sequence[queries.Summary]) -> Iterator[home.Concern]:
-    for one in every:
-        trouble = agents.trouble(one.surface)
-        if trouble:
-            yield home.Concern(
-                state="discoverable" if trouble == "deferred by budget" else "unavailable",
-                title=f"{one.agent.key}: {trouble}",
-                about=_budget(one) if "budget" in trouble else " ".join(model.warnings(one.surface)),
-                url=reverse("web:agent_access", args=[one.agent.key]),
-                act="Look",
-            )
+def _of_agent(one: queries.Summary) -> home.Concern:
+    trouble = agents.trouble(one.inventory)
+    return home.Concern(
+        state="discoverable" if trouble == _DEFERRED else "unavailable",
+        title=f"{one.agent.key}: {trouble}",
+        about=_budget(one) if "budget" in trouble else _warnings(one),
+        url=reverse("web:agent_access", args=[one.agent.key]),
+        act="Look",
+    )
+
+
+def _warnings(one: queries.Summary) -> str:
+    has = one.inventory
+    return " ".join(model.warnings(has.spent, len(has.deferred), has.conflicts))
 
 
 def _budget(one: queries.Summary) -> str:
     """Say how much there is of what the budget counts, and how much it allows."""
-    spent, budget = one.surface.spent, one.agent.budget
+    spent, budget = one.inventory.spent, one.agent.budget
     if budget is None:
         return ""
     told = [
@@ -121,16 +133,15 @@ def _budget(one: queries.Summary) -> str:
         )
         if most is not None
     ]
-    return f"{', '.join(told)}. {' '.join(model.warnings(one.surface))}"
+    return f"{', '.join(told)}. {_warnings(one)}"
 
 
-def _stale(every: Sequence[overview.Stale]) -> Iterator[home.Concern]:
-    by_agent: dict[str, list[overview.Stale]] = {}
-    for one in every:
-        by_agent.setdefault(one.agent, []).append(one)
-    for agent, found in by_agent.items():
-        count = len(found)
-        told = [f"{one.tool} ({'on' if one.on else 'off'}: {one.because})" for one in found]
+def _stale(every: Iterable[tuple[queries.Summary, Sequence[overview.Stale]]]) -> Iterator[home.Concern]:
+    for summary, found in every:
+        agent, count = summary.agent.key, len(found)
+        told = [
+            f"{one.tool} ({'on' if one.on else 'off'}: {overview.because(summary, one)})" for one in found
+        ]
         yield home.Concern(
             state="dormant",
             title=f"{count} override{' does' if count == 1 else 's do'} nothing for {agent}",

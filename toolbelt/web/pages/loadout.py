@@ -3,45 +3,55 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from django.urls import reverse
+from django.utils.http import urlencode
 
 from toolbelt import conf
 from toolbelt.control import holdings
 from toolbelt.core import belts, catalog, errors, keys, loadouts
 from toolbelt.web import words
-from toolbelt.web.pages import inheritance
+from toolbelt.web.pages import inheritance, paging
 from toolbelt.web.pages import loadouts as pages
+from toolbelt.web.pages import tools as tools_page
 from toolbelt.web.presenters import answers
 from toolbelt.web.presenters import loadouts as presenters
 
+MOST_TOOLS, MOST_OF_ONE = 500, 20
 _BUILT_IN = "It is built in and comes with Toolbelt: copy it to make one of your own."
 
 
 def page(
     found: holdings.Holdings,
     name: str,
+    said: Mapping[str, Any],
     *,
+    path: str,
     here: str,
     notice: answers.Notice | None,
     may_change: bool,
     may_add: bool,
     may_remove: bool,
 ) -> presenters.LoadoutPage:
-    """Fill the page. Raises errors.NotFound."""
+    """Fill the page; ``said`` is which of its agents are looked for. Raises errors.NotFound."""
     stored = found.catalog
     loadout = pages.get(stored, name)
     if loadout is None:
         raise errors.NotFound("loadout", name, loadouts.all_names(stored))
     brings = loadouts.tools_included(stored, name)
+    brought = frozenset(brings)
     seen = loadouts.view_in(stored, name)
     to_discover = [
         key
         for key in loadouts.tools_discoverable(stored, name)
-        if key not in set(brings) and not seen.disables(key, stored.tools[key].plugin)
+        if key not in brought and not seen.disables(key, stored.tools[key].plugin)
     ]
     others = tuple(_others(found, name))
+    having = [(holder, how) for holder in found.holders if (how := _how(found, holder, name))]
+    fitting = {holder.agent.key for holder in paging.named([one for one, _ in having], said["agents"])}
+    users = paging.part([one for one in having if one[0].agent.key in fitting], said["offset"])
     own = keys.fold(name) in stored.loadouts
     return presenters.LoadoutPage(
         name=name,
@@ -55,7 +65,14 @@ def page(
         brings=tuple(_groups(stored, brings, seen, patterns=False)),
         discoverable=tuple(_groups(stored, to_discover, seen, patterns=True)),
         discovers=words.tools(len(to_discover)),
-        agents=tuple(_agents(found, name)),
+        agents=tuple(
+            presenters.User(
+                name=holder.agent.key, url=reverse("web:agent_access", args=[holder.agent.key]), how=how
+            )
+            for holder, how in users.items
+        ),
+        agents_pages=users.pages(said, path, anchor="#users"),
+        find=paging.find_agents(having, said, path, ("offset",)),
         others=others,
         kinds=tuple(
             kind
@@ -99,6 +116,8 @@ def _groups(
     by_plugin: dict[str, list[str]] = {}
     for key in tools:
         by_plugin.setdefault(stored.tools[key].plugin, []).append(key)
+    # All of them where they are few; of very many, the first of each plugin.
+    most = MOST_OF_ONE if sum(map(len, by_plugin.values())) > MOST_TOOLS else MOST_TOOLS
     for plugin, found in sorted(by_plugin.items(), key=lambda one: (not one[0], one[0].casefold())):
         because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in found)
         yield presenters.Group(
@@ -106,7 +125,11 @@ def _groups(
             count=words.number(len(found)),
             tokens=words.about(pages.tokens(stored, found)),
             because=words.listing(tuple(because)),
-            tools=tuple(sorted(found)),
+            tools=tuple(sorted(found)[:most]),
+            more=words.number(len(found) - most) if len(found) > most else "",
+            more_url=f"{reverse('web:tools')}?{urlencode({'plugin': plugin or tools_page.NO_PLUGIN})}"
+            if len(found) > most
+            else "",
         )
 
 
@@ -121,20 +144,17 @@ def _because(tool: catalog.Tool, stored: catalog.Catalog, seen: loadouts.View, p
     return f"plugin of {origin}" if what == "plugin" else f"category {stored.category(tool)} of {origin}"
 
 
-def _agents(found: holdings.Holdings, name: str) -> Iterator[presenters.User]:
-    folded = keys.fold(name)
-    for holder in found.holders:
-        agent = holder.agent
-        links = [link.name for link in pages.chain(found, holder)]
-        hows = []
-        if folded in map(keys.fold, links):
-            by = "its own" if agent.loadout else f"of its kind {agent.kind}"
-            hows.append(by if keys.fold(links[0]) == folded else f"through {links[0]}, {by}")
-        if folded in map(keys.fold, agent.session_loadouts):
-            hows.append("may choose it for a session")
-        if hows:
-            url = reverse("web:agent_access", args=[agent.key])
-            yield presenters.User(name=agent.key, url=url, how="; ".join(hows))
+def _how(found: holdings.Holdings, holder: holdings.Holder, name: str) -> str:
+    """Say in which way the agent has to do with the loadout; empty: it has not."""
+    agent, folded = holder.agent, keys.fold(name)
+    links = [link.name for link in pages.chain(found, holder)]
+    hows = []
+    if folded in map(keys.fold, links):
+        by = "its own" if agent.loadout else f"of its kind {agent.kind}"
+        hows.append(by if keys.fold(links[0]) == folded else f"through {links[0]}, {by}")
+    if folded in map(keys.fold, agent.session_loadouts):
+        hows.append("may choose it for a session")
+    return "; ".join(hows)
 
 
 def _others(found: holdings.Holdings, name: str) -> Iterator[presenters.User]:

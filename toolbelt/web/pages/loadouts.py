@@ -12,6 +12,9 @@ from toolbelt.web.pages import inheritance
 from toolbelt.web.presenters import access, answers
 from toolbelt.web.presenters import loadouts as presenters
 
+# How many agents a line of the list names.
+MOST_USERS = 20
+
 
 def page(
     found: holdings.Holdings, *, here: str, notice: answers.Notice | None, may_add: bool, may_order: bool
@@ -19,8 +22,9 @@ def page(
     """Fill the list."""
     names = loadouts.all_names(found.catalog)
     own = [loadout.name for loadout in found.catalog.loadouts.values()]
+    users = _users(found)
     return presenters.LoadoutsPage(
-        loadouts=tuple(_line(found, name, own) for name in names),
+        loadouts=tuple(_line(found, name, own, users.get(keys.fold(name), ())) for name in names),
         picture=inheritance.drawn(found.catalog, names),
         total=f"{words.number(len(names))} loadout{'' if len(names) == 1 else 's'}, "
         f"{words.number(len(names) - len(own))} of them built in",
@@ -69,6 +73,18 @@ def having(found: holdings.Holdings, name: str) -> list[holdings.Holder]:
     ]
 
 
+def _users(found: holdings.Holdings) -> dict[str, list[str]]:
+    """Name for each loadout, by its folded name, the agents that have it, by itself or because theirs extends it."""
+    by_own: dict[str, list[str]] = {}
+    users: dict[str, list[str]] = {}
+    for holder in found.holders:
+        by_own.setdefault(holder.agent.loadout_name(conf.KIND_LOADOUTS), []).append(holder.agent.key)
+    for own, agents in by_own.items():
+        for link in loadouts.chain(found.catalog.loadouts, own) if own else ():
+            users.setdefault(keys.fold(link.name), []).extend(agents)
+    return users
+
+
 def chain(found: holdings.Holdings, holder: holdings.Holder) -> Sequence[catalog.Loadout]:
     """Give the chain of the loadout that is in force for an agent."""
     own = holder.agent.loadout_name(conf.KIND_LOADOUTS)
@@ -86,10 +102,11 @@ def _known_parent(stored: catalog.Catalog, loadout: catalog.Loadout) -> str:
     return links[0].name if links else ""
 
 
-def _line(found: holdings.Holdings, name: str, own: Sequence[str]) -> presenters.LoadoutLine:
+def _line(
+    found: holdings.Holdings, name: str, own: Sequence[str], users: Sequence[str]
+) -> presenters.LoadoutLine:
     loadout = get(found.catalog, name) or catalog.Loadout(name=name)
     tools = loadouts.tools_included(found.catalog, name)
-    users = having(found, name)
     place = own.index(name) if name in own else -1
     return presenters.LoadoutLine(
         name=name,
@@ -99,7 +116,8 @@ def _line(found: holdings.Holdings, name: str, own: Sequence[str]) -> presenters
         named=named(loadout),
         tools=words.number(len(tools)),
         tokens=words.about(tokens(found.catalog, tools)),
-        used=tuple(holder.agent.key for holder in users),
+        used=tuple(users[:MOST_USERS]),
+        more_users=f"and {words.number(len(users) - MOST_USERS)} more" if len(users) > MOST_USERS else "",
         percent=round(100 * len(users) / len(found.holders)) if found.holders else 0,
         up=own[place - 1] if place > 0 else "",
         down=own[place + 1] if 0 <= place < len(own) - 1 else "",

@@ -10,8 +10,10 @@ from django.utils.http import urlencode
 from toolbelt.control import holdings
 from toolbelt.core import catalog
 from toolbelt.web import words
-from toolbelt.web.pages import toolkits
+from toolbelt.web.pages import paging, toolkits
 from toolbelt.web.presenters import answers, matrix, pieces
+
+AGENTS_AT_ONCE = 16
 
 
 def page(
@@ -23,16 +25,21 @@ def page(
     notice: answers.Notice | None,
     may_flip: Callable[[str], bool],
 ) -> matrix.MatrixPage:
-    """Fill the matrix, narrowed to the toolkits and the agent that the form says; ``path`` is the page's own,
+    """Fill the matrix, narrowed to the toolkits and the agents that the form says; ``path`` is the page's own,
     ``may_flip`` says for which agents the reader may flip switches.
     """
     keys = [holder.agent.key for holder in found.holders]
     one = said["agent"] in keys
-    holders = [holder for holder in found.holders if not one or holder.agent.key == said["agent"]]
+    if one:
+        fitting = [holder for holder in found.holders if holder.agent.key == said["agent"]]
+    else:
+        fitting = paging.named(found.holders, said["agents"])
+    columns = paging.part(fitting, said["agents_offset"], AGENTS_AT_ONCE)
     own = frozenset(filter(may_flip, keys))
-    kits = [kit for kit in found.catalog.toolkits.values() if _fits(kit, said["q"])]
+    fitting_kits = [kit for kit in found.catalog.toolkits.values() if _fits(kit, said["q"])]
+    lines = paging.part(fitting_kits, said["offset"])
+    holders, kits, count = columns.items, lines.items, lines.total
     kept = {"q": said["q"]} if said["q"] else {}
-    count = len(kits)
     return matrix.MatrixPage(
         rows=tuple(
             matrix.Row(
@@ -54,13 +61,17 @@ def page(
         one=one,
         clear="Follow defaults" if one else "Clear",
         query=said["q"],
+        agents_query=said["agents"],
+        find_agents=len(keys) > AGENTS_AT_ONCE or bool(said["agents"]),
+        toolkits_pages=lines.pages(said, path),
+        agents_pages=columns.pages(said, path, name="agents_offset"),
         choices=(
             pieces.Choice(value="", label="All agents", chosen=not one),
             *(pieces.Choice(value=key, label=key, chosen=key == said["agent"]) for key in keys),
         ),
-        narrowed=bool(said["q"] or one),
+        narrowed=bool(said["q"] or one or said["agents"]),
         matches=f"{words.number(count)} toolkit{'' if count == 1 else 's'}, "
-        f"{words.number(len(holders))} agent{'' if len(holders) == 1 else 's'}",
+        f"{words.number(columns.total)} agent{'' if columns.total == 1 else 's'}",
         notice=notice,
         may_change=bool(own),
         may_change_some=0 < len(own) < len(keys),

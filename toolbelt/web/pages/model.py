@@ -9,6 +9,8 @@ from toolbelt.web import words
 from toolbelt.web.presenters import model, pieces
 
 LARGEST = 8
+# How many sizes are listed at all.
+MOST_SIZES = 100
 _THEM = {True: "it", False: "them"}
 _ON_EXCEED = {
     "warn": "this agent is warned, nothing is held back",
@@ -21,7 +23,7 @@ def view(answer: surface.Surface, message: str = "", change: effects.Effect | No
     """Fill the panel from a surface; ``message`` is what was tried, ``change`` what the last change did."""
     by_size = sorted(answer.tools, key=lambda definition: (-definition.tokens, definition.name))
     most = by_size[0].tokens if by_size else 0
-    sizes = tuple(_size(definition.name, definition.tokens, most) for definition in by_size)
+    sizes = tuple(_size(definition.name, definition.tokens, most) for definition in by_size[:MOST_SIZES])
     spent, budget = answer.spent, answer.spent.budget
     most_tools, most_tokens = (budget.max_tools, budget.max_tokens) if budget is not None else (None, None)
     return model.ModelView(
@@ -31,10 +33,17 @@ def view(answer: surface.Surface, message: str = "", change: effects.Effect | No
         most_tokens=words.limit(most_tokens) if most_tokens is not None else "",
         percent=_filled(spent),
         over=spent.is_passed,
-        warnings=tuple(warnings(answer)),
+        warnings=tuple(
+            warnings(
+                spent,
+                len(answer.resolution.deferred),
+                [warning.message for warning in answer.warnings if warning.code == "options-conflict"],
+            )
+        ),
         effect=effect(change) if change is not None else None,
         largest=sizes[:LARGEST],
         others=sizes[LARGEST:],
+        smaller=words.number(len(by_size) - len(sizes)) if len(by_size) > len(sizes) else "",
         policy=tuple(
             model.PolicySection(toolkit=s.toolkit or s.tool, on=s.state == "on", text=s.text)
             for s in answer.policy.sections
@@ -43,17 +52,15 @@ def view(answer: surface.Surface, message: str = "", change: effects.Effect | No
     )
 
 
-def warnings(answer: surface.Surface) -> Iterator[str]:
+def warnings(spent: budgets.Spent, deferred: int, conflicts: Iterable[str]) -> Iterator[str]:
     """Say what needs an eye, in a sentence each; tools by their number, because they may be hundreds."""
-    spent, budget = answer.spent, answer.spent.budget
-    if answer.resolution.deferred:
-        count = len(answer.resolution.deferred)
-        yield f"{words.tools(count)} deferred by the budget: there when the agent asks for {_THEM[count == 1]}."
-    if spent.is_passed and budget is not None:
-        yield f"Over the budget: {_ON_EXCEED[budget.on_exceed]}."
-    for warning in answer.warnings:
-        if warning.code not in ("budget-deferred", "over-budget"):
-            yield warning.message
+    if deferred:
+        yield (
+            f"{words.tools(deferred)} deferred by the budget: there when the agent asks for {_THEM[deferred == 1]}."
+        )
+    if spent.is_passed and spent.budget is not None:
+        yield f"Over the budget: {_ON_EXCEED[spent.budget.on_exceed]}."
+    yield from conflicts
 
 
 def directive(given: directives.Directive | None, message: str) -> model.Directive:

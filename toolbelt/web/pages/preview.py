@@ -13,13 +13,15 @@ from toolbelt.core import agents as values
 from toolbelt.core import definitions, errors, reasons, resolution, surface
 from toolbelt.runtime import explain, rendering, surfaces
 from toolbelt.web import words
-from toolbelt.web.pages import agents, compare, entries, model
+from toolbelt.web.pages import agents, compare, entries, model, paging
 from toolbelt.web.presenters import pieces, preview
 
 # How many of the live sessions are offered to choose from; any other can be typed.
 MOST_SESSIONS = 20
 # How many of the newest changes are offered to look at the agent after them; any other one is found in its history.
 MOST_MOMENTS = 20
+# How many of the tools that are sent are listed at once.
+TOOLS_AT_ONCE = 200
 _VIEWS = {"tools": "Tools", "policy": "Policy", "json": "Provider JSON", "why": "Why?"}
 _FORMATS = {
     "openai_chat": "OpenAI Chat",
@@ -59,6 +61,7 @@ def page(agent: str, said: Mapping[str, Any], *, path: str, may_change: bool) ->
             )
         except (errors.NotFound, errors.Invalid) as error:
             trouble = f"{trouble} Not looked at as it was: {error}".strip()
+    longest = answer if then is None or len(answer.tools) >= len(then.tools) else then
     one = queries.summary(agent)
     if one.agent.archived:
         raise errors.Archived(agent)
@@ -70,7 +73,8 @@ def page(agent: str, said: Mapping[str, Any], *, path: str, may_change: bool) ->
         view=view,
         model=model.view(answer, said["message"]),
         facts=_facts(answer),
-        tools=_tools(answer, why_url, then, "came since") if view == "tools" else (),
+        tools=_tools(answer, why_url, said["offset"], then, "came since") if view == "tools" else (),
+        pages=_sent_part(longest, said["offset"]).pages(said, path) if view == "tools" else None,
         sent=_sent(answer, form) if view == "json" else None,
         why=_why(agent, said["tool"], asked, answer) if view == "why" else None,
         past=_past(header, version, answer, then, said, view, form, why_url)
@@ -99,7 +103,7 @@ def _past(
         agent=header,
         view=view,
         model=model.view(then, said["message"]),
-        tools=_tools(then, why_url, answer, "gone since") if view == "tools" else (),
+        tools=_tools(then, why_url, said["offset"], answer, "gone since") if view == "tools" else (),
         sent=_sent(then, form, "provider-json-then") if view == "json" else None,
         why=_why_then(said["tool"], then) if view == "why" else None,
     )
@@ -152,15 +156,25 @@ def _facts(answer: surface.Surface) -> tuple[str, ...]:
 
 
 def _tools(
-    answer: surface.Surface, why: str, other: surface.Surface | None = None, mark: str = ""
+    answer: surface.Surface,
+    why: str,
+    offset: int | str,
+    other: surface.Surface | None = None,
+    mark: str = "",
 ) -> tuple[preview.ToolLine, ...]:
     """List what is sent, in the order in which it is sent; marked, what ``other`` does not have."""
     there = other.resolution.active if other is not None else answer.resolution.active
-    sent = sorted((*answer.tools, *answer.meta_tools), key=lambda definition: definition.name)
     most = max((definition.tokens for definition in answer.tools), default=0)
     return tuple(
-        _tool(answer, definition, most, why, "" if definition.name in there else mark) for definition in sent
+        _tool(answer, definition, most, why, "" if definition.name in there else mark)
+        for definition in _sent_part(answer, offset).items
     )
+
+
+def _sent_part(answer: surface.Surface, offset: int | str) -> paging.Part[definitions.Definition]:
+    """Return the part of what is sent that is shown, in the order in which it is sent."""
+    sent = sorted((*answer.tools, *answer.meta_tools), key=lambda definition: definition.name)
+    return paging.part(sent, offset, TOOLS_AT_ONCE)
 
 
 def _tool(

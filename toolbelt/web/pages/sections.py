@@ -62,8 +62,8 @@ def section(
     open_url: str,
 ) -> access.Section:
     """Fill one section."""
-    states = [found.decisions[key].state for key in group.tools]
-    active = [key for key in group.tools if found.decisions[key].state == "active"]
+    states = [found.decision(key).state for key in group.tools]
+    active = [key for key, state in zip(group.tools, states, strict=True) if state == "active"]
     tokens = sum(found.catalog.tools[key].tokens for key in active)
     overridden = [key for key in group.tools if key in found.agent.overrides]
     toolkit = group.toolkit
@@ -95,7 +95,7 @@ def section(
 
 def row(found: queries.Access, key: str) -> access.ToolRow:
     """Fill one tool's row."""
-    tool, decision = found.catalog.tools[key], found.decisions[key]
+    tool, decision = found.catalog.tools[key], found.decision(key)
     prefix, name = model.split(key)
     stored = found.agent.overrides.get(key)
     inherited = found.inherited.get(key, decision)

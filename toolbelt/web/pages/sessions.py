@@ -41,7 +41,7 @@ def page(
         sessions=tuple(_line(one.agent, kept, preview) for kept in found.sessions),
         initial=initial,
         loadable=tuple(key for key in one.agent.allowed_toolkits if key not in initial),
-        may_discover=bool(one.surface.meta_tools),
+        may_discover=one.holder.may_load,
         matches=f"{words.number(count)} session{'' if count == 1 else 's'}, the last changed first",
         pages=_pages(found, offset, path),
         notice=notice,

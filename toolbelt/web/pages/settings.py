@@ -78,7 +78,7 @@ def page(
             label="Shell",
             text=f"{conf.COMMAND} token issue --agent {shlex.quote(agent.key)} --days 90",
         ),
-        snippets=tuple(_snippets(found.summary, address)),
+        snippets=tuple(_snippets(found, address)),
         clients=tuple(clients.snippets(address.rpartition("/api/v1/")[0], agent.key)),
         frameworks=tuple(frameworks.snippets(address.rpartition("/api/v1/")[0], agent.key)),
         copy=copy or settings.Copy(),
@@ -202,7 +202,7 @@ def _had(agent: values.Agent) -> Iterator[settings.Had]:
     )
 
 
-def _snippets(one: queries.Summary, address: str) -> Iterator[settings.Snippet]:
+def _snippets(one: queries.Settings, address: str) -> Iterator[settings.Snippet]:
     tools = (*one.surface.tools, *one.surface.meta_tools)
     tool = tools[0].name if tools else "a_tool"
     asked = urlencode({"session": "s1", "format": "openai_chat"})

@@ -18,7 +18,7 @@ _PRUNED_BY = {"calls": "prune_calls", "sessions": "prune_sessions"}
 def page() -> status.StatusPage:
     """Fill the page."""
     found = installation.look()
-    every = tuple(_plugin(one) for one in providers.every())
+    every = tuple(_plugin(one) for one in providers.every(users=False))
     findings = tuple(_findings(found, every))
     return status.StatusPage(
         state="unavailable" if findings else "active",

@@ -124,7 +124,7 @@ def form(
 def _line(found: holdings.Holdings, sub_app: catalog.SubApp, up: str, down: str) -> presenters.SubAppLine:
     tools = _tools(found, sub_app)
     pairs = [
-        tool in holder.resolved.active
+        tool in holder.active
         for holder in found.holders
         if holder.agent.key in sub_app.agents
         for tool in tools
@@ -168,7 +168,7 @@ def _embedded(found: holdings.Holdings, sub_app: catalog.SubApp) -> Iterator[pre
     for key in sub_app.agents:
         if key not in holders:
             continue
-        decisions = [holders[key].resolved.decision(tool) for tool in tools]
+        decisions = [holders[key].decision(tool) for tool in tools]
         without = [(one.tool, reasons.in_words(one)) for one in decisions if one.state != "active"]
         active = len(decisions) - len(without)
         yield presenters.Embedded(

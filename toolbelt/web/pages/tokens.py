@@ -11,6 +11,7 @@ from django.utils import timezone
 from toolbelt.control import queries, tokens
 from toolbelt.core import errors
 from toolbelt.web import words
+from toolbelt.web.pages import paging
 from toolbelt.web.presenters import answers, pieces
 from toolbelt.web.presenters import tokens as presenters
 
@@ -33,6 +34,7 @@ def page(
     said: Mapping[str, Any],
     *,
     me: str,
+    path: str,
     here: str,
     notice: answers.Notice | None,
     may_issue: bool,
@@ -43,20 +45,25 @@ def page(
     """Fill the page; ``me`` looks at it, ``wanted`` is a form that was not taken, ``issued`` came of one that was."""
     every = tokens.listed()
     now = timezone.now()
-    lines = [_line(token, now) for token in every if _fits(token, said["q"])]
-    valid = tuple(line for line in lines if not line.over)
+    fitting = [token for token in every if _fits(token, said["q"])]
+    valid = paging.part([token for token in fitting if token.is_valid(now)], said["offset"])
+    gone = paging.part([token for token in fitting if not token.is_valid(now)], said["gone_offset"])
     count = len(every)
     if may_issue and wanted is None:
         owner = {"owner": "agent", "agent": said["agent"], "days": _USUAL_DAYS}
         wanted = form(owner, me=me)
     return presenters.TokensPage(
-        tokens=valid,
-        gone=tuple(line for line in lines if line.over),
+        tokens=tuple(_line(token, now) for token in valid.items),
+        tokens_pages=valid.pages(said, path),
+        gone=tuple(_line(token, now) for token in gone.items),
+        gone_total=gone.total,
+        gone_pages=gone.pages(said, path, name="gone_offset"),
+        gone_open=bool(said["gone_offset"] or (said["q"] and not valid.total)),
         wanted=wanted if may_issue else None,
         issued=_issued(issued) if issued is not None else None,
         query=said["q"],
         in_all=count,
-        matches=f"{words.number(len(valid))} valid of {words.number(count)}",
+        matches=f"{words.number(valid.total)} valid of {words.number(count)}",
         notice=notice,
         may_revoke=may_revoke,
         here=here,

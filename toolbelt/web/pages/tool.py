@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -12,7 +13,7 @@ from django.utils.http import urlencode
 from toolbelt.control import holdings, usage
 from toolbelt.core import catalog, errors, reasons, risks, schema
 from toolbelt.web import words
-from toolbelt.web.pages import arguments, model, sections, texts
+from toolbelt.web.pages import arguments, model, paging, sections, texts
 from toolbelt.web.pages import tools as pages
 from toolbelt.web.presenters import access, answers, pieces, tools
 
@@ -27,22 +28,26 @@ _HINTS = {
 def page(
     found: holdings.Holdings,
     key: str,
+    said: Mapping[str, Any],
     *,
+    path: str,
     here: str,
     admin_url: str,
     notice: answers.Notice | None,
     may_see_calls: bool,
     may_stop: bool,
 ) -> tools.ToolPage:
-    """Fill the page. Raises errors.NotFound."""
+    """Fill the page; ``said`` is which agents are looked for. Raises errors.NotFound."""
     stored = found.catalog
     tool = stored.tools.get(key)
     if tool is None:
         raise errors.NotFound("tool", key, stored.tools)
     prefix, name = model.split(key)
     state, word, trouble = pages.standing(holdings.closed(stored).get(key))
-    held = [_holding(holder, key) for holder in found.holders]
-    holders = tuple(one for one in held if one.state == "active")
+    having = [holder for holder in found.holders if key in holder.active]
+    shown = paging.named(found.holders, said["agents"])
+    holders = paging.part([one for one in shown if key in one.active], said["offset"])
+    others = paging.part([one for one in shown if key not in one.active], said["others_offset"])
     taken = list(itertools.islice(arguments.listed(tool.input_schema), arguments.MOST + 1))
     return tools.ToolPage(
         key=key,
@@ -55,7 +60,7 @@ def page(
         marks=tuple(_marks(tool)),
         toolkits=pages.in_toolkits(stored, key),
         tokens=words.number(tool.tokens),
-        users=f"{words.number(len(holders))} of {words.number(len(held))}",
+        users=f"{words.number(len(having))} of {words.number(len(found.holders))}",
         state=state,
         word=word,
         trouble=trouble,
@@ -66,8 +71,13 @@ def page(
         schema=_document(tool.input_schema),
         output_schema=_document(tool.output_schema) if tool.output_schema else "",
         policy=tool.policy.strip() if key not in stored.toolkits_of else "",
-        holders=holders,
-        others=tuple(one for one in held if one.state != "active"),
+        holders=tuple(_holding(holder, key) for holder in holders.items),
+        holders_pages=holders.pages(said, path, anchor="#holders"),
+        others=tuple(_holding(holder, key) for holder in others.items),
+        others_total=others.total,
+        others_pages=others.pages(said, path, name="others_offset", anchor="#holders"),
+        others_open=not holders.total or bool(said["others_offset"]),
+        find=paging.find_agents(found.holders, said, path, ("offset", "others_offset")),
         usage=_usage(usage.by_tool(tool=key), key) if may_see_calls else None,
         stop=stop(tool),
         admin_url=admin_url,
@@ -88,7 +98,7 @@ def stop(tool: catalog.Tool) -> pieces.Stop:
 
 
 def _holding(holder: holdings.Holder, key: str) -> tools.Holding:
-    decision = holder.resolved.decision(key)
+    decision = holder.decision(key)
     agent = holder.agent.key
     filtered = urlencode({"q": key})
     return tools.Holding(

@@ -11,7 +11,7 @@ from django.urls import reverse
 from toolbelt.control import holdings
 from toolbelt.core import belts, catalog, code, directives, errors, policy, reasons, risks
 from toolbelt.web import toolkit_drafts, words
-from toolbelt.web.pages import model, sections
+from toolbelt.web.pages import model, paging, sections
 from toolbelt.web.pages import toolkits as pages
 from toolbelt.web.presenters import access, answers, pieces, toolkits
 
@@ -23,6 +23,7 @@ def page(
     key: str,
     said: Mapping[str, Any],
     *,
+    path: str,
     here: str,
     admin_url: str,
     notice: answers.Notice | None,
@@ -37,13 +38,17 @@ def page(
     if toolkit is None:
         raise errors.NotFound("toolkit", key, found.catalog.toolkits)
     held = pages.held(found, toolkit)
+    users = frozenset(held.users)
     line = pages.line(held)
     closed = holdings.closed(found.catalog)
     order = list(found.catalog.toolkits)
     place = order.index(key)
-    cells = tuple(
-        pages.cell(holder, toolkit, may_change=may_flip(holder.agent.key)) for holder in found.holders
-    )
+    holders = paging.named(found.holders, said["agents"])
+    if len(holders) > paging.AT_ONCE:
+        # Whom it concerns is not to be looked for on twenty pages.
+        holders.sort(key=lambda one: one.agent.key not in held.switches and one.agent.key not in users)
+    part = paging.part(holders, said["offset"])
+    cells = tuple(pages.cell(holder, toolkit, may_change=may_flip(holder.agent.key)) for holder in part.items)
     return toolkits.ToolkitPage(
         key=key,
         title=line.title,
@@ -57,6 +62,8 @@ def page(
         switched=line.switched,
         members=tuple(_member(found.catalog, toolkit, member, closed) for member in toolkit.members),
         cells=cells,
+        find=paging.find_agents(found.holders, said, path, ("offset",)),
+        pages=part.pages(said, path, anchor="#holders"),
         message=said["message"],
         whose=tuple(whose((holder.agent.key for holder in found.holders), said["whose"])),
         told=told(found, toolkit, said),
@@ -68,7 +75,7 @@ def page(
         down=order[place + 1] if may_stop and place + 1 < len(order) else "",
         admin_url=admin_url,
         notice=notice,
-        may_change=any(cell.may_change for cell in cells),
+        may_change=any(may_flip(holder.agent.key) for holder in found.holders),
         may_stop=may_stop,
         here=here,
     )
@@ -90,8 +97,8 @@ def told(found: holdings.Holdings, toolkit: catalog.Toolkit, said: Mapping[str, 
     holder = next((one for one in found.holders if one.agent.key == said["whose"]), None)
     there = holdings.members(stored, toolkit)
     if holder is not None:
-        active = tuple(key for key in there if key in holder.resolved.active)
-        reach = set(holder.resolved.active)
+        active = tuple(key for key in there if key in holder.active)
+        reach = set(holder.active)
     else:
         active = there
         reach = {*there, *(key for one in toolkit.triggers for key in one.focus or ())} & stored.tools.keys()

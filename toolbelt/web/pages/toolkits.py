@@ -12,6 +12,7 @@ from django.utils.http import urlencode
 from toolbelt.control import holdings
 from toolbelt.core import catalog, reasons, resolution
 from toolbelt.web import words
+from toolbelt.web.pages import paging
 from toolbelt.web.presenters import access, answers, pieces, toolkits
 
 _SORTS: Mapping[str, Callable[[Held], Any]] = {
@@ -55,8 +56,10 @@ def page(
     if sort:
         shown.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
     count = len(shown)
+    part = paging.part(shown, said["offset"])
     return toolkits.ToolkitsPage(
-        toolkits=tuple(map(line, shown)),
+        toolkits=tuple(map(line, part.items)),
+        pages=part.pages(said, path),
         columns=tuple(_column(name, label, said, sort, path) for name, label in _COLUMNS),
         query=said["q"],
         shows=tuple(
@@ -85,14 +88,8 @@ def held(found: holdings.Holdings, toolkit: catalog.Toolkit) -> Held:
         toolkit=toolkit,
         members=there,
         tokens=sum(found.catalog.tools[key].tokens for key in there),
-        users=tuple(
-            one.agent.key for one in found.holders if any(key in one.resolved.active for key in there)
-        ),
-        switches={
-            one.agent.key: on
-            for one in found.holders
-            if (on := one.agent.switches.get(toolkit.key)) is not None
-        },
+        users=tuple(found.users.get(toolkit.key, ())),
+        switches=found.switches.get(toolkit.key, {}),
         agents=len(found.holders),
     )
 
@@ -208,7 +205,7 @@ def _column(name: str, label: str, said: Mapping[str, Any], sort: str, path: str
     first = name if name == "toolkit" else f"-{name}"
     other = f"-{name}" if first == name else name
     wanted = other if sort == first else first
-    kept = {key: value for key, value in said.items() if value and key != "sort"}
+    kept = {key: value for key, value in said.items() if value and key not in ("sort", "offset")}
     order = "ascending" if sort == name else "descending" if sort == f"-{name}" else ""
     return pieces.Column(
         name=name, label=label, url=f"{path}?{urlencode({**kept, 'sort': wanted})}", order=order

@@ -11,10 +11,9 @@ from django.utils.http import urlencode
 from toolbelt.control import holdings
 from toolbelt.core import catalog, reasons, resolution, risks
 from toolbelt.web import words
-from toolbelt.web.pages import model, sections, texts
-from toolbelt.web.presenters import access, answers, bulk, changes, pieces, tools
+from toolbelt.web.pages import model, paging, sections, texts
+from toolbelt.web.presenters import access, answers, bulk, pieces, tools
 
-AT_ONCE = 50
 _COLUMNS = (("tool", "Tool"), ("plugin", "Plugin"), ("tokens", "Tokens"))
 _SORTS: Mapping[str, Callable[[catalog.Tool], Any]] = {
     "tool": lambda tool: tool.key.casefold(),
@@ -48,9 +47,9 @@ def page(
     shown = matching(shelf, said)
     sort = said["sort"] if str(said["sort"]).lstrip("-") in _SORTS else "tool"
     shown.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
-    offset = min(said["offset"] or 0, max(0, len(shown) - 1))
+    part = paging.part(shown, said["offset"])
     return tools.ToolsPage(
-        tools=tuple(line(shelf, tool) for tool in shown[offset : offset + AT_ONCE]),
+        tools=tuple(line(shelf, tool) for tool in part.items),
         columns=tuple(_column(name, label, said, sort, path) for name, label in _COLUMNS),
         query=said["q"],
         plugins=_plugins(stored, said["plugin"]),
@@ -59,7 +58,7 @@ def page(
         sort=said["sort"],
         in_all=len(stored.tools),
         matches=_matches(shown),
-        pages=_pages(len(shown), offset, said, path),
+        pages=part.pages(said, path),
         here=f"{path}?{urlencode({key: value for key, value in said.items() if value})}",
         bulk=_bulk(len(shown), said, agents) if agents else None,
         notice=notice,
@@ -175,16 +174,4 @@ def _column(name: str, label: str, said: Mapping[str, Any], sort: str, path: str
         label=label,
         url=f"{path}?{urlencode({**kept, 'sort': wanted if order else first})}",
         order=order,
-    )
-
-
-def _pages(total: int, offset: int, said: Mapping[str, Any], path: str) -> changes.Pages:
-    kept = {key: value for key, value in said.items() if value and key != "offset"}
-    behind = min(total, offset + AT_ONCE)
-    before = max(0, offset - AT_ONCE)
-    first = {"offset": before} if before else {}
-    return changes.Pages(
-        words=f"{words.number(offset + 1)} to {words.number(behind)} of {words.number(total)}",
-        newer_url=f"{path}?{urlencode({**kept, **first})}" if offset else "",
-        older_url=f"{path}?{urlencode({**kept, 'offset': behind})}" if behind < total else "",
     )

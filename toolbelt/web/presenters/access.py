@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from toolbelt.web.presenters import agents, answers, model, pieces
+from toolbelt.web.presenters import agents, answers, changes, model, pieces
 
 # The three stored states, in the words of the fields `on` and `was` of every form.
 Stored = Literal["true", "false", "unset"]
@@ -126,6 +126,7 @@ class AccessPage(pieces.Row):
     filter: Filter
     toolkits: tuple[Section, ...]
     loose: tuple[Section, ...]
+    pages: changes.Pages
     model: model.ModelView
     notice: answers.Notice | None
     may_change: bool

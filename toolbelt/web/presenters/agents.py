@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolbelt.web.presenters import answers, bulk, pieces
+from toolbelt.web.presenters import answers, bulk, changes, pieces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +70,7 @@ class AgentsPage:
     archived: bool
     configured: bool
     matches: str
+    pages: changes.Pages
     here: str
     bulk: bulk.Bar | None = None
     notice: answers.Notice | None = None

@@ -107,7 +107,7 @@ class Holder:
 class UnusedTool:
     """A tool that agents have and did not call; `tokens` is what it costs in a request of each of them.
 
-    `holders` are those of them for whom the reader may turn it off.
+    `holders` are those of them for whom the reader may turn it off, the first of them where there `is_more`.
     """
 
     tool: str
@@ -117,6 +117,7 @@ class UnusedTool:
     is_of_many: bool
     tokens: str
     holders: tuple[Holder, ...]
+    is_more: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

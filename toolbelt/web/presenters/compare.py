@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolbelt.web.presenters import access, answers, pieces
+from toolbelt.web.presenters import access, answers, changes, pieces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +87,7 @@ class Differences:
     count: int
     copyable: int
     outcomes: tuple[Outcome, ...]
+    outcomes_pages: changes.Pages
     shows: tuple[pieces.Choice, ...]
     to: str
     why_not: str

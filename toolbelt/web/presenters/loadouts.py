@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from toolbelt.web.presenters import access, answers, pieces
+from toolbelt.web.presenters import access, answers, changes, pieces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +60,8 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadoutLine:
-    """One loadout of the list. `used` says by whom in short. `up` and `down` are the names that it would change
-    places with; both empty where it has no place of its own.
+    """One loadout of the list. `used` says by whom in short, `more_users` by how many more. `up` and `down` are the
+    names that it would change places with; both empty where it has no place of its own.
     """
 
     name: str
@@ -72,6 +72,7 @@ class LoadoutLine:
     tools: str
     tokens: str
     used: tuple[str, ...]
+    more_users: str
     percent: int
     up: str
     down: str
@@ -92,13 +93,17 @@ class LoadoutsPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The tools of one plugin that a loadout brings, or lets be discovered; `because` says by what."""
+    """The tools of one plugin that a loadout brings, or lets be discovered; `because` says by what. Where there are
+    many, `more_url` leads to all of the plugin.
+    """
 
     title: str
     count: str
     tokens: str
     because: str
     tools: tuple[str, ...]
+    more: str = ""
+    more_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +131,8 @@ class LoadoutPage:
     discoverable: tuple[Group, ...]
     discovers: str
     agents: tuple[User, ...]
+    agents_pages: changes.Pages
+    find: pieces.FindAgents | None
     others: tuple[User, ...]
     kinds: tuple[str, ...]
     seen: str

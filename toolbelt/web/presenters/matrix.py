@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolbelt.web.presenters import answers, pieces, toolkits
+from toolbelt.web.presenters import answers, changes, pieces, toolkits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,8 @@ class Agent:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixPage:
     """The page. `one`: it is narrowed to one agent, and laid out as a list. `may_change_some`: the reader may flip the
-    switches of some agents, not of all. `clear` names the way back to the defaults, in as much room as there is.
+    switches of some agents, not of all. `find_agents`: there are more agents than columns. `clear` names the way back
+    to the defaults, in as much room as there is.
     """
 
     rows: tuple[Row, ...]
@@ -35,6 +36,10 @@ class MatrixPage:
     one: bool
     clear: str
     query: str
+    agents_query: str
+    find_agents: bool
+    toolkits_pages: changes.Pages
+    agents_pages: changes.Pages
     choices: tuple[pieces.Choice, ...]
     narrowed: bool
     matches: str

@@ -64,5 +64,6 @@ class ModelView:
     effect: pieces.Effect | None
     largest: tuple[ToolSize, ...]
     others: tuple[ToolSize, ...]
+    smaller: str
     policy: tuple[PolicySection, ...]
     directive: Directive

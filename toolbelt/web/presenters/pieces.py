@@ -118,3 +118,14 @@ class Stop:
     url: str
     on: bool
     about: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindAgents:
+    """Asks which agents a page shall show, where there are too many for one; ``fields`` are what else its address
+    says.
+    """
+
+    action: str
+    query: str
+    fields: tuple[Field, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from toolbelt.web.presenters import access, agents, model, pieces
+from toolbelt.web.presenters import access, agents, changes, model, pieces
 
 View = Literal["tools", "policy", "json", "why"]
 
@@ -109,6 +109,7 @@ class PreviewPage:
     model: model.ModelView
     facts: tuple[str, ...]
     tools: tuple[ToolLine, ...]
+    pages: changes.Pages | None
     sent: Sent | None
     why: Why | None
     past: Past | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from toolbelt.web.presenters import answers, pieces
+from toolbelt.web.presenters import answers, changes, pieces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,11 @@ class TokensPage:
     """The page. `gone` are those that open nothing any more; `in_all` how many there are, whatever is looked for."""
 
     tokens: tuple[TokenLine, ...]
+    tokens_pages: changes.Pages
     gone: tuple[TokenLine, ...]
+    gone_total: int
+    gone_pages: changes.Pages
+    gone_open: bool
     wanted: Wanted | None
     issued: Issued | None
     query: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolbelt.web.presenters import access, answers, pieces
+from toolbelt.web.presenters import access, answers, changes, pieces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,7 @@ class ToolkitsPage:
     """The list. `in_all` is how many there are, whatever the filter."""
 
     toolkits: tuple[ToolkitLine, ...]
+    pages: changes.Pages
     columns: tuple[pieces.Column, ...]
     query: str
     shows: tuple[pieces.Choice, ...]
@@ -150,6 +151,8 @@ class ToolkitPage:
     switched: str
     members: tuple[Member, ...]
     cells: tuple[Cell, ...]
+    find: pieces.FindAgents | None
+    pages: changes.Pages
     message: str
     whose: tuple[pieces.Choice, ...]
     told: Told

@@ -108,7 +108,12 @@ class ToolPage:
     output_schema: str
     policy: str
     holders: tuple[Holding, ...]
+    holders_pages: changes.Pages
     others: tuple[Holding, ...]
+    others_total: int
+    others_pages: changes.Pages
+    others_open: bool
+    find: pieces.FindAgents | None
     usage: Usage | None
     stop: pieces.Stop
     admin_url: str

@@ -10,7 +10,7 @@ from toolbelt.control import queries, rights
 from toolbelt.core import errors
 from toolbelt.runtime import surfaces
 from toolbelt.web.forms import filters
-from toolbelt.web.pages import access, effects, model, sections
+from toolbelt.web.pages import access, effects, model
 from toolbelt.web.views import answering
 
 
@@ -24,12 +24,10 @@ def page(request: HttpRequest, agent: str) -> HttpResponse:
     except errors.NotFound as error:
         raise Http404(str(error)) from error
     notice, change = (None, None) if target else answering.kept(request)
-    # Where an operator made exceptions is where they look first.
-    opened = request.GET.getlist("open") or sections.overridden(found)
     filled = access.page(
         found,
         said,
-        opened=frozenset(opened),
+        opened=request.GET.getlist("open"),
         path=request.path,
         here=request.get_full_path(),
         notice=notice,

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from toolbelt.control import holdings, rights
 from toolbelt.core import catalog, errors
 from toolbelt.web import drafts, loadout_drafts
+from toolbelt.web.forms import filters
 from toolbelt.web.pages import loadout as one
 from toolbelt.web.pages import loadout_form
 from toolbelt.web.pages import loadouts as pages
@@ -44,7 +45,9 @@ def page(request: HttpRequest, loadout: str) -> HttpResponse:
         filled = one.page(
             holdings.every(),
             loadout,
-            here=request.path,
+            filters.said(filters.Holders(request.GET)),
+            path=request.path,
+            here=request.get_full_path(),
             notice=answering.kept(request)[0],
             may_change=user.has_perm(CHANGE),
             may_add=user.has_perm(ADD),

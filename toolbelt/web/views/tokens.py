@@ -112,6 +112,7 @@ def _filled(request: HttpRequest, notice: answers.Notice | None = None, **said: 
     return pages.page(
         filters.said(filters.Tokens(request.GET)),
         me=request.user.get_username(),
+        path=home,
         here=request.get_full_path() if request.method == "GET" else answering.back(request, home),
         notice=notice,
         may_issue=request.user.has_perm(_ISSUE),

@@ -64,6 +64,7 @@ def _filled(request: HttpRequest, toolkit: str, notice: answers.Notice | None) -
             holdings.every(),
             toolkit,
             filters.said(filters.Trial(request.GET)),
+            path=home,
             here=request.get_full_path() if request.method == "GET" else answering.back(request, home),
             admin_url=admin if may_edit else "",
             notice=notice,

@@ -63,6 +63,8 @@ def _filled(request: HttpRequest, tool: str, notice: answers.Notice | None) -> t
         return one.page(
             holdings.every(),
             tool,
+            filters.said(filters.OneTool(request.GET)),
+            path=home,
             here=request.get_full_path() if request.method == "GET" else answering.back(request, home),
             admin_url=admin if may_edit else "",
             notice=notice,

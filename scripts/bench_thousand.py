@@ -1,0 +1,303 @@
+"""What do the pages of the dashboard cost the server, with a thousand agents beside ten thousand tools? (`make bench`)
+
+The installation of :mod:`scripts.large_installation`, on a database of its own (SQLite, or a scratch database on the
+server of BENCH_DATABASE_URL), is asked for every page by Django's test client. For each page stand the time (the
+quietest of some rounds), the CPU time of the same, its queries, and its bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import json
+import os
+import resource
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+from scripts import bench_apps
+
+AGENTS, TOOLS, ROUNDS = 1_000, 10_000, 3
+# ms of time, queries, and bytes as gzip sends them.
+MOST_MS, MOST_QUERIES = 300, 20
+
+
+def pages() -> dict[str, str]:
+    """Name every page, with its address."""
+    from scripts import large_installation as made
+
+    agent, largest, kit, tool = made.AGENT, made.LARGEST, made.TOOLKIT, made.tool_name(5)
+    found = {
+        "Home": "/",
+        "Agents": "/agents/",
+        "Agents, most tools first": "/agents/?sort=-tools",
+        "Agents, filtered": "/agents/?q=agent-05&loadout=house-05",
+        "Agents, archived": "/agents/?archived=on",
+        "Access": f"/agents/{agent}/",
+        "Access, nearly everything on": f"/agents/{largest}/",
+        "Access, what is active": f"/agents/{agent}/?show=active",
+        "Access, filtered": f"/agents/{agent}/?q=issue",
+        "Access, a section is opened": f"/agents/{largest}/?open=toolkit-{kit}",
+        "Effect of a switch": f"/agents/{agent}/effect/{kit}/",
+        "Effect of a tool": f"/agents/{agent}/effect/{tool}/",
+        "Preview": f"/agents/{agent}/preview/",
+        "Preview, nearly everything on": f"/agents/{largest}/preview/",
+        "Preview, policy": f"/agents/{agent}/preview/?view=policy",
+        "Preview, JSON for a provider": f"/agents/{agent}/preview/?view=json&format=openai_chat",
+        "Preview, why": f"/agents/{agent}/preview/?view=why&tool={tool}",
+        "Sessions": f"/agents/{agent}/sessions/",
+        "History": f"/agents/{agent}/history/",
+        "Settings": f"/agents/{agent}/settings/",
+        "Bulk, before it is done": f"/agents/{agent}/bulk/?q=issue&set=tools-false",
+        "Bulk, of a toolkit": f"/bulk/toolkits/{kit}/?set=toolkits-true",
+        "Bulk, of agents": f"/bulk/agents/?q=agent-00&key={kit}&set=toolkits-true",
+        "Bulk, of tools": f"/bulk/tools/?q=issue&for={agent}&set=tools-false",
+        "Matrix": "/matrix/",
+        "Matrix, of one agent": f"/matrix/?agent={agent}",
+        "Matrix, filtered": "/matrix/?q=kit-1",
+        "Compare, empty": "/compare/",
+        "Compare": f"/compare/?a={agent}&b=agent-0008",
+        "Compare, a loadout": f"/compare/?a=loadout:minimal&b={largest}",
+        "Compare, with every tool": f"/compare/?a=loadout:minimal&b={largest}&show=all",
+        "Toolkits": "/toolkits/",
+        "Toolkits, not in use": "/toolkits/?show=unused",
+        "Toolkits, most agents first": "/toolkits/?sort=-users",
+        "Toolkit": f"/toolkits/{kit}/",
+        "Toolkit, a message tried": f"/toolkits/{kit}/?message=merge+the+release",
+        "Toolkit editor": f"/toolkits/{kit}/edit/",
+        "New toolkit": "/new/toolkit/",
+        "Tools": "/tools/",
+        "Tools, filtered": "/tools/?q=issue&state=unseen",
+        "Tools, most tokens first": "/tools/?sort=-tokens",
+        "Tools, a later page": "/tools/?offset=5000",
+        "Tool": f"/tools/{tool}/",
+        "Loadouts": "/loadouts/",
+        "Loadout": f"/loadouts/{made.LOADOUT}/",
+        "Loadout, full": "/loadouts/full/",
+        "Loadout editor": f"/loadouts/{made.LOADOUT}/edit/",
+        "New loadout": "/new/loadout/",
+        "Sub-apps": "/sub-apps/",
+        "Sub-app": f"/sub-apps/{made.SUB_APP}/",
+        "Sub-app editor": f"/sub-apps/{made.SUB_APP}/edit/",
+        "New sub-app": "/new/sub-app/",
+        "Plugins": "/plugins/",
+        "Plugin": "/plugins/server000/",
+        "Add a server": "/plugins/add/",
+        "Calls": "/calls/",
+        "Calls of an agent": f"/calls/?agent={agent}",
+        "Calls, unused": "/calls/?unused=all",
+        "Changes": "/changes/",
+        "Changes of a person": "/changes/?person=olive",
+        "Belt": "/belt/",
+        "Tokens": "/tokens/",
+        "Status": "/status/",
+        "Account": "/account/",
+        "Help": "/help/",
+        "Admin": "/admin/",
+    }
+    from django.contrib import admin
+
+    for model in admin.site._registry:
+        name = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        found[f"Admin, {model._meta.verbose_name_plural}"] = name
+    return found
+
+
+def main() -> int:
+    """Measure, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("only", nargs="*", help="only the pages whose names begin so")
+    parser.add_argument("--agents", type=int, default=AGENTS, help=f"how many agents ({AGENTS})")
+    parser.add_argument("--tools", type=int, default=TOOLS, help=f"how many tools ({TOOLS})")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often each is asked for ({ROUNDS})")
+    parser.add_argument("--keep", default="", metavar="FILE", help="fill this file once, and find it again")
+    parser.add_argument("--json", action="store_true", help="print all figures as JSON")
+    options = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        installation(scratch, options.agents, options.tools, options.keep) as client,
+    ):
+        found = measure(client, tuple(options.only), options.rounds)
+        if not options.only:
+            found |= deeds(client)
+    memory = bench_apps._memory()
+    print(json.dumps(found, indent=2)) if options.json else report(found, memory)
+    return 0
+
+
+@contextlib.contextmanager
+def installation(scratch: str, agents: int, tools: int, kept: str = "") -> Iterator[Client]:
+    """Fill a database under the settings of production over plain HTTP; give a browser that is logged in.
+
+    ``kept`` is a file of SQLite that is filled once and found again.
+    """
+    there = bool(kept) and Path(kept).exists()
+    os.environ.update(
+        DJANGO_SETTINGS_MODULE="toolbelt.settings",
+        TOOLBELT_ENV="demo",
+        TOOLBELT_ENV_FILE=os.devnull,
+        TOOLBELT_LOG_LEVEL="ERROR",
+        SECRET_KEY=secrets.token_urlsafe(50),
+        ALLOWED_HOSTS="testserver",
+        DATABASE_URL=f"sqlite:///{kept}"
+        if kept
+        else os.environ.get("BENCH_DATABASE_URL", f"sqlite:///{scratch}/thousand.sqlite3"),
+    )
+    import django
+
+    django.setup()
+    from django.contrib.auth import get_user_model
+    from django.core.management import call_command
+    from django.db import connection
+    from django.test import Client
+
+    from scripts import large_installation
+
+    name = "" if kept else connection.creation.create_test_db(verbosity=0)
+    if kept and not there:
+        call_command("migrate", verbosity=0)
+    try:
+        if not there:
+            begun = time.perf_counter()
+            large_installation.fill(agents=agents, tools=tools)
+            print(f"filled in {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+        client = Client()
+        client.force_login(
+            get_user_model().objects.get(username="olive"), "django.contrib.auth.backends.ModelBackend"
+        )
+        yield client
+    finally:
+        if name:
+            connection.creation.destroy_test_db(name, verbosity=0)
+
+
+def measure(client: Client, only: tuple[str, ...], rounds: int) -> dict[str, dict[str, float]]:
+    """Ask for the pages; give the figures by name."""
+    found: dict[str, dict[str, float]] = {}
+    for name, to in pages().items():
+        if not only or name.startswith(only):
+            found[name] = _asked(lambda to=to: client.get(to), rounds)  # type: ignore[misc]
+            if not found[name].pop("status") == 200:
+                raise SystemExit(f"{name} ({to}) does not answer 200")
+            print(f"{name}: {found[name]['ms']:.0f} ms", file=sys.stderr, flush=True)
+    return found
+
+
+def _asked(act: Callable[[], Any], rounds: int) -> dict[str, float]:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    begun = time.perf_counter()
+    answer = act()  # also makes what is made at the first time
+    first = (time.perf_counter() - begun) * 1e3
+    with CaptureQueriesContext(connection) as queries:
+        answer = act()
+    asked = len(queries)  # later requests forget them
+    taken = []
+    for _ in range(rounds if first < 2_000 else 1):
+        gc.collect()
+        begun, cpu = time.perf_counter(), time.process_time()
+        act()
+        taken.append(((time.perf_counter() - begun) * 1e3, (time.process_time() - cpu) * 1e3))
+    ms, cpu_ms = min(taken)
+    return {
+        "status": answer.status_code,
+        "first_ms": first,
+        "ms": ms,
+        "cpu_ms": cpu_ms,
+        "queries": asked,
+        "bytes": len(answer.content),
+    }
+
+
+def deeds(client: Client) -> dict[str, dict[str, float]]:
+    """Measure what is no page: a toolkit's title is changed, a switch is flipped, an agent asks for the first time."""
+    from django.db import connection
+
+    from scripts import large_installation as made
+    from toolbelt.control import actors, entries, switches
+    from toolbelt.core import errors
+    from toolbelt.runtime import surfaces
+    from toolbelt.store import agents
+
+    olive = actors.Actor(name="olive", via="command")
+    found: dict[str, dict[str, float]] = {}
+
+    def timed(name: str, act: Callable[[], Any]) -> None:
+        from django.test.utils import CaptureQueriesContext
+
+        gc.collect()
+        with CaptureQueriesContext(connection) as queries:
+            begun, cpu = time.perf_counter(), time.process_time()
+            act()
+            found[name] = {
+                "ms": (time.perf_counter() - begun) * 1e3,
+                "cpu_ms": (time.process_time() - cpu) * 1e3,
+                "queries": len(queries),
+                "first_ms": 0,
+                "bytes": 0,
+            }
+
+    timed(
+        "A toolkit's title is changed",
+        lambda: entries.change(olive, "toolkit", made.TOOLKIT, {"title": secrets.token_hex(4)}, confirm=True),
+    )
+    timed("The first page after that", lambda: client.get("/agents/"))
+
+    def flip() -> None:
+        with contextlib.suppress(errors.Refused):
+            switches.flip(olive, made.AGENT, made.TOOLKIT, True, confirm=True)
+
+    timed("A switch is flipped", flip)
+    timed("The first page after that again", lambda: client.get("/agents/"))
+    keys = agents.keys()
+    begun = time.perf_counter()
+    times = []
+    for key in keys:
+        one = time.perf_counter()
+        surfaces.ask(key)
+        times.append((time.perf_counter() - one) * 1e3)
+    found["The first question of an agent"] = {
+        "ms": sorted(times)[len(times) // 2],
+        "cpu_ms": (time.perf_counter() - begun) * 1e3 / len(keys),
+        "queries": 0,
+        "first_ms": max(times),
+        "bytes": 0,
+    }
+    return found
+
+
+def report(found: Mapping[str, Mapping[str, float]], memory: int) -> None:
+    """Print the figures as a table, and whether the goals are met."""
+    print(f"{'':40}{'ms':>9}{'CPU, ms':>9}{'first, ms':>11}{'queries':>9}{'KB':>9}")
+    for name, one in found.items():
+        print(
+            f"{name:40}{one['ms']:>9.0f}{one['cpu_ms']:>9.0f}{one['first_ms']:>11.0f}{one['queries']:>9.0f}"
+            f"{one['bytes'] / 1e3:>9.0f}"
+        )
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(f"\nmemory of the process: {memory / 1e6:,.0f} MB now, {most / 1e6:,.0f} MB at most")
+    # What else the machine does is in the time, and not in the CPU time.
+    slow = [name for name, one in found.items() if one["cpu_ms"] >= MOST_MS]
+    many = [name for name, one in found.items() if one["queries"] > MOST_QUERIES]
+    print("\ngoals")
+    for goal, missed in (
+        (f"every page takes under {MOST_MS} ms of CPU", slow),
+        (f"every page asks at most {MOST_QUERIES} queries", many),
+    ):
+        print(f"  MISSED {goal}: {', '.join(missed)}" if missed else f"  met    {goal}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

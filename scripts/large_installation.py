@@ -1,0 +1,325 @@
+"""A large installation: many agents beside many tools, made up from a seed, written by bulk inserts.
+
+Servers bring 50 to 200 tools each, toolkits bundle 3 to 30 of them, and agents have loadouts, switches, overrides,
+toolkits to load, budgets and grants with an end, as they would after a year of use. The same seed makes the same rows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from django.contrib.auth import get_user_model
+from django.db import models as orm
+from django.db import transaction
+from django.utils import timezone
+
+from toolbelt import models
+
+CATALOGS = Path(__file__).resolve().parent.parent / "fixtures/demo/catalogs"
+LOADOUTS = 40
+CATEGORIES = ("filesystem", "git", "github", "shell", "web", "search", "network", "memory", "analysis")
+KINDS = ("explore", "task", "plan", "review")
+DAYS = 30
+BATCH = 500
+# By the names that pages are asked for: an agent with exceptions, one that has everything, and one of everything else.
+AGENT, LARGEST, TOOLKIT, LOADOUT, SUB_APP = "agent-0007", "agent-0000", "kit-003", "house-05", "app-1"
+
+_Row = TypeVar("_Row", bound=orm.Model)
+
+
+def fill(*, agents: int = 1_000, tools: int = 10_000, changes: int = 5_000, calls: int = 20_000) -> None:
+    """Fill an empty database with so many agents, tools, audit entries and call records."""
+    dice = random.Random(1)  # noqa: S311  the same rows each time is what is wanted
+    with transaction.atomic():
+        plugins = _plugins(dice, tools)
+        every = _tools(dice, plugins, tools)
+        toolkits = _toolkits(dice, every)
+        _loadouts(dice, plugins, every)
+        people = _agents(dice, agents, every, toolkits)
+        _sub_apps(dice, people, every)
+        _tokens(dice, people)
+        _activity(dice, people, every, toolkits, changes, calls)
+
+
+def tool_name(number: int) -> str:
+    """Name a tool of the first server, by its number."""
+    return f"server000__tool_{number:05}"
+
+
+def _insert(rows: Sequence[_Row]) -> list[_Row]:
+    return list(type(rows[0])._default_manager.bulk_create(rows, batch_size=BATCH)) if rows else []
+
+
+@functools.cache
+def _real() -> list[dict[str, Any]]:
+    """Read the tools of the demo's servers: descriptions and schemas as long as real ones are."""
+    return [
+        tool
+        for file in sorted(CATALOGS.glob("*.json"))
+        for tool in json.loads(file.read_text(encoding="utf-8"))["tools"]
+    ]
+
+
+def _plugins(dice: random.Random, tools: int) -> list[models.Plugin]:
+    count = max(2, tools // 120)
+    return _insert(
+        [
+            models.Plugin(
+                name=f"server{number:03}",
+                namespace=f"server{number:03}",
+                title=f"Server {number}",
+                description="Made up.",
+                category=dice.choice(CATEGORIES),
+                status="failed" if number % 31 == 30 else "ready",
+                error="The server answered 502." if number % 31 == 30 else "",
+                active=number % 37 != 36,
+                blocked=number % 53 == 52,
+                upstream={"url": f"https://server{number:03}.example.com/mcp"},
+                position=number,
+            )
+            for number in range(count)
+        ]
+    )
+
+
+def _tools(dice: random.Random, plugins: Sequence[models.Plugin], count: int) -> list[models.Tool]:
+    real = _real()
+    rows: list[models.Tool] = []
+    sizes = [dice.randint(50, 200) for _ in plugins]
+    owners = [plugin for plugin, size in zip(plugins, sizes, strict=True) for _ in range(size)]
+    for number in range(count):
+        about, plugin = real[number % len(real)], owners[number * len(owners) // count]
+        rows.append(
+            models.Tool(
+                key=f"{plugin.name}__tool_{number:05}",
+                plugin=plugin,
+                title=f"Tool {number}",
+                description=f"{about.get('description') or ''} ({number})",
+                input_schema={
+                    **(about.get("inputSchema") or {"type": "object"}),
+                    "$comment": str(number),
+                },
+                annotations=about.get("annotations") or {},
+                default_on=number % 400 == 0,
+                seen=number % 50 != 49,
+                retired=number % 211 == 210,
+                blocked=number % 997 == 996,
+                tokens=dice.randint(60, 700),
+            )
+        )
+    return _insert(rows)
+
+
+def _toolkits(dice: random.Random, tools: Sequence[models.Tool]) -> list[models.Toolkit]:
+    toolkits: list[models.Toolkit] = []
+    members: list[tuple[int, Sequence[models.Tool]]] = []
+    place = 0
+    while place < len(tools) * 0.9:
+        size = dice.randint(3, 30)
+        number = len(toolkits)
+        held = list(tools[place : place + size])
+        if number % 10 == 9:
+            # Some bundle what other toolkits and servers have, too.
+            held = list(dict.fromkeys([*held, *dice.sample(tools, 4)]))
+        toolkits.append(
+            models.Toolkit(
+                key=f"kit-{number:03}",
+                title=f"Kit {number}",
+                description="What belongs together, made up.",
+                policy="Work with care. Tools: {active_tools}.",
+                policy_when_off="Not now." if number % 40 == 39 else "",
+                triggers=[{"name": "merge", "all": [["merge", "ship"], ["release", "pr"]]}],
+                blocked=number % 149 == 148,
+                position=number,
+            )
+        )
+        members.append((number, held))
+        place += size
+    toolkits = _insert(toolkits)
+    _insert(
+        [
+            models.Member(
+                toolkit=toolkits[number],
+                tool=tool,
+                position=position,
+                options={"region": "eu"} if number % 60 == 59 and position == 0 else None,
+            )
+            for number, held in members
+            for position, tool in enumerate(held)
+        ]
+    )
+    return toolkits
+
+
+def _loadouts(dice: random.Random, plugins: Sequence[models.Plugin], tools: Sequence[models.Tool]) -> None:
+    names = [plugin.name for plugin in plugins]
+    _insert(
+        [
+            models.Loadout(
+                name=f"house-{number:02}",
+                description="A profile of the house, made up.",
+                parent=f"house-{number % 10:02}" if number >= 10 else "",
+                plugins=dice.sample(names, 1),
+                discoverable=[f"{dice.choice(names)[:-1]}*"],
+                disabled=[dice.choice(tools).key] if number % 3 == 0 else [],
+                position=number,
+            )
+            for number in range(LOADOUTS)
+        ]
+    )
+
+
+def _agents(
+    dice: random.Random, count: int, tools: Sequence[models.Tool], toolkits: Sequence[models.Toolkit]
+) -> list[models.Agent]:
+    rows: list[models.Agent] = []
+    for number in range(count):
+        has = dice.random()
+        budget = dice.random()
+        rows.append(
+            models.Agent(
+                key=f"agent-{number:04}",
+                title=f"Agent {number}",
+                role=dice.choice(("support", "research", "release", "operations", "")),
+                model="a-model",
+                # One has every category, and with it nearly every tool.
+                loadout="full"
+                if number == 0
+                else f"house-{dice.randrange(LOADOUTS):02}"
+                if has < 0.5
+                else "",
+                kind=dice.choice(KINDS) if 0.5 <= has < 0.55 else "",
+                protected=number % 20 == 19,
+                archived=number % 100 == 99,
+                max_tools=dice.randint(20, 200) if budget < 0.2 else None,
+                on_exceed=dice.choice(("warn", "refuse", "defer")) if budget < 0.2 else "warn",
+                position=number,
+            )
+        )
+    agents = _insert(rows)
+    switches: list[models.ToolkitSwitch] = []
+    overrides: list[models.ToolOverride] = []
+    always: list[models.AgentTool] = []
+    allowed: list[models.AgentToolkit] = []
+    now = timezone.now()
+    for agent in agents:
+        for toolkit in dice.sample(toolkits, dice.randint(2, min(12, len(toolkits)))):
+            switches.append(models.ToolkitSwitch(agent=agent, toolkit=toolkit, on=dice.random() < 0.8))
+            if dice.random() < 0.05:
+                switches[-1].ends, switches[-1].by = now + dt.timedelta(hours=dice.randint(-3, 48)), "olive"
+        for tool in dice.sample(tools, dice.randint(0, 6)):
+            overrides.append(models.ToolOverride(agent=agent, tool=tool, on=dice.random() < 0.6))
+            if dice.random() < 0.1:
+                overrides[-1].ends, overrides[-1].by = now + dt.timedelta(hours=dice.randint(-3, 48)), "olive"
+        always += [
+            models.AgentTool(agent=agent, tool=tool, position=position)
+            for position, tool in enumerate(dice.sample(tools, dice.randint(0, 3)))
+        ]
+        may_load = (
+            dice.sample(toolkits, dice.randint(0, min(8, len(toolkits)))) if dice.random() < 0.5 else []
+        )
+        allowed += [
+            models.AgentToolkit(agent=agent, toolkit=toolkit, initial=position == 0, position=position)
+            for position, toolkit in enumerate(may_load)
+        ]
+    for one in (switches, overrides, always, allowed):
+        _insert(one)
+    return agents
+
+
+def _sub_apps(dice: random.Random, agents: Sequence[models.Agent], tools: Sequence[models.Tool]) -> None:
+    rows = _insert([models.SubApp(key=f"app-{n}", title=f"App {n}", position=n) for n in range(10)])
+    _insert(
+        [
+            models.SubAppTool(sub_app=row, tool=tool, position=position)
+            for row in rows
+            for position, tool in enumerate(dice.sample(tools, min(8, len(tools))))
+        ]
+    )
+    _insert(
+        [
+            models.SubAppAgent(sub_app=row, agent=agent, position=position)
+            for row in rows
+            for position, agent in enumerate(dice.sample(agents, min(20, len(agents))))
+        ]
+    )
+
+
+def _tokens(dice: random.Random, agents: Sequence[models.Agent]) -> None:
+    olive = get_user_model().objects.create_superuser("olive")
+    _insert(
+        [
+            models.ApiToken(
+                prefix=f"tb_{number:08}",
+                digest=f"{dice.getrandbits(256):064x}",
+                name="made up",
+                agent=agent,
+            )
+            for number, agent in enumerate(agents)
+        ]
+        + [
+            models.ApiToken(
+                prefix=f"tb_o{number:07}", digest=f"{dice.getrandbits(256):064x}", user=olive, scope="read"
+            )
+            for number in range(20)
+        ]
+    )
+    _insert(
+        [
+            models.AgentSession(agent=agent, key=f"chat-{number}", state={})
+            for agent in agents
+            for number in range(60 if agent.key == AGENT else 3)
+        ]
+    )
+
+
+def _activity(
+    dice: random.Random,
+    agents: Sequence[models.Agent],
+    tools: Sequence[models.Tool],
+    toolkits: Sequence[models.Toolkit],
+    changes: int,
+    calls: int,
+) -> None:
+    now = timezone.now()
+
+    def moments(count: int) -> list[dt.datetime]:
+        return sorted(now - dt.timedelta(seconds=dice.randrange(DAYS * 86_400)) for _ in range(count))
+
+    made: list[models.AuditEntry] = []
+    for at in moments(changes):
+        on = dice.random() < 0.7
+        made.append(
+            models.AuditEntry(
+                at=at,
+                actor=dice.choice(("olive", "otto", "oona")),
+                via=dice.choice(("screen", "api")),
+                action="switch.set",
+                subject_kind="agent",
+                subject_key=dice.choice(agents).key,
+                key=dice.choice(toolkits).key,
+                before=not on,
+                after=on,
+            )
+        )
+    _insert(made)
+    _insert(
+        [
+            models.CallRecord(
+                at=at,
+                agent=dice.choice(agents).key,
+                session="chat-1",
+                tool=(tool := dice.choice(tools)).key,
+                plugin=tool.key.partition("__")[0],
+                outcome="ok" if dice.random() < 0.95 else "tool-failed",
+                duration_ms=dice.randrange(5, 900),
+            )
+            for at in moments(calls)
+        ]
+    )

@@ -1,0 +1,236 @@
+"""Do the pages ask little and show a part, where there are more agents and tools than fit on one?"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from scripts import bench_thousand
+from scripts import large_installation as made
+from tests import factories
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control import holdings, overview, queries
+from toolbelt.core import budgets, reasons, resolution
+from toolbelt.web.pages import matrix, paging
+
+pytestmark = pytest.mark.django_db
+
+AGENTS, TOOLS = 70, 900
+MOST_QUERIES = 20
+
+
+@pytest.fixture
+def olive(db: None) -> Client:
+    """Fill the database, and give the browser of its superuser."""
+    made.fill(agents=AGENTS, tools=TOOLS, changes=200, calls=300)
+    browser = Client()
+    browser.force_login(
+        get_user_model().objects.get(username="olive"), "django.contrib.auth.backends.ModelBackend"
+    )
+    return browser
+
+
+def look(browser: Client, to: str, **said: Any) -> Any:
+    return browser.get(to, said).context["page"]
+
+
+def follow(browser: Client, url: str) -> Any:
+    return browser.get(url).context["page"]
+
+
+def test_no_page_asks_many_queries(
+    olive: Client, django_assert_max_num_queries: DjangoAssertNumQueries, subtests: pytest.Subtests
+) -> None:
+    for name, to in bench_thousand.pages().items():
+        olive.get(to)
+        with subtests.test(name), django_assert_max_num_queries(MOST_QUERIES):
+            assert olive.get(to).status_code == 200
+
+
+def test_what_the_lists_count_is_what_each_agent_is_resolved_to(olive: Client) -> None:
+    found = holdings.every()
+    stored = found.catalog
+    users: dict[str, set[str]] = {key: set() for key in stored.toolkits}
+    for holder in found.holders:
+        resolved = budgets.resolve(
+            resolution.Snapshot(catalog=stored, agent=holder.agent, kind_loadouts=agents_kinds())
+        )
+        assert holder.active == resolved.active.keys()
+        assert holder.inventory.spent == resolved.spent
+        assert holder.inventory.deferred == resolved.deferred.keys()
+        for key in stored.tools:
+            assert holder.decision(key) == resolved.decision(key)
+        for key, toolkit in stored.toolkits.items():
+            if any(member.tool in resolved.active for member in toolkit.members):
+                users[key].add(holder.agent.key)
+    assert {key: set(found.users.get(key, ())) for key in stored.toolkits} == users
+    every = [line for page in pages_of(olive, "/agents/") for line in page.agents]
+    shown = {line.key: line.active.replace(",", "") for line in every}
+    assert shown == {holder.agent.key: str(len(holder.active)) for holder in found.holders}
+
+
+def agents_kinds() -> Any:
+    from toolbelt import conf
+
+    return conf.KIND_LOADOUTS
+
+
+def pages_of(browser: Client, to: str) -> list[Any]:
+    """Give the pages of a list, from one to the next by its link."""
+    found = [look(browser, to)]
+    while found[-1].pages.older_url:
+        found.append(follow(browser, found[-1].pages.older_url))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("to", "items", "count"),
+    [
+        ("/agents/", "agents", lambda: models.Agent.objects.filter(archived=False).count()),
+        ("/toolkits/", "toolkits", models.Toolkit.objects.count),
+        ("/tools/", "tools", models.Tool.objects.count),
+    ],
+)
+def test_a_list_is_walked_from_page_to_page_and_back(olive: Client, to: str, items: str, count: Any) -> None:
+    walked = pages_of(olive, to)
+    keys = [item.key for page in walked for item in getattr(page, items)]
+    assert len(keys) == len(set(keys)) == count()
+    assert all(len(getattr(page, items)) <= paging.AT_ONCE for page in walked)
+    if len(walked) > 1:
+        back = follow(olive, walked[1].pages.newer_url)
+        assert [item.key for item in getattr(back, items)] == [item.key for item in getattr(walked[0], items)]
+
+
+@pytest.mark.parametrize("offset", ["10000", "-1", "x", "", "99999999999999"])
+def test_a_place_that_there_is_not_shows_a_page_all_the_same(olive: Client, offset: str) -> None:
+    page = look(olive, "/agents/", offset=offset)
+    assert page.agents
+    behind = offset == "10000"
+    assert bool(page.pages.newer_url) is behind
+    cells = look(olive, "/matrix/", offset=offset, agents_offset=offset)
+    assert cells.rows
+    assert cells.agents
+    assert look(olive, f"/tools/{made.tool_name(5)}/", offset=offset, others_offset=offset).others
+    assert look(olive, f"/toolkits/{made.TOOLKIT}/", offset=offset).cells
+    assert look(olive, f"/agents/{made.AGENT}/", offset=offset).agent
+    assert look(olive, "/tokens/", offset=offset, gone_offset=offset).tokens
+
+
+def test_filters_and_order_stay_from_page_to_page(olive: Client) -> None:
+    page = look(olive, "/agents/", q="agent", sort="-tools")
+    asked = parse_qs(urlsplit(page.pages.older_url).query)
+    assert asked == {"q": ["agent"], "sort": ["-tools"], "offset": ["50"]}
+    counts = [int(line.active.replace(",", "")) for line in page.agents]
+    rest = [int(line.active.replace(",", "")) for line in follow(olive, page.pages.older_url).agents]
+    assert [*counts, *rest] == sorted([*counts, *rest], reverse=True)
+    # Another order, and another filter, begin at the beginning.
+    assert all("offset" not in column.url for column in follow(olive, page.pages.older_url).columns)
+
+
+def test_typing_a_filter_gets_the_first_page_of_what_fits(olive: Client) -> None:
+    html = acting.text(olive.get("/agents/", {"q": "agent"}, headers=acting.HTMX))
+    assert "<html" not in html
+    assert 'href="/agents/?q=agent&amp;offset=50" rel="next"' in html
+
+
+def test_the_matrix_is_walked_in_both_directions(olive: Client) -> None:
+    first = look(olive, "/matrix/")
+    assert (len(first.rows), len(first.agents)) == (
+        min(paging.AT_ONCE, models.Toolkit.objects.count()),
+        matrix.AGENTS_AT_ONCE,
+    )
+    right = follow(olive, first.agents_pages.older_url)
+    assert [row.toolkit.key for row in right.rows] == [row.toolkit.key for row in first.rows]
+    assert not {one.key for one in right.agents} & {one.key for one in first.agents}
+    # Each direction keeps the other, and what is looked for.
+    narrowed = look(olive, "/matrix/", q="kit", agents="agent-00", agents_offset=16)
+    assert narrowed.agents
+    kept = parse_qs(urlsplit(narrowed.agents_pages.newer_url).query)
+    assert kept == {"q": ["kit"], "agents": ["agent-00"]}
+
+
+def test_the_matrix_finds_agents_without_javascript_too(olive: Client) -> None:
+    html = acting.text(olive.get("/matrix/"))
+    assert re.search(r'<input[^>]*name="agents"', html)
+    page = look(olive, "/matrix/", agents="agent-0012")
+    assert [agent.key for agent in page.agents] == ["agent-0012"]
+    assert all(len(row.cells) == 1 for row in page.rows)
+    in_place = acting.text(olive.get("/matrix/", {"agents": "nobody"}, headers=acting.HTMX))
+    assert "Nothing fits" in in_place
+    assert "<html" not in in_place
+
+
+def test_a_matrix_cell_says_what_its_agent_has_of_the_toolkit(olive: Client) -> None:
+    found = holdings.every()
+    holders = {holder.agent.key: holder for holder in found.holders}
+    for row in look(olive, "/matrix/").rows:
+        kit = found.catalog.toolkits[row.toolkit.key]
+        there = {member.tool for member in kit.members}
+        for cell in row.cells:
+            active = len(there & holders[cell.agent].active)
+            assert not active or cell.short == f"{active}/{len(there)}"
+
+
+def test_whom_a_toolkit_concerns_stands_first_and_others_are_found(olive: Client) -> None:
+    found = holdings.every()
+    page = look(olive, f"/toolkits/{made.TOOLKIT}/")
+    concerned = {*found.users.get(made.TOOLKIT, ()), *found.switches.get(made.TOOLKIT, {})}
+    assert {cell.agent for cell in page.cells[: len(concerned)]} == concerned
+    sought = look(olive, f"/toolkits/{made.TOOLKIT}/", agents="agent-0061")
+    assert [cell.agent for cell in sought.cells] == ["agent-0061"]
+    assert sought.find.query == "agent-0061"
+
+
+def test_who_has_a_tool_is_counted_over_all_and_shown_in_part(olive: Client) -> None:
+    key = made.tool_name(400 if models.Tool.objects.filter(key=made.tool_name(400)).exists() else 5)
+    having = sum(key in holder.active for holder in holdings.every().holders)
+    page = look(olive, f"/tools/{key}/")
+    assert page.users == f"{having} of {len(holdings.every().holders)}"
+    assert page.others_total == len(holdings.every().holders) - having
+    assert len(page.others) == min(paging.AT_ONCE, page.others_total)
+    assert look(olive, f"/tools/{key}/", agents="nobody").others_total == 0
+
+
+def test_a_section_that_an_address_opens_is_on_the_page_that_it_shows(olive: Client) -> None:
+    for number in range(60):
+        factories.toolkit(f"late-{number}", position=10_000 + number)
+    page = look(olive, f"/agents/{made.AGENT}/", open="toolkit-late-59")
+    (opened,) = (section for section in page.toolkits if section.id == "toolkit-late-59")
+    assert opened.open
+    first = look(olive, f"/agents/{made.AGENT}/")
+    assert "toolkit-late-59" not in {section.id for section in first.toolkits}
+    assert len(first.toolkits) + len(first.loose) == paging.AT_ONCE
+
+
+def test_overrides_that_do_nothing_are_those_that_deciding_finds(olive: Client) -> None:
+    told = {
+        (one.agent.key, stale.tool): stale.why
+        for one in queries.summaries()
+        for stale in overview._stale(one)
+    }
+    assert told
+    for one in queries.summaries():
+        agent, stored = one.agent, one.holder.catalog
+        with_all = one.holder.resolved
+        without = overview._without_overrides(one).standing
+        for key, on in agent.overrides.items():
+            now, else_ = with_all.decision(key), resolution.decide(without, key)
+            defers = agent.budget is not None and agent.budget.on_exceed == "defer"
+            why = None
+            if stored.tools[key].retired:
+                why = "retired"
+            elif on and now.state != "active":
+                why = "without effect"
+            elif (on and else_.state == "active" and not defers) or (not on and else_.state == "denied"):
+                why = "superfluous"
+            assert told.get((agent.key, key)) == why
+            if why == "superfluous":
+                stale = overview.Stale(key, on, "superfluous")
+                assert overview.because(one, stale) == reasons.in_words(else_)
