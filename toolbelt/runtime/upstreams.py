@@ -172,20 +172,12 @@ async def _answer(
 ) -> Any:
     name = catalog.name_at_server(tool, plugin.namespace)
     listed = await server.tools()
-    if not _is_as_stored(listed, name, plugin, tool):
+    if listed.version(name, plugin.namespace) != catalog.version(tool):
         # It changed behind our back. What it says now is recorded, and waits for an operator.
         _told(plugin.name, listed)
         raise Unreachable(f"{plugin.name} no longer offers {name} as it was approved.")
     heard = _masking(progress) if progress is not None else None
     return results.content(await server.call(name, arguments, progress=heard, check=check))
-
-
-def _is_as_stored(listed: Answer, name: str, plugin: catalog.Plugin, tool: catalog.Tool) -> bool:
-    for one in listed.tools:
-        if one.get("name") == name:
-            made = importing.definition(one, plugin.namespace)
-            return not isinstance(made, str) and made.version() == catalog.version(tool)
-    return False
 
 
 def _ask(plugin: catalog.Plugin) -> Answer | None:

@@ -46,6 +46,18 @@ class Answer:
     problems: tuple[errors.Problem, ...] = ()
     error: str = ""
     stderr: str = ""
+    _versions: dict[tuple[str, str], str] = field(default_factory=dict, compare=False, repr=False)
+
+    def version(self, name: str, namespace: str) -> str:
+        """Return the version of a tool that the server lists under this name; empty if it lists none that is sound.
+
+        Kept, because every call asks whether the tool is still as it was approved.
+        """
+        if (name, namespace) not in self._versions:
+            listed = next((tool for tool in self.tools if tool.get("name") == name), {})
+            made = definition(listed, namespace)
+            self._versions[name, namespace] = "" if isinstance(made, str) else made.version()
+        return self._versions[name, namespace]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
