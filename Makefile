@@ -36,6 +36,7 @@ bench: ## Measure what a question costs, and a page of the dashboard
 	.venv/bin/python -m scripts.bench_http
 	.venv/bin/python -m scripts.bench_mcp
 	.venv/bin/python -m scripts.bench_feed
+	.venv/bin/python -m scripts.bench_calls
 	.venv/bin/python -m scripts.bench_pages
 	.venv/bin/python -m scripts.bench_thousand
 

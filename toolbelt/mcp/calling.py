@@ -57,12 +57,13 @@ class Call:
             progress=None if self.progress_token is None else progress,
             by_dispatch=self.by_dispatch,
             may_call=self._check_token,
-            look=None if self.known is None or self.bearer.kind == "operator" else self._look,
+            look=self._look,
         )
 
     async def _look(self) -> standings.Standing | None:
-        """Look at how things stand for this call: its token, its agent, its session."""
-        assert self.known is not None  # noqa: S101 (it is not asked for otherwise)
+        """Return how things stand for this call: its token, its agent, its session. None if a thread has to ask."""
+        if self.known is None or self.bearer.kind == "operator":
+            return None
         asked = standings.Asked(self.head.token, self.head.agent, self.head.session, self.request_id)
         return await self.known.of(asked)
 
