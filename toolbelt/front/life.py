@@ -48,10 +48,8 @@ class Life:
         endings.stop()
         await feed.close()
         self._notes.write()
-        if not await _within(plugins.stop, self._grace):
-            _log.error("plugins not stopped", seconds=self._grace)
-        if not await _within(record_writer.stop, self._grace):
-            _log.error("records of calls not written", seconds=self._grace)
+        await _within(plugins.stop, self._grace, "plugins not stopped")
+        await _within(record_writer.stop, self._grace, "records of calls not written")
         if self._answers is not None:
             await self._answers.close()
 
@@ -72,15 +70,15 @@ class Life:
                     return
 
 
-async def _within(act: Callable[[], None], seconds: float) -> bool:
-    """Let a thread do it that nobody waits for longer; say whether it came to its end."""
+async def _within(act: Callable[[], None], seconds: float, trouble: str) -> None:
+    """Let a thread do it, and wait no longer than that; log ``trouble`` if it fails or does not come to its end."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
     def run() -> None:
         try:
             act()
         except Exception:
-            _log.exception("not stopped", what=act.__qualname__)
+            _log.exception(trouble)
         finally:
             # Too late, there may be nobody left who waits.
             with contextlib.suppress(RuntimeError):
@@ -91,5 +89,4 @@ async def _within(act: Callable[[], None], seconds: float) -> bool:
         async with asyncio.timeout(seconds):
             await ended.wait()
     except TimeoutError:
-        return False
-    return True
+        _log.error(trouble, seconds=seconds)
