@@ -315,7 +315,8 @@ def _activity(
                 at=at,
                 agent=dice.choice(agents).key,
                 session="chat-1",
-                tool=(tool := dice.choice(tools)).key,
+                # Of many tools, few are called often.
+                tool=(tool := tools[min(int(dice.expovariate(1 / 150)), len(tools) - 1)]).key,
                 plugin=tool.key.partition("__")[0],
                 outcome="ok" if dice.random() < 0.95 else "tool-failed",
                 duration_ms=dice.randrange(5, 900),
