@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from toolbelt.control import belt_texts
 from toolbelt.core import errors
@@ -83,3 +84,40 @@ def test_json_is_read_without_yamls_tree_of_it(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("yaml.load", None)
     monkeypatch.setattr("yaml.parse", None)
     assert belt_texts.read(belt_texts.write(BELT, "json"), strictly=True) == BELT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "just a text",
+        "a: 1\nb: [x, 2.5, true, null, 2031-01-01]\n'1': {c: ~}",
+        "1: one\ntrue: yes",
+        "base: &base {a: 1, b: 2}\nother:\n  <<: *base\n  b: 3",
+        "one: &one {a: 1}\ntwo: &two {a: 2, b: 2}\nboth: {<<: [*one, *two], c: 3}",
+        "list: &list [1, 2]\nagain: *list",
+        "&key a: 1\nb: *key",
+        'quoted: "no"\nplain: no\ntagged: !!str 12',
+        "text: |\n  two\n  lines\nfolded: >\n  one\n  line",
+        "- - - []\n- {}",
+    ],
+)
+def test_yaml_is_read_as_yamls_own_reader_reads_it(text: str) -> None:
+    assert belt_texts.read(text) == yaml.safe_load(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: *nowhere", "the alias 'nowhere' stands for nothing (line 1, column 4)"),
+        ("? [a, b]\n: 1", "a key is a text (line 1, column 3)"),
+        ("{<<: 3}", "only mappings can be merged (line 1, column 6)"),
+        ("a: 1\n---\nb: 2", "another document begins here: a belt is one (line 2, column 1)"),
+        ("!!python/object/apply:os.getcwd []", "could not determine a constructor"),
+        ("a: !!set {x, y}", "could not determine a constructor"),
+    ],
+)
+def test_what_no_belt_needs_is_refused_with_its_place(text: str, why: str) -> None:
+    with pytest.raises(errors.Invalid) as refused:
+        belt_texts.read(text)
+    assert why in str(refused.value)

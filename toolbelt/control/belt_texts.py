@@ -27,20 +27,136 @@ _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _UNREADABLE = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
 
 
-class _Loader(_LOADER):  # type: ignore[misc,valid-type]
-    """Refuses a key that stands twice in one mapping."""
+_TAG = "tag:yaml.org,2002:"
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        known = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
-                if key.value in known:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"the key {key.value!r} stands twice in one mapping", key.start_mark
-                    )
-                known.add(key.value)
-        found: dict[Hashable, Any] = super().construct_mapping(node, deep)
-        return found
+
+class _List:
+    """A list that is being read."""
+
+    def __init__(self) -> None:
+        self.found: list[Any] = []
+
+    def take(self, value: Any, event: Any) -> None:
+        """Take the next value."""
+        self.found.append(value)
+
+    def end(self) -> None:
+        """Be whole."""
+
+
+class _Mapping:
+    """A mapping that is being read: a key, its value, and so on."""
+
+    def __init__(self) -> None:
+        self.found: dict[Hashable, Any] = {}
+        self.awaits_value = False
+        self._written: set[str] = set()
+        self._own: dict[Hashable, Any] = {}
+        self._key: Any = None
+        self._merges = False
+
+    def begin(self, key: Any, event: Any, *, merges: bool) -> None:
+        """Take a key; one that ``merges`` stands for the mappings that are its value."""
+        if not merges:
+            if event.value in self._written:
+                raise _refused(f"the key {event.value!r} stands twice in one mapping", event)
+            self._written.add(event.value)
+        self._key, self._merges, self.awaits_value = key, merges, True
+
+    def take(self, value: Any, event: Any) -> None:
+        """Take the value of the key."""
+        self.awaits_value = False
+        if not self._merges:
+            self._own[self._key] = value
+            return
+        mappings = value if isinstance(value, list) else [value]
+        if not all(isinstance(mapping, dict) for mapping in mappings):
+            raise _refused("only mappings can be merged", event)
+        for mapping in reversed(mappings):
+            self.found.update(mapping)
+
+    def end(self) -> None:
+        """Be whole: what is written in it counts more than what is merged into it."""
+        self.found.update(self._own)
+
+
+class _Reader(_LOADER):  # type: ignore[misc,valid-type]
+    """Makes values of YAML's events as they come: a tree of nodes, as YAML's own reader makes, takes thrice the memory.
+
+    Refuses a key that stands twice in one mapping. However deep a text is nested, it can be read.
+    """
+
+    def read(self) -> Any:
+        """Return the value of the one document in the text; None for an empty text."""
+        try:
+            self.get_event()
+            if self.check_event(yaml.StreamEndEvent):
+                return None
+            self.get_event()
+            found = self._document()
+            self.get_event()
+            if not self.check_event(yaml.StreamEndEvent):
+                raise _refused("another document begins here: a belt is one", self.get_event())
+            return found
+        finally:
+            self.dispose()
+
+    def _document(self) -> Any:
+        anchored: dict[str, Any] = {}
+        open_ones: list[_List | _Mapping] = []
+        while True:
+            event = self.get_event()
+            top = open_ones[-1] if open_ones else None
+            if isinstance(event, yaml.CollectionEndEvent) and top is not None:
+                top.end()
+                open_ones.pop()
+                value: Any = top.found
+            elif isinstance(top, _Mapping) and not top.awaits_value:
+                if not isinstance(event, yaml.ScalarEvent):
+                    raise _refused("a key is a text", event)
+                merges = self._tag(event) == _TAG + "merge"
+                key = event.value if merges else self._scalar(event)
+                top.begin(key, event, merges=merges)
+                if event.anchor is not None:
+                    anchored[event.anchor] = key
+                continue
+            elif isinstance(event, yaml.CollectionStartEvent):
+                opened = self._opened(event)
+                open_ones.append(opened)
+                if event.anchor is not None:
+                    anchored[event.anchor] = opened.found
+                continue
+            elif isinstance(event, yaml.AliasEvent):
+                if event.anchor not in anchored:
+                    raise _refused(f"the alias {event.anchor!r} stands for nothing", event)
+                value = anchored[event.anchor]
+            else:
+                value = self._scalar(event)
+                if event.anchor is not None:
+                    anchored[event.anchor] = value
+            if not open_ones:
+                return value
+            open_ones[-1].take(value, event)
+
+    def _opened(self, event: Any) -> _List | _Mapping:
+        is_mapping = isinstance(event, yaml.MappingStartEvent)
+        if event.tag not in (None, "!", _TAG + ("map" if is_mapping else "seq")):
+            raise _refused(f"could not determine a constructor for the tag {event.tag!r}", event)
+        return _Mapping() if is_mapping else _List()
+
+    def _scalar(self, event: Any) -> Any:
+        tag = self._tag(event)
+        if tag == _TAG + "str":
+            return event.value
+        made = self.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark), deep=True)
+        # Kept for aliases of nodes, of which there are none.
+        self.constructed_objects.clear()
+        return made
+
+    def _tag(self, event: Any) -> str:
+        if event.tag in (None, "!"):
+            return str(self.resolve(yaml.ScalarNode, event.value, event.implicit))
+        return str(event.tag)
 
 
 def write(document: Mapping[str, Any], form: Form) -> str:
@@ -65,7 +181,7 @@ def read(text: str, *, strictly: bool = False) -> Any:
     try:
         if strictly:
             _refuse_what_grows(text)
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 (it is a safe one)
+        return _Reader(text).read()
     except _UNREADABLE as error:
         raise errors.Invalid(
             [errors.Problem(path="", message=f"This cannot be read: {_told(error)}.")]
