@@ -88,6 +88,7 @@ class Gate:
 
     def __init__(self, application: messages.Application, taken: notes.Notes) -> None:
         self._application, self._notes = application, taken
+        self._most, self._seconds = conf.REQUESTS_AT_ONCE, conf.BODY_SECONDS
         self._in_progress = 0
         self._arriving: collections.Counter[str | None] = collections.Counter()
 
@@ -99,7 +100,7 @@ class Gate:
             if admitted is None:
                 return
             receive, send = admitted
-        if self._in_progress >= conf.REQUESTS_AT_ONCE:
+        if self._in_progress >= self._most:
             refusal = Refusal("overloaded", "Too many requests are in progress here: try again in a moment.")
             await self._refuse(head or _head(scope), refusal, send)
             return
@@ -135,17 +136,17 @@ class Gate:
             await self._refuse(head, _too_large(limit), closing)
             return None
         if self._arriving[head.address] >= MAX_BODIES_OF_ADDRESS or (
-            self._arriving.total() >= conf.REQUESTS_AT_ONCE
+            self._arriving.total() >= self._most
         ):
             refusal = Refusal("overloaded", "Too many requests are on their way here: try again in a moment.")
             await self._refuse(head, refusal, closing)
             return None
         self._arriving[head.address] += 1
         try:
-            async with asyncio.timeout(conf.BODY_SECONDS):
+            async with asyncio.timeout(self._seconds):
                 received = await messages.read(discarded.pass_on, limit)
         except TimeoutError:
-            refusal = Refusal("request-timeout", f"The body did not arrive within {conf.BODY_SECONDS:g} s.")
+            refusal = Refusal("request-timeout", f"The body did not arrive within {self._seconds:g} s.")
         except messages.TooMuch:
             refusal = _too_large(limit)
         else:
@@ -286,5 +287,5 @@ def answer(head: Head, refusal: Refusal, request_id: str) -> tuple[int, list[tup
 
 def _is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     return any(
-        name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers
+        value.startswith(b"text/event-stream") and name.lower() == b"content-type" for name, value in headers
     )

@@ -22,11 +22,10 @@ _reported = False
 def check_client(scope: dict[str, Any]) -> None:
     """Put the address of this machine back in place of one that an unnamed proxy, or a client, gave."""
     global _reported
-    client = scope.get("client")
-    if not client or VARIABLE in os.environ:
-        return
     for name, value in scope["headers"]:
-        if name == b"x-forwarded-for" and client[0] in value.decode("latin-1"):
+        if name == b"x-forwarded-for" and (client := scope.get("client")) and VARIABLE not in os.environ:
+            if client[0] not in value.decode("latin-1"):
+                continue
             scope["client"] = _LOOPBACK
             if not _reported:
                 _reported = True
