@@ -171,6 +171,8 @@ class Exchange:
         message, revision = self.message, self.revision
         id_ = fault.id if fault.id is not None else message.id if message is not None else None
         is_modern = revision is None or revision.is_modern
+        if isinstance(fault, heads.UnknownToken):
+            fault.message += f" An operator makes one at {heads.tokens_page(self.scope)}"
         body = protocol.error(id_, fault)
         if self.is_begun:
             await self.say(protocol.event(body), more=False)

@@ -47,6 +47,8 @@ class Digests(NamedTuple):
     policy: str = ""
 
 
+NO_NEWS = Digests()
+
 # Returns the digests, or raises protocol.Fault for a token that does not open them any more.
 Digest = Callable[[Seen], Awaitable[Digests]]
 # Returns which of these keys belong to clients that subscribed to the policy.
@@ -67,7 +69,7 @@ class Stream:
     subscription: str = ""
     wants_policy: bool = False
     is_over: bool = False
-    news: Digests = Digests()
+    news: Digests = NO_NEWS
     rung: asyncio.Event = field(default_factory=asyncio.Event)
 
     def see(self, now: Digests, subscribed: Collection[str] = ()) -> None:
@@ -97,7 +99,7 @@ class Stream:
             finally:
                 alarm.cancel()
         self.rung.clear()
-        news, self.news = self.news, Digests()
+        news, self.news = self.news, NO_NEWS
         return news if any(news) else None
 
 
