@@ -1,10 +1,10 @@
 """Where does each address lead? The screens bring their own; here are the addresses of the installation itself."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
 
 from toolbelt.api import application, views
-from toolbelt.mcp import absent
+from toolbelt.mcp import absent, discovery
 from toolbelt.web import frame, health
 
 urlpatterns = [
@@ -19,6 +19,9 @@ urlpatterns = [
     # Answered in front of Django, where there is a front.
     path("mcp", absent.page, name="mcp"),
     path("mcp/<path:rest>", absent.page, name="mcp_of_agent"),
+    # Where MCP clients look for OAuth, and for the transport before Streamable HTTP.
+    re_path(discovery.OAUTH, discovery.no_oauth, name="no_oauth"),
+    re_path(discovery.SSE, discovery.no_sse, name="no_sse"),
     path("", include("toolbelt.web.urls")),
 ]
 

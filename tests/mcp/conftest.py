@@ -273,6 +273,8 @@ class Client:
             sent["mcp-method"] = method
             if method == "tools/call" and isinstance((params or {}).get("name"), str):
                 sent["mcp-name"] = (params or {})["name"]
+            if method == "resources/read" and isinstance((params or {}).get("uri"), str):
+                sent["mcp-name"] = (params or {})["uri"]
         if self.session:
             sent["mcp-session-id"] = self.session
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}

@@ -14,8 +14,15 @@ from toolbelt.control import agents, roles, tokens
 from toolbelt.mcp import protocol
 from toolbelt.store import clock
 
-METHODS = ["ping", "tools/list", "tools/call", "initialize", "notifications/initialized", "GET", "DELETE"]
-MODERN = ["tools/list", "tools/call", "server/discover", "subscriptions/listen", "notifications/cancelled"]
+RESOURCES = ["resources/list", "resources/templates/list", "resources/read"]
+METHODS = [
+    *("ping", "tools/list", "tools/call", "initialize", "notifications/initialized", "GET", "DELETE"),
+    *(*RESOURCES, "resources/subscribe", "resources/unsubscribe"),
+]
+MODERN = [
+    *("tools/list", "tools/call", "server/discover", "subscriptions/listen", "notifications/cancelled"),
+    *RESOURCES,
+]
 EVERY = [(OLD, method) for method in METHODS] + [(NEW, method) for method in MODERN]
 
 
@@ -26,6 +33,8 @@ def asking(client: Client, method: str) -> Request:
     if method == "DELETE":
         return Request(method="DELETE", path=client.path, token=client.token)
     params: dict[str, Any] = {"name": "clock"} if method == "tools/call" else {}
+    if method in ("resources/read", "resources/subscribe", "resources/unsubscribe"):
+        params = {"uri": "toolbelt://policy"}
     if method == "subscriptions/listen":
         params = {"notifications": {"toolsListChanged": True}}
     return client.request(method, params, id_=None if method.startswith("notifications") else 1)

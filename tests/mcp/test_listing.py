@@ -29,7 +29,7 @@ def test_a_client_that_shakes_hands_is_told_the_revision_the_tools_and_the_polic
     )
     found = answer.result
     assert found["protocolVersion"] == OLDER
-    assert found["capabilities"] == {"tools": {"listChanged": True}}
+    assert found["capabilities"] == {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
     assert found["serverInfo"]["name"] == "toolbelt"
     assert "Look before you answer: kb__find, kb__read." in found["instructions"]
     assert answer.headers["mcp-session-id"].isascii()
@@ -40,7 +40,7 @@ def test_a_client_that_discovers_is_told_the_same_in_its_era(new: Client):
     switches.flip(SETUP, "ada", "reading", True)
     found = new.ask("server/discover").result
     assert found["supportedVersions"] == list(revisions.SUPPORTED)
-    assert found["capabilities"] == {"tools": {"listChanged": True}}
+    assert found["capabilities"] == {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
     assert "kb__find, kb__read" in found["instructions"]
     assert (found["resultType"], found["cacheScope"], found["ttlMs"]) == ("complete", "private", 0)
     assert found["_meta"][protocol.SERVER]["name"] == "toolbelt"

@@ -282,7 +282,7 @@ def test_many_streams_that_see_the_same_cost_one_look_a_change(
     looks = []
     digest = server.streams._digest
 
-    async def counted(seen: Any) -> str:
+    async def counted(seen: Any) -> streams.Digests:
         looks.append(seen)
         return await digest(seen)
 

@@ -108,8 +108,8 @@ def test_a_batch_is_refused(client: Client):
 
 
 def test_a_method_that_is_not_there_is_not_found(old: Client, new: Client):
-    assert old.ask("resources/list").told == (200, protocol.METHOD_NOT_FOUND)
-    assert new.ask("resources/list").told == (404, protocol.METHOD_NOT_FOUND)
+    assert old.ask("prompts/list").told == (200, protocol.METHOD_NOT_FOUND)
+    assert new.ask("prompts/list").told == (404, protocol.METHOD_NOT_FOUND)
     # Each era has its own.
     assert old.ask("server/discover").told == (200, protocol.METHOD_NOT_FOUND)
     assert new.ask("initialize").told == (404, protocol.METHOD_NOT_FOUND)

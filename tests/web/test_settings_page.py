@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import resolve
 
 from tests.web import acting
-from toolbelt.control import entries, tokens
+from toolbelt.control import belts, entries, tokens
 from toolbelt.runtime import surfaces
 from toolbelt.testing import ACTOR
 
@@ -259,20 +259,79 @@ def test_the_python_snippet_runs(operator: Client, monkeypatch: pytest.MonkeyPat
 
 def test_mcp_clients_are_configured_with_this_agents_address_and_no_token(operator: Client) -> None:
     offered = {one.label: one.text for one in look(operator).clients}
-    assert list(offered) == ["Claude Code", "Cursor", "VS Code", "Codex"]
-    url, claude, code = "http://testserver/mcp/ada", offered["Claude Code"], offered["VS Code"]
+    written = {
+        label: json.loads(text) for label, text in offered.items() if label not in ("Claude Code", "Codex")
+    }
+    url, claude = "http://testserver/mcp/ada", offered["Claude Code"]
     assert claude.startswith(f"claude mcp add --transport http toolbelt {url} ")
     assert claude.endswith('  --header "Authorization: Bearer $TOOLBELT_TOKEN"\n')
-    of_cursor = json.loads(offered["Cursor"].partition("\n")[2])["mcpServers"]["toolbelt"]
-    assert of_cursor == {"url": url, "headers": {"Authorization": "Bearer ${env:TOOLBELT_TOKEN}"}}
-    of_code = json.loads(code.partition("\n")[2])
-    (asked,) = of_code["inputs"]
-    assert of_code["servers"]["toolbelt"]["headers"] == {"Authorization": f"Bearer ${{input:{asked['id']}}}"}
+    (asked,) = written["VS Code"]["inputs"]
     assert asked["password"] is True
     assert tomllib.loads(offered["Codex"])["mcp_servers"]["toolbelt"] == {
         "url": url,
         "bearer_token_env_var": "TOOLBELT_TOKEN",
     }
+
+    def sent(token: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {token}"}
+
+    assert {label: one.get("mcpServers", {}).get("toolbelt") for label, one in written.items()} == {
+        "Cursor": {"url": url, "headers": sent("${env:TOOLBELT_TOKEN}")},
+        "VS Code": None,
+        "Gemini CLI": {"httpUrl": url, "headers": sent("${TOOLBELT_TOKEN}")},
+        "Copilot CLI": {"type": "http", "url": url, "headers": sent("YOUR_TOKEN"), "tools": ["*"]},
+        "opencode": None,
+        "Cline": {"type": "streamableHttp", "url": url, "headers": sent("YOUR_TOKEN")},
+        "Claude Desktop": {
+            "command": "npx",
+            "args": [
+                *("-y", "mcp-remote", url, "--transport", "http-only"),
+                *("--header", "Authorization:${AUTH_HEADER}", "--allow-http"),
+            ],
+            "env": {"AUTH_HEADER": "Bearer YOUR_TOKEN"},
+        },
+    }
+    assert written["VS Code"]["servers"]["toolbelt"]["headers"] == sent(f"${{input:{asked['id']}}}")
+    assert written["opencode"]["mcp"]["servers"]["toolbelt"] == {
+        "type": "remote",
+        "url": url,
+        "oauth": False,
+        "headers": sent("{env:TOOLBELT_TOKEN}"),
+    }
+
+
+def warnings(browser: Client) -> dict[str, tuple[str, ...]]:
+    """Return what is warned of beside the configuration of each client that has such."""
+    return {one.label: one.warnings for one in look(browser).clients if one.warnings}
+
+
+def test_a_client_that_cuts_the_policy_is_warned_of(operator: Client) -> None:
+    assert warnings(operator) == {}
+    issues = {**entries.read("toolkit", "issues"), "policy": "x" * 2048}
+    belts.import_(ACTOR, {"toolkits": [issues]})
+    (warning,) = warnings(operator)["Claude Code"]
+    assert warning.startswith("Claude Code reads the first 2,048 characters of the policy, which has 2,")
+    assert list(warnings(operator)) == ["Claude Code"]
+    page = operator.get(SETTINGS).content.decode()
+    assert "toolbelt://policy" in page
+    for view, is_warned in (("view=policy", True), ("view=json&format=mcp", True), ("view=tools", False)):
+        preview = operator.get(f"/agents/ada/preview/?{view}").content.decode()
+        assert ("Claude Code reads the first 2,048" in preview) is is_warned
+
+
+def test_tools_whose_names_are_too_long_behind_a_clients_prefix_are_named(operator: Client) -> None:
+    fits, long = "a" * 49, "b" * 50
+    belts.import_(
+        ACTOR,
+        {"tools": [{"key": key, "description": "Is long.", "default_on": True} for key in (fits, long)]},
+    )
+    (warning,) = warnings(operator)["Claude Code"]
+    assert warning.startswith(
+        "1 tool has a name that is too long for Claude Code, which puts mcp__toolbelt__"
+    )
+    assert long in warning
+    assert fits not in warning
+    assert "Copilot CLI" not in warnings(operator)
 
 
 def test_how_mcp_clients_load_is_chosen_and_left_out_where_it_is_usual(operator: Client) -> None:

@@ -64,6 +64,12 @@ def build(stored: catalog.Catalog, active: Mapping[str, Any], members: Mapping[s
     return Policy(text="\n\n".join([section.tagged for section in found]), sections=tuple(found))
 
 
+def most_important_first(policy: Policy) -> str:
+    """Return the same sections for a reader that may cut the text: toolkits that are on, tools, then off texts."""
+    in_order = sorted(policy.sections, key=lambda one: (one.state != "on", bool(one.tool)))
+    return "\n\n".join([section.tagged for section in in_order])
+
+
 def active_members(stored: catalog.Catalog, active: Iterable[str]) -> dict[str, list[str]]:
     """Give the active members of each toolkit that has one: toolkits in order, members as ``active`` has them."""
     found: dict[str, list[str]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -14,7 +14,7 @@ import toolbelt
 from toolbelt import conf
 from toolbelt.core import errors
 from toolbelt.mcp import doors, heads, protocol, revisions, running, streams, told
-from toolbelt.runtime import access, availability, ready, threads, tool_lists
+from toolbelt.runtime import access, availability, ready, subscriptions, threads, tool_lists
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -33,12 +33,15 @@ EVENTS: Headers = (
     (b"x-accel-buffering", b"no"),
 )
 SERVER = {"name": "toolbelt", "title": "Toolbelt", "version": toolbelt.__version__}
-# What the second era has in each answer. An answer is old at once: a flip counts at the next question.
+# What the second era has in each answer.
 ABOUT: Mapping[str, Any] = {protocol.SERVER: SERVER}
 # What an answer has, and under which header, that is the last known while the database cannot be read.
 STALE: Mapping[str, Any] = {"toolbelt/stale": True}
 STALE_HEADER = (b"toolbelt-stale", b"true")
 MODERN: Mapping[str, Any] = {"resultType": "complete", "_meta": ABOUT}
+# An answer is old at once: a flip counts at the next question.
+FRESH: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private"}
+MODERN_LIST: Mapping[str, Any] = {**MODERN, **FRESH}
 
 
 class Answered(NamedTuple):
@@ -91,7 +94,7 @@ class Shared:
         self.depth, self.per_minute = conf.API_BODY_DEPTH, conf.API_PER_MINUTE
         self.told = told.Told()
         self.running = running.Running()
-        self.streams = streams.Streams(self._digest)
+        self.streams = streams.Streams(self._digest, self.subscribed)
         self._always: Headers = (
             (b"cache-control", b"no-store"),
             (b"x-content-type-options", b"nosniff"),
@@ -123,9 +126,13 @@ class Shared:
                 return await self._lists.unless_away(lambda: threads.run(_ask, seen)) or last
         return await threads.run(_ask, seen)
 
-    async def _digest(self, seen: streams.Seen) -> str:
+    async def subscribed(self, keys: Collection[str]) -> Collection[str]:
+        """Return those of these clients' keys that are subscribed to the policy."""
+        return await threads.run(_subscribed, keys)
+
+    async def _digest(self, seen: streams.Seen) -> streams.Digests:
         try:
-            return (await self._found(seen)).tools.digest
+            return digests((await self._found(seen)).tools)
         except errors.NotFound:
             raise heads.unknown_agent(seen.agent) from None
 
@@ -164,6 +171,8 @@ class Exchange:
         message, revision = self.message, self.revision
         id_ = fault.id if fault.id is not None else message.id if message is not None else None
         is_modern = revision is None or revision.is_modern
+        if isinstance(fault, heads.UnknownToken):
+            fault.message += f" An operator makes one at {heads.tokens_page(self.scope)}"
         body = protocol.error(id_, fault)
         if self.is_begun:
             await self.say(protocol.event(body), more=False)
@@ -273,6 +282,16 @@ class Exchange:
                 time.perf_counter() - self._begun,
             )
         )
+
+
+def digests(tools: tool_lists.ToolList) -> streams.Digests:
+    """Return what tells a client's list and policy from others."""
+    return streams.Digests(tools.digest, tools.policy_digest)
+
+
+@availability.raised_as_unavailable()
+def _subscribed(keys: Collection[str]) -> Collection[str]:
+    return subscriptions.among(keys)
 
 
 @availability.raised_as_unavailable()

@@ -12,6 +12,7 @@ import urllib.parse
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
+from django import urls
 from django.conf import settings
 from django.core import exceptions
 from django.http import HttpRequest
@@ -21,6 +22,10 @@ from toolbelt.core import api_tokens, sessions
 from toolbelt.mcp import protocol
 
 WHERE = "/mcp"
+LEGACY_SSE = (
+    "This client asks for the HTTP+SSE transport of MCP 2024-11-05, which Toolbelt does not have. Configure it for"
+    f' Streamable HTTP (often called "http") at an agent\'s address, {WHERE}/AGENT.'
+)
 ALLOW = ((b"allow", b"GET, POST"),)
 ALLOW_POST = ((b"allow", b"POST"),)
 # How many heads to keep read, and how many bytes one of them may have: whoever sends large ones fills no memory.
@@ -48,6 +53,8 @@ _READ = frozenset(
         b"x-forwarded-host",
     }
 )
+# One of these is sent with each request for the stream of Streamable HTTP, and with none for HTTP+SSE.
+_OF_STREAMS = frozenset({b"last-event-id", b"mcp-protocol-version", b"mcp-session-id"})
 _ROUTING = frozenset({b"mcp-method", b"mcp-name", b"mcp-protocol-version"})
 
 
@@ -139,11 +146,13 @@ def read(scope: Mapping[str, Any], most: int) -> Head:
         raise _fault(
             400, f"Mcp-Session-Id has at most {LONGEST_SESSION} characters: send the one of the handshake."
         )
+    takes_json, takes_events = _taken(get(b"accept", "*/*"))
+    if method == "GET" and takes_events and not takes_json and found.keys().isdisjoint(_OF_STREAMS):
+        raise _fault(405, LEGACY_SSE, headers=ALLOW_POST)
     kind, _, token = get(b"authorization", "").partition(" ")
     token = token.strip()
     if kind.lower() != "bearer" or not api_tokens.is_well_formed(token):
         raise unknown_token(is_sent=bool(kind))
-    takes_json, takes_events = _taken(get(b"accept", "*/*"))
     if method == "POST":
         if not takes_json:
             raise _fault(406, "Accept application/json, and text/event-stream beside it.")
@@ -168,14 +177,29 @@ def read(scope: Mapping[str, Any], most: int) -> Head:
     )
 
 
-def unknown_token(*, is_sent: bool) -> protocol.Fault:
-    """Refuse a token that opens nothing, in the same words whatever is wrong with it."""
+class UnknownToken(protocol.Fault):
+    """A token that opens nothing, refused in the same words whatever is wrong with it."""
+
+
+def unknown_token(*, is_sent: bool) -> UnknownToken:
+    """Refuse a token that opens nothing."""
     challenge = b'Bearer realm="toolbelt"' + (b', error="invalid_token"' if is_sent else b"")
-    return _fault(
-        401,
-        "Send a token of this agent, as Authorization: Bearer tb_…. An operator issues one.",
+    return UnknownToken(
+        protocol.INVALID_REQUEST,
+        "Toolbelt needs a token of this agent, sent as Authorization: Bearer tb_…. There is no login by OAuth.",
+        status=401,
         headers=((b"www-authenticate", challenge),),
     )
+
+
+def tokens_page(scope: Mapping[str, Any]) -> str:
+    """Return the address where an operator makes a token, for a request whose host is one of ours."""
+    sent = {name: value.decode("latin-1").strip(" \t") for name, value in scope["headers"]}
+    host = (sent.get(b"x-forwarded-host") if settings.USE_X_FORWARDED_HOST else "") or sent[b"host"]
+    scheme = "https" if scope["scheme"] == "https" else "http"
+    where = _PATH.fullmatch(scope["path"])
+    of_agent = f"?agent={where[1]}#issue" if where is not None else ""
+    return f"{scheme}://{host}{urls.reverse('web:tokens')}{of_agent}"
 
 
 def unknown_agent(agent: str) -> protocol.Fault:

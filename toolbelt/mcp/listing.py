@@ -7,9 +7,7 @@ from typing import Any
 from toolbelt.mcp import exchanges, heads, protocol, revisions, told
 from toolbelt.runtime import tool_lists
 
-_CAPABILITIES = {"tools": {"listChanged": True}}
-# An answer is old at once: a flip counts at the next question.
-_FRESH = {"ttlMs": 0, "cacheScope": "private"}
+_CAPABILITIES = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
 
 
 async def tools(
@@ -51,7 +49,8 @@ async def shake_hands(
     }
     if found.tools.instructions:
         result["instructions"] = found.tools.instructions
-    session = (b"mcp-session-id", told.new_session(found.tools.digest).encode())
+    digests = exchanges.digests(found.tools)
+    session = (b"mcp-session-id", told.new_session(digests.tools, digests.policy).encode())
     reply = exchange.reply(message, result, is_stale=found.is_stale)
     return reply._replace(headers=(*reply.headers, session))
 
@@ -62,8 +61,7 @@ async def discover(
     """Answer ``server/discover``."""
     found = await exchange.found(head, may_grow=False)
     result: dict[str, Any] = {
-        **exchanges.MODERN,
-        **_FRESH,
+        **exchanges.MODERN_LIST,
         "supportedVersions": list(revisions.SUPPORTED),
         "capabilities": _CAPABILITIES,
     }
@@ -84,7 +82,7 @@ def _framed(
 
 def _around(is_modern: bool, is_stale: bool) -> tuple[bytes, bytes]:
     """Write what stands around the tools of a list: before them, and behind them up to the request's id."""
-    more: dict[str, Any] = {**exchanges.MODERN, **_FRESH} if is_modern else {}
+    more: dict[str, Any] = {**exchanges.MODERN_LIST} if is_modern else {}
     if is_stale:
         more["_meta"] = {**more.get("_meta", {}), **exchanges.STALE}
     said = protocol.answer(None, {**more, "tools": []})

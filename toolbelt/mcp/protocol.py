@@ -21,6 +21,8 @@ PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
+# Up to 2025-11-25; later revisions have INVALID_PARAMS for it.
+RESOURCE_NOT_FOUND = -32002
 INTERNAL_ERROR = -32603
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
@@ -32,6 +34,7 @@ SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 SERVER = "io.modelcontextprotocol/serverInfo"
 
 LIST_CHANGED = "notifications/tools/list_changed"
+RESOURCE_UPDATED = "notifications/resources/updated"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 CANCELLED_BY_CLIENT = "notifications/cancelled"
 PROGRESS = "notifications/progress"
@@ -51,7 +54,7 @@ _STATUS: Mapping[int, int] = {
     UNSUPPORTED_VERSION: 400,
 }
 # The parameter that stands in Mcp-Name, too.
-_NAMED_BY: Mapping[str, str] = {"tools/call": "name"}
+_NAMED_BY: Mapping[str, str] = {"tools/call": "name", "resources/read": "uri"}
 # Canonical JSON holds no other.
 _BREAKS = ((b"\xc2\x85", b"\\u0085"), (b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 _IN_BASE64 = re.compile(r"=\?base64\?(.*)\?=")

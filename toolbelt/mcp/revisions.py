@@ -27,8 +27,10 @@ class Revision:
     is_primed: bool = False
 
 
-_TOOLS = frozenset({"tools/list", "tools/call"})
-_HANDSHAKE = _TOOLS | {"initialize", "ping"}
+_ALWAYS = frozenset(
+    {"tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read"}
+)
+_HANDSHAKE = _ALWAYS | {"initialize", "ping", "resources/subscribe", "resources/unsubscribe"}
 
 # The newest first: that is the order in which they are offered.
 REVISIONS: Mapping[str, Revision] = {
@@ -36,7 +38,7 @@ REVISIONS: Mapping[str, Revision] = {
     for revision in (
         Revision(
             name="2026-07-28",
-            requests=_TOOLS | {"server/discover", "subscriptions/listen"},
+            requests=_ALWAYS | {"server/discover", "subscriptions/listen"},
             is_modern=True,
         ),
         Revision(name="2025-11-25", requests=_HANDSHAKE, is_primed=True),

@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from toolbelt.core import errors, strict_json
-from toolbelt.mcp import exchanges, heads, listening, listing, protocol, revisions, tool_calls
+from toolbelt.mcp import exchanges, heads, listening, listing, protocol, resources, revisions, tool_calls
 from toolbelt.runtime import availability, ready
 
 # A larger body is read only for those whose token opens something.
@@ -87,6 +87,8 @@ async def _answered(exchange: exchanges.Exchange) -> exchanges.Reply | None:
             return await listing.shake_hands(exchange, head, message)
         case "server/discover":
             return await listing.discover(exchange, head, message)
+    if message.method.startswith("resources/"):
+        return await resources.answer(exchange, head, message, revision)
     await exchange.admitted(head)
     return exchange.reply(message, {})
 

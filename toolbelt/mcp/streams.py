@@ -1,4 +1,4 @@
-"""Who wants to hear when an agent's tools change, and did they? One look a change for all who see the same list.
+"""Who wants to hear when an agent's tools or policy change, and did they? One look a change for all who see the same.
 
 Many streams follow one agent: what it takes to find out whether its list changed is done once for all of them that see
 the same. A stream hears of a change if the digest of its list is another one; so a change that leaves the list as it
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -40,25 +40,47 @@ class Seen(NamedTuple):
     may_grow: bool
 
 
-# Gives the digest of the list, or raises protocol.Fault for a token that does not open it any more.
-Digest = Callable[[Seen], Awaitable[str]]
+class Digests(NamedTuple):
+    """What a client knows, or is to hear of: digests of its list of tools and of its policy, empty for nothing."""
+
+    tools: str = ""
+    policy: str = ""
+
+
+NO_NEWS = Digests()
+
+# Returns the digests, or raises protocol.Fault for a token that does not open them any more.
+Digest = Callable[[Seen], Awaitable[Digests]]
+# Returns which of these keys belong to clients that subscribed to the policy.
+Subscribed = Callable[[Collection[str]], Awaitable[Collection[str]]]
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Stream:
-    """One that listens. ``digest`` is of the list that its client knows; ``client`` what its client is known by."""
+    """One that listens. ``known`` is what its client knows; ``client`` what its client is known by.
+
+    ``subscription`` is the key under which its client may subscribe to the policy; without one, ``wants_policy`` says
+    whether it does.
+    """
 
     seen: Seen
-    digest: str
+    known: Digests
     client: str = ""
+    subscription: str = ""
+    wants_policy: bool = False
     is_over: bool = False
-    told: str = ""
+    news: Digests = NO_NEWS
     rung: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def see(self, digest: str) -> None:
-        """Let it tell its client, if that knows another list."""
-        if digest != self.digest:
-            self.digest = self.told = digest
+    def see(self, now: Digests, subscribed: Collection[str] = ()) -> None:
+        """Let it tell its client, if that knows another list, or another policy and wants to hear of it."""
+        tools = now.tools if now.tools != self.known.tools else self.news.tools
+        policy = self.news.policy
+        if now.policy != self.known.policy and (self.wants_policy or self.subscription in subscribed):
+            policy = now.policy
+        self.known = now
+        if (tools, policy) != self.news:
+            self.news = Digests(tools, policy)
             self.rung.set()
 
     def end(self) -> None:
@@ -66,8 +88,8 @@ class Stream:
         self.is_over = True
         self.rung.set()
 
-    async def turn(self, within: float) -> str | None:
-        """Wait for a change: give its digest, or None when it took longer, or the stream is over."""
+    async def turn(self, within: float) -> Digests | None:
+        """Wait for news: return them, or None when it took longer, or the stream is over."""
         if not self.rung.is_set():
             # Cheaper than a task for each wait, with hundreds of streams.
             loop = asyncio.get_running_loop()
@@ -77,15 +99,16 @@ class Stream:
             finally:
                 alarm.cancel()
         self.rung.clear()
-        told, self.told = self.told, ""
-        return told or None
+        news, self.news = self.news, NO_NEWS
+        return news if any(news) else None
 
 
 class Streams:
     """The open streams of one process."""
 
-    def __init__(self, digest: Digest) -> None:
+    def __init__(self, digest: Digest, subscribed: Subscribed) -> None:
         self._digest = digest
+        self._subscribed = subscribed
         self._by_agent: dict[str, set[Stream]] = {}
         # An operator's token opens streams of many agents.
         self._of_token: collections.Counter[str] = collections.Counter()
@@ -133,7 +156,8 @@ class Streams:
             groups[stream.seen].append(stream)
         for seen, streams in groups.items():
             try:
-                digest = await self._digest(seen)
+                now = await self._digest(seen)
+                subscribed = await self.subscribed(now, streams)
             except protocol.Fault:
                 for stream in streams:
                     stream.end()
@@ -145,7 +169,12 @@ class Streams:
                 _log.exception("list not looked at for streams", agent=agent)
             else:
                 for stream in streams:
-                    stream.see(digest)
+                    stream.see(now, subscribed)
+
+    async def subscribed(self, now: Digests, streams: Collection[Stream]) -> Collection[str]:
+        """Return the subscriptions of those streams whose clients know another policy."""
+        keys = {one.subscription for one in streams if one.subscription and one.known.policy != now.policy}
+        return await self._subscribed(keys) if keys else ()
 
     def reach(self, seen: Seen, client: str) -> bool:
         """Say whether this client has a stream here that sees this list."""

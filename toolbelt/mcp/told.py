@@ -67,9 +67,9 @@ class Told:
         self._had.pop(_place(head), None)
 
 
-def new_session(digest: str) -> str:
-    """Make the id of a client's session. Nothing depends on it; it says what the list was when it began."""
-    return f"{_MARK}.{digest}.{secrets.token_hex(16)}"
+def new_session(digest: str, policy: str = "") -> str:
+    """Make the id of a client's session. Nothing depends on it; it says what list and policy were when it began."""
+    return f"{_MARK}.{digest}.{policy}.{secrets.token_hex(16)}"
 
 
 def digest_in(text: str) -> str:
@@ -77,6 +77,12 @@ def digest_in(text: str) -> str:
     mark, _, rest = text.partition(".")
     digest = rest.partition(".")[0]
     return digest if mark == _MARK and len(digest) == _DIGEST else ""
+
+
+def policy_in(text: str) -> str:
+    """Return the digest of the policy in the id of a session, or of an event; empty if there is none."""
+    mark, *parts = text.split(".")
+    return parts[1] if mark == _MARK and len(parts) == 3 else ""
 
 
 def _place(head: heads.Head) -> Hashable:

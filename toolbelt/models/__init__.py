@@ -24,6 +24,7 @@ from toolbelt.models.plugin_state import PluginState
 from toolbelt.models.revisions import AgentRevision, Revision
 from toolbelt.models.sessions import AgentSession
 from toolbelt.models.sub_apps import SubApp, SubAppAgent, SubAppTool
+from toolbelt.models.subscriptions import ResourceSubscription
 
 __all__ = [
     "Agent",
@@ -42,6 +43,7 @@ __all__ = [
     "Member",
     "Plugin",
     "PluginState",
+    "ResourceSubscription",
     "Revision",
     "SubApp",
     "SubAppAgent",

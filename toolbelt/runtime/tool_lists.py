@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import bisect
 import functools
+import hashlib
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from toolbelt.adapters import mcp
-from toolbelt.core import agents, definitions, schema, surface, tool_lists
+from toolbelt.core import agents, definitions, policy, schema, surface, tool_lists
 from toolbelt.runtime import access, kept, standings, surfaces
 
 # How many bytes of lists to keep; one of a hundred tools has some 60,000.
@@ -29,8 +30,9 @@ Form = tool_lists.Form
 class ToolList:
     """The tools that a client gets to see, as JSON each, in the order of their names.
 
-    ``digest`` tells it from other lists. ``instructions`` are the policy that goes with it. ``framed`` is the first
-    page as whoever sends it put it down, in each of the frames that it is sent in.
+    ``digest`` tells it from other lists. ``instructions`` are the policy that goes with it, the most important first,
+    since some clients cut it. ``framed`` is the first page as whoever sends it put it down, in each of the frames that
+    it is sent in.
     """
 
     form: Form
@@ -45,6 +47,11 @@ class ToolList:
         """Say how many bytes are kept."""
         # The first page in a frame, too.
         return sum(map(len, self.tools)) + sum(map(len, self.tools[:ON_A_PAGE])) + len(self.instructions)
+
+    @property
+    def policy_digest(self) -> str:
+        """Return what tells its policy from others."""
+        return hashlib.sha256(self.instructions.encode()).hexdigest()[:16]
 
     def page(self, after: str | None) -> tuple[bytes, str | None]:
         """Give the tools after this name (None: from the beginning) as a JSON array, and the last name before the next
@@ -131,7 +138,7 @@ def of(answer: surface.Surface, form: Form) -> ToolList:
         digest=listed.digest,
         names=tuple([definition.name for definition in listed.tools]),
         tools=tuple([written[definition.digest] for definition in listed.tools]),
-        instructions=answer.policy.text,
+        instructions=policy.most_important_first(answer.policy),
     )
 
 

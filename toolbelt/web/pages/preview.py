@@ -13,7 +13,7 @@ from toolbelt.core import agents as values
 from toolbelt.core import definitions, errors, reasons, resolution, surface
 from toolbelt.runtime import explain, rendering, surfaces
 from toolbelt.web import words
-from toolbelt.web.pages import agents, compare, entries, model, paging
+from toolbelt.web.pages import agents, clients, compare, entries, model, paging
 from toolbelt.web.presenters import pieces, preview
 
 # How many of the live sessions are offered to choose from; any other can be typed.
@@ -81,6 +81,7 @@ def page(agent: str, said: Mapping[str, Any], *, path: str, may_change: bool) ->
         if version is not None and then is not None
         else None,
         may_change=may_change,
+        cut=clients.cut_instructions(answer.policy) if _shows_policy(view, form) else (),
     )
 
 
@@ -107,6 +108,10 @@ def _past(
         sent=_sent(then, form, "provider-json-then") if view == "json" else None,
         why=_why_then(said["tool"], then) if view == "why" else None,
     )
+
+
+def _shows_policy(view: preview.View, form: str) -> bool:
+    return view == "policy" or (view == "json" and form == "mcp")
 
 
 def _question(agent: str, said: Mapping[str, Any], view: str, form: str) -> preview.Question:

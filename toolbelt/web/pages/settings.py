@@ -79,7 +79,7 @@ def page(
             text=f"{conf.COMMAND} token issue --agent {shlex.quote(agent.key)} --days 90",
         ),
         snippets=tuple(_snippets(found, address)),
-        clients=tuple(clients.snippets(address.rpartition("/api/v1/")[0], agent.key)),
+        clients=tuple(clients.snippets(address.rpartition("/api/v1/")[0], agent.key, found.surface)),
         frameworks=tuple(frameworks.snippets(address.rpartition("/api/v1/")[0], agent.key)),
         copy=copy or settings.Copy(),
         admin_url=_admin(agent.key) if may_administer and may_change else "",

@@ -99,7 +99,7 @@ class PreviewPage:
     """The page. `trouble` says what of the question could not be asked; what stands there is without it.
 
     Of `tools`, `sent` and `why` there is what `view` shows; the policy is the model's. `past` is there where a version
-    of the past was asked for, to stand beside it.
+    of the past was asked for, to stand beside it. `cut` says which MCP clients cut the policy, where it is shown.
     """
 
     agent: agents.AgentHeader
@@ -114,3 +114,4 @@ class PreviewPage:
     why: Why | None
     past: Past | None
     may_change: bool
+    cut: tuple[str, ...] = ()

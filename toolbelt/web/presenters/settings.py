@@ -41,11 +41,16 @@ class Had:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snippet:
-    """One ready-made piece of code. `id` is its place in the page, for the button that copies it."""
+    """One ready-made piece of code. `id` is its place in the page, for the button that copies it.
+
+    `note` says where it goes, `warnings` what would not arrive there.
+    """
 
     id: str
     label: str
     text: str
+    note: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
