@@ -171,13 +171,16 @@ async def _answer(
     check: background.Check | None,
 ) -> Any:
     name = catalog.name_at_server(tool, plugin.namespace)
-    listed = await server.tools()
-    if not _is_as_stored(listed, name, plugin, tool):
-        # It changed behind our back. What it says now is recorded, and waits for an operator.
-        _told(plugin.name, listed)
-        raise Unreachable(f"{plugin.name} no longer offers {name} as it was approved.")
+
+    def expected(listed: Answer) -> None:
+        if not _is_as_stored(listed, name, plugin, tool):
+            # It changed behind our back. What it says now is recorded, and waits for an operator.
+            _told(plugin.name, listed)
+            raise Unreachable(f"{plugin.name} no longer offers {name} as it was approved.")
+
     heard = _masking(progress) if progress is not None else None
-    return results.content(await server.call(name, arguments, progress=heard, check=check))
+    result = await server.call(name, arguments, progress=heard, check=check, expected=expected)
+    return results.content(result)
 
 
 def _is_as_stored(listed: Answer, name: str, plugin: catalog.Plugin, tool: catalog.Tool) -> bool:
