@@ -274,6 +274,8 @@ def _judge(gate: gates.Gate) -> Answer | gates.Admitted:
     if server is None and not plugins.serves(made.plugin, made.tool):
         plugins.report_unserved(made.plugin)
         return _refuse(made, _unavailable(made.tool), "no plugin of this process serves it")
+    if server is not None:
+        upstreams.note_answers_elsewhere(server)
     return gates.Admitted(
         tool=made.tool,
         plugin=made.plugin,

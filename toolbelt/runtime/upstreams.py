@@ -119,6 +119,19 @@ def status(name: str) -> upstream_status.Status:
     return upstream_status.of(now, listings.find(name), is_being_asked=name in _asking)
 
 
+def note_answers_elsewhere(plugin: catalog.Plugin) -> None:
+    """Leave a server alone no longer if it has answered another process since it could not be reached here.
+
+    Asks the database only where the server is being left alone.
+    """
+    known = _servers.get(plugin.name)
+    if known is None or not known[1].status().pause:
+        return
+    listing = listings.find(plugin.name)
+    if listing is not None and listing.answered is not None:
+        known[1].answered_elsewhere(listing.answered.timestamp())
+
+
 def attend(stored: catalog.Catalog) -> None:
     """End every connection that this catalog no longer has, or has otherwise; nobody waits for it.
 

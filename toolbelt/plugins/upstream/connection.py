@@ -4,9 +4,10 @@ The rules, before the code:
 
 1. Nothing is connected before it is needed. The first who needs it waits, and all who come meanwhile wait with them.
 2. A connection that ended is noticed at once, and whoever waits for an answer is told at once. Who comes next connects
-   anew.
+   anew. A call whose session the server refuses, as it was restarted, has run nothing: it is made again, once.
 3. A server that cannot be reached is left alone for a while, which grows with each failure and is never twice the
-   same. Who comes in that while is told at once. An operator's refresh does not wait for it to pass.
+   same. Who comes in that while is told at once. An operator's refresh does not wait for it to pass, and an answer to
+   another process ends it.
 4. Whenever a connection is made, the tools are listed first: a server that came back may be another one.
 5. A server that tells of changes again and again is listed ever more seldom, until it is quiet for a while.
 6. Every wait has a limit, and whoever gives up takes their own request back, and nobody else's.
@@ -40,7 +41,8 @@ class Progress(Protocol):
 
 
 class Server:
-    """One server. ``environ`` gives the variables that its connection names; ``told`` hears each list unasked for.
+    """One server. ``environ`` gives the variables that its connection names; ``told`` hears each list unasked for, and
+    why there is none where a call cannot reach it.
 
     ``sleep`` passes the pauses between lists that the server itself brings about.
     """
@@ -88,6 +90,10 @@ class Server:
             stderr=(life.stderr.text() if life else "") or self._stderr,
             pause=pause,
         )
+
+    def answered_elsewhere(self, at: float) -> None:
+        """Take note that the server answered another process, in seconds of the clock on the wall; for any thread."""
+        self._away.answered_elsewhere(at)
 
     async def tools(self) -> importing.Answer:
         """Give what the server offers, as it last said."""
@@ -272,6 +278,8 @@ class Server:
                 self._error = str(refusal) if self._life is None else self._error
             if not life.opened.done():
                 self._away.failed()
+                if announce and not self._closed:
+                    self._told(importing.Answer(error=str(refusal), stderr=life.stderr.text()))
                 life.opened.set_exception(refusal)
 
     @contextlib.asynccontextmanager
