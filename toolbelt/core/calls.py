@@ -38,11 +38,15 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a call does not go through: ``code`` is one of :data:`REFUSALS`; ``errors`` name places in the arguments."""
+    """Why a call does not go through: ``code`` is one of :data:`REFUSALS`; ``errors`` name places in the arguments.
+
+    ``mcp`` is the whole answer of an upstream server's tool that failed, as MCP has it.
+    """
 
     code: str
     message: str
     errors: tuple[schema.Violation, ...] = ()
+    mcp: Mapping[str, Any] | None = None
 
     def document(self) -> dict[str, Any]:
         """Give the structured content that the model reads."""

@@ -27,6 +27,8 @@ from toolbelt.store import databases, listings, snapshots
 Answer = importing.Answer
 Progress = connection.Progress
 Unreachable = lives.Unreachable
+ToolResult, ToolFailed = results.ToolResult, results.ToolFailed
+content = results.content
 Seen = TypeVar("Seen")
 
 STOP_WITHIN = 10.0
@@ -53,8 +55,8 @@ async def call(
     within: float,
     progress: Progress | None = None,
     check: background.Check | None = None,
-) -> Any:
-    """Return what the tool answers, as JSON. Cancelling it takes the request back at the server, too.
+) -> ToolResult:
+    """Return what the tool answers, whole. Cancelling it takes the request back at the server, too.
 
     ``check`` is awaited on the servers' event loop, directly before the request is written. Raises what that raises,
     contract.ToolError for the model, registry.TimedOut (:class:`TooSlow`), and :class:`Unreachable` where the server
@@ -182,7 +184,7 @@ async def _answer(
     arguments: Mapping[str, Any],
     progress: Progress | None,
     check: background.Check | None,
-) -> Any:
+) -> ToolResult:
     name = catalog.name_at_server(tool, plugin.namespace)
 
     def expected(listed: Answer) -> None:
@@ -193,7 +195,7 @@ async def _answer(
 
     heard = _masking(progress) if progress is not None else None
     result = await server.call(name, arguments, progress=heard, check=check, expected=expected)
-    return results.content(result)
+    return results.read(result)
 
 
 def _is_as_stored(listed: Answer, name: str, plugin: catalog.Plugin, tool: catalog.Tool) -> bool:
