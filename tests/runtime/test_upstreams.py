@@ -18,8 +18,10 @@ from tests.runtime import connected
 from tests.runtime.connected import heard as heard
 from tests.runtime.connected import script as script
 from tests.runtime.connected import stopped as stopped
+from toolbelt import models
 from toolbelt.control import entries, providers
 from toolbelt.control import upstreams as configured
+from toolbelt.core import calls as gate
 from toolbelt.core import catalog, connections, errors
 from toolbelt.plugins.upstream import connection, importing, pauses
 from toolbelt.runtime import calls, plugins, upstreams
@@ -257,3 +259,22 @@ def refused_until(call: Callable[[], calls.Answer]) -> None:
     while not isinstance(call(), calls.Result):
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def test_arguments_that_are_required_with_a_default_are_filled_in_for_the_server_and_the_record(
+    script: scripting.Script, settings: Any
+) -> None:
+    settings.TOOLBELT_RECORD_ARGUMENTS = True
+    # As Playwright's server lists its screenshot.
+    kind = {"type": "string", "enum": ["png", "jpeg"], "default": "png"}
+    shot = listing.tool("shot", "Takes one.", {"type": kind})
+    shot["inputSchema"]["required"] = ["type"]
+    script.lists(shot)
+    connected.ready(script, "shot")
+
+    assert connected.content("files__shot") == {"result": '{"type": "png"}'}
+    assert connected.content("files__shot", {"type": "jpeg"}) == {"result": '{"type": "jpeg"}'}
+    assert connected.refusal("files__shot", {"type": "gif"})[0] == "invalid-arguments"
+    assert calls.admit("ada", "files__shot", {}) == gate.Admission(tool="files__shot")
+    records = models.CallRecord.objects.order_by("id").values_list("arguments", flat=True)
+    assert list(records)[:2] == [{"type": "png"}, {"type": "jpeg"}]

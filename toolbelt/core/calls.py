@@ -12,6 +12,7 @@ from typing import Any
 
 from toolbelt.core import (
     budgets,
+    catalog,
     definitions,
     loading,
     meta_tools,
@@ -104,10 +105,21 @@ def admit(
             )
         case "discoverable":
             return Refusal(code="tool-not-active", message=_how_to_get(decision, standing.subagent))
-    violations = schema.violations(standing.catalog.tools[tool].input_schema, arguments)
+    violations = schema.violations(
+        standing.catalog.tools[tool].input_schema, filled(standing.catalog, tool, arguments)
+    )
     if violations:
         return invalid(tool, violations)
     return Admission(tool=tool, options=resolution.options(standing, tool)[0])
+
+
+def filled(stored: catalog.Catalog, tool: str, arguments: Any) -> Any:
+    """Return the arguments as the tool gets them: of an upstream server's with required defaults filled in."""
+    known = stored.tools[tool]
+    provider = stored.plugins.get(known.plugin)
+    if provider is None or not provider.upstream:
+        return arguments
+    return schema.filled(known.input_schema, arguments)
 
 
 def meta(

@@ -266,7 +266,9 @@ def _judge(gate: gates.Gate) -> Answer | gates.Admitted:
         made.tool, made.arguments = named
         gate.is_dispatched = True
     known = snapshot.catalog.tools.get(made.tool)
-    made.plugin = known.plugin if known is not None else ""
+    if known is not None:
+        made.plugin = known.plugin
+        made.arguments = calls.filled(snapshot.catalog, made.tool, made.arguments)
     admitted = gate.admit(resolved, snapshot)
     if isinstance(admitted, calls.Refusal):
         return _refuse(made, admitted)
