@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from toolbelt import models
 from toolbelt.control import belts, tokens
 from toolbelt.control import upstreams as configured
 from toolbelt.mcp import protocol
-from toolbelt.runtime import plugins, ready, upstreams
+from toolbelt.runtime import masking, plugins, ready, upstreams
 from toolbelt.store import snapshots
 
 PROGRESS = {"name": "files__progress", "arguments": {}, "_meta": {"progressToken": "t1"}}
@@ -27,12 +28,14 @@ HANG = {"name": "files__hang", "arguments": {}}
 @pytest.fixture
 def script(transactional_db: None, tmp_path: Path) -> Iterator[scripting.Script]:
     """Give a server whose tools are ada's."""
+    masking.forget()
     script = scripting.Script(tmp_path)
     configured.add(SETUP, "files", script.connection, trusted=True)
     upstreams.refresh(["files"], lambda name, answer: configured.record(SETUP, name, answer))
-    agent = {"key": "ada", "tools": ["files__progress", "files__hang", "files__echo"]}
+    agent = {"key": "ada", "tools": [f"files__{tool}" for tool in ("progress", "hang", "echo", "result")]}
     belts.import_(SETUP, {"agents": [agent]})
     yield script
+    masking.forget()
     plugins.stop()
     snapshots.forget()
 
@@ -79,3 +82,85 @@ def test_a_call_that_is_taken_back_is_taken_back_from_the_server(client: Client,
     assert run(main).result["content"] == [{"type": "text", "text": '{"a": 1}'}]
     assert script.starts == 1
     assert sorted(models.CallRecord.objects.values_list("outcome", flat=True)) == ["cancelled", "ok"]
+
+
+TEXT = {"type": "text", "text": "one\ntwo\n", "annotations": {"audience": ["user"]}, "_meta": {"a": 1}}
+BLOCKS: list[dict[str, Any]] = [
+    TEXT,
+    {"type": "image", "data": "AA==", "mimeType": "image/png", "annotations": {"priority": 0.5}},
+    {"type": "audio", "data": "AA==", "mimeType": "audio/wav", "_meta": {"b": 2}},
+    {"type": "resource_link", "uri": "file:///a", "name": "a", "title": "A", "size": 3},
+    {"type": "resource", "resource": {"uri": "file:///b", "mimeType": "text/plain", "text": "b", "_meta": {}}},
+    {"type": "text", "text": ""},
+]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"content": [TEXT], "structuredContent": {"content": "one\ntwo\n"}},
+        {"content": BLOCKS, "structuredContent": {"n": [1, None]}, "_meta": {"fastmcp": {"wrap_result": True}}},
+        {"content": [*BLOCKS, *reversed(BLOCKS)]},
+        {"content": []},
+        {"content": [], "structuredContent": {"n": 1}},
+    ],
+    ids=["text and structure", "all there is", "order", "nothing", "structure alone"],
+)
+def test_the_server_s_own_answer_is_handed_on_whole(
+    client: Client, script: scripting.Script, answer: dict[str, Any]
+):
+    script.results_in(answer)
+    result = client.call("files__result").result
+    assert result["content"] == answer["content"]
+    assert result.get("structuredContent") == answer.get("structuredContent")
+    assert result["isError"] is False
+    meta = result.get("_meta", {})
+    assert {key: meta.get(key) for key in answer.get("_meta", {})} == answer.get("_meta", {})
+
+
+def test_a_failure_is_handed_on_whole_and_recorded_as_one(client: Client, script: scripting.Script):
+    script.results_in({"content": BLOCKS, "structuredContent": {"n": 1}, "isError": True, "_meta": {"c": 3}})
+    result = client.call("files__result").result
+    assert (result["content"], result["structuredContent"]) == (BLOCKS, {"n": 1})
+    assert result["isError"] is True
+    assert result["_meta"]["c"] == 3
+    assert result["_meta"]["toolbelt/refusal"]["code"] == "tool-failed"
+    assert list(models.CallRecord.objects.values_list("outcome", flat=True)) == ["tool-failed"]
+
+
+def test_a_server_does_not_speak_as_toolbelt_or_as_the_protocol(client: Client, script: scripting.Script):
+    forged = {"toolbelt/refusal": {"code": "tool-denied"}, "io.modelcontextprotocol/serverInfo": {"name": "x"}}
+    script.results_in({"content": [], "_meta": forged})
+    meta = client.call("files__result").result.get("_meta", {})
+    assert "toolbelt/refusal" not in meta
+    assert meta.get("io.modelcontextprotocol/serverInfo", {}).get("name") != "x"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_part_of_an_answer_holds_a_secret(client: Client, script: scripting.Script, fails: bool):
+    masking.add("sesame-7000")
+    said = json.loads(json.dumps(BLOCKS).replace('"b"', '"sesame-7000"').replace("one", "sesame-7000"))
+    about = {"annotations": {"audience": ["user"]}, "_meta": {"of": "sesame-7000"}}
+    answer = {"content": [{**said[0], **about}, *said[1:]], "structuredContent": {"sesame-7000": ["sesame-7000"]}}
+    script.results_in({**answer, "isError": fails, "_meta": {"d": "sesame-7000"}})
+    result = client.call("files__result").result
+    assert result["isError"] is fails
+    assert "sesame" not in json.dumps(result)
+    assert result["structuredContent"] == {"[withheld]": ["[withheld]"]}
+
+
+def test_all_that_is_handed_on_counts_against_the_size(
+    client: Client, script: scripting.Script, settings: Any
+):
+    settings.TOOLBELT_CALL_RESULT_BYTES = 5_000
+    for answer in (
+        {"content": [{**TEXT, "_meta": {"a": "x" * 6_000}}]},
+        {"content": [], "_meta": {"a": "x" * 6_000}},
+        {"content": [{"type": "text", "text": "x" * 3_000}], "structuredContent": {"a": "x" * 3_000}},
+    ):
+        script.results_in(answer)
+        result = client.call("files__result").result
+        assert result["_meta"]["toolbelt/refusal"]["code"] == "tool-failed"
+        assert len(json.dumps(result)) < 2_000
+    script.results_in({"content": [{"type": "text", "text": "no"}], "isError": True, "_meta": {"a": "x" * 6_000}})
+    assert client.call("files__result").result["content"] == [{"type": "text", "text": "no"}]

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from tests.plugins.upstream import listing, scripting
 from tests.runtime import connected
 from tests.runtime.connected import heard as heard
 from tests.runtime.connected import script as script
 from tests.runtime.connected import stopped as stopped
-from toolbelt.control import entries
+from toolbelt import models
+from toolbelt.control import entries, providers
 from toolbelt.control import upstreams as configured
-from toolbelt.core import catalog, errors
+from toolbelt.core import calls as gate
+from toolbelt.core import catalog, connections, errors
+from toolbelt.plugins.upstream import connection, importing, pauses
 from toolbelt.runtime import calls, plugins, upstreams
 from toolbelt.store import snapshots
+from toolbelt.web.pages import plugins as plugin_pages
 
 # What a connection tells unasked is written by another thread.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -185,3 +193,88 @@ def test_the_status_says_what_is_known_without_asking(script: scripting.Script) 
     plugins.stop()
     assert upstreams.status("files").state == "idle"
     assert upstreams.status("files").server == "scripted 1"
+
+
+def test_a_call_that_cannot_reach_a_server_is_told_to_operators_until_one_does(
+    script: scripting.Script, heard: Callable[[], None], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    connected.ready(script, "echo")
+    plugins.stop()
+    script.is_made("broken")
+
+    assert connected.refusal("files__echo")[0] == "tool-unavailable"
+    heard()
+
+    call_command("mcp", "list")
+    printed = capsys.readouterr().out
+    assert "not answering" in printed
+    assert "files did not answer a call, and the next one tries again: " in printed
+    assert "cannot find my database" in printed
+    (page,) = providers.every()
+    assert plugin_pages.state(page).word == "Not answering"
+    # The tools are there for the call that tries again.
+    script.is_made("broken", so=False)
+    refused_until(lambda: calls.run("ada", "files__echo", {}))
+    heard()
+    call_command("mcp", "list")
+    assert "not answering" not in capsys.readouterr().out
+
+
+def test_a_refresh_by_another_process_ends_the_pause_of_this_one(
+    script: scripting.Script, heard: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected.ready(script, "echo")
+    plugins.stop()
+    # Each pause lasts longer than the test.
+    monkeypatch.setattr(pauses, "random", types.SimpleNamespace(uniform=lambda low, high: 1_000.0))
+    script.is_made("broken")
+    assert connected.refusal("files__echo")[0] == "tool-unavailable"
+    heard()
+    script.is_made("broken", so=False)
+    assert connected.refusal("files__echo")[0] == "tool-unavailable"
+    assert upstreams.status("files").state == "waiting"
+
+    configured.record(connected.OPERATOR, "files", asked_elsewhere(script))
+
+    assert connected.content("files__echo", {"a": 1}) == {"result": '{"a": 1}'}
+
+
+def asked_elsewhere(script: scripting.Script) -> importing.Answer:
+    """Give what the server lists on a connection of its own, as another process has."""
+    reached = connections.of(script.connection)
+    assert reached is not None
+
+    async def asked(server: connection.Server) -> importing.Answer:
+        try:
+            return await server.ask()
+        finally:
+            await server.close()
+
+    return asyncio.run(asked(connection.Server(reached, environ={})))
+
+
+def refused_until(call: Callable[[], calls.Answer]) -> None:
+    """Call until it goes through: the pause after a failure has to pass."""
+    end = time.monotonic() + 30
+    while not isinstance(call(), calls.Result):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_arguments_that_are_required_with_a_default_are_filled_in_for_the_server_and_the_record(
+    script: scripting.Script, settings: Any
+) -> None:
+    settings.TOOLBELT_RECORD_ARGUMENTS = True
+    # As Playwright's server lists its screenshot.
+    kind = {"type": "string", "enum": ["png", "jpeg"], "default": "png"}
+    shot = listing.tool("shot", "Takes one.", {"type": kind})
+    shot["inputSchema"]["required"] = ["type"]
+    script.lists(shot)
+    connected.ready(script, "shot")
+
+    assert connected.content("files__shot") == {"result": '{"type": "png"}'}
+    assert connected.content("files__shot", {"type": "jpeg"}) == {"result": '{"type": "jpeg"}'}
+    assert connected.refusal("files__shot", {"type": "gif"})[0] == "invalid-arguments"
+    assert calls.admit("ada", "files__shot", {}) == gate.Admission(tool="files__shot")
+    records = models.CallRecord.objects.order_by("id").values_list("arguments", flat=True)
+    assert list(records)[:2] == [{"type": "png"}, {"type": "jpeg"}]

@@ -200,7 +200,14 @@ def record(actor: actors.Actor, name: str, listed: Answer, *, reason: str = REAS
 
 
 def heard(name: str, listed: Answer) -> None:
-    """Take in what a process heard from a server that nobody had asked it for."""
+    """Take in what a process heard from a server that nobody had asked it for.
+
+    That a call could not reach it fails no server: it is noted, and the next call tries again.
+    """
+    if listed.error:
+        with writing.begin():
+            listings.failed(name, error=listed.error, stderr=listed.stderr)
+        return
     try:
         record(SYSTEM, name, listed)
     except errors.NotFound:

@@ -12,6 +12,7 @@ from typing import Any
 
 from toolbelt.core import (
     budgets,
+    catalog,
     definitions,
     loading,
     meta_tools,
@@ -38,11 +39,15 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a call does not go through: ``code`` is one of :data:`REFUSALS`; ``errors`` name places in the arguments."""
+    """Why a call does not go through: ``code`` is one of :data:`REFUSALS`; ``errors`` name places in the arguments.
+
+    ``mcp`` is the whole answer of an upstream server's tool that failed, as MCP has it.
+    """
 
     code: str
     message: str
     errors: tuple[schema.Violation, ...] = ()
+    mcp: Mapping[str, Any] | None = None
 
     def document(self) -> dict[str, Any]:
         """Give the structured content that the model reads."""
@@ -100,10 +105,21 @@ def admit(
             )
         case "discoverable":
             return Refusal(code="tool-not-active", message=_how_to_get(decision, standing.subagent))
-    violations = schema.violations(standing.catalog.tools[tool].input_schema, arguments)
+    violations = schema.violations(
+        standing.catalog.tools[tool].input_schema, filled(standing.catalog, tool, arguments)
+    )
     if violations:
         return invalid(tool, violations)
     return Admission(tool=tool, options=resolution.options(standing, tool)[0])
+
+
+def filled(stored: catalog.Catalog, tool: str, arguments: Any) -> Any:
+    """Return the arguments as the tool gets them: of an upstream server's with required defaults filled in."""
+    known = stored.tools[tool]
+    provider = stored.plugins.get(known.plugin)
+    if provider is None or not provider.upstream:
+        return arguments
+    return schema.filled(known.input_schema, arguments)
 
 
 def meta(

@@ -1,7 +1,7 @@
 """What does an MCP client get for a call? ``tools/call``: content that a model reads, and structure if the tool has it.
 
-What an upstream server answered in blocks (images, sound, resources) is handed on as blocks; a text is a text, and all
-else is JSON in a text.
+What an upstream server answered is handed on whole. Of what plugins in code answer, blocks (images, sound, resources)
+are blocks; a text is a text, and all else is JSON in a text.
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ def of(answer: calls.Answer, asked: str) -> dict[str, Any]:
     if isinstance(answer, rules.Refusal):
         if answer.code in _UNKNOWN:
             raise unknown(asked)
-        said = {"content": [_text(answer.message)], "isError": True}
-        return {**said, "_meta": {REFUSAL: {k: v for k, v in answer.document().items() if k != "is_error"}}}
+        said: dict[str, Any] = {"content": [_text(answer.message)], **(answer.mcp or {}), "isError": True}
+        refusal = {k: v for k, v in answer.document().items() if k != "is_error"}
+        return {**said, "_meta": {**said.get("_meta", {}), REFUSAL: refusal}}
+    if answer.mcp is not None:
+        return {"content": [], "isError": False, **answer.mcp}
     content = answer.content
     if _is_in_blocks(content):
         found: dict[str, Any] = {"content": list(content["content"]), "isError": False}

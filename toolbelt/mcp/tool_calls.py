@@ -116,7 +116,10 @@ async def _outcome(
 
 def _with_about(result: Mapping[str, Any], revision: revisions.Revision) -> Mapping[str, Any]:
     if not revision.is_modern:
-        return result
+        # Earlier revisions know structures that are objects, and no others.
+        if isinstance(result.get("structuredContent", {}), dict):
+            return result
+        return {name: value for name, value in result.items() if name != "structuredContent"}
     return {**result, **exchanges.MODERN, "_meta": {**result.get("_meta", {}), **exchanges.ABOUT}}
 
 

@@ -47,11 +47,13 @@ WATCH_AFTER = 0.2
 class Result:
     """What a call came to. A tool that answers something else than a mapping has it under ``result``.
 
-    ``is_structured``: the tool's definition says what its answers look like.
+    ``is_structured``: the tool's definition says what its answers look like. ``mcp`` is the whole answer of an upstream
+    server's tool, as MCP has it, for clients that speak it.
     """
 
     content: Mapping[str, Any]
     is_structured: bool = False
+    mcp: Mapping[str, Any] | None = None
 
     def document(self) -> dict[str, Any]:
         """Give the answer as a JSON document; a refusal's has ``is_error`` and a code."""
@@ -264,7 +266,9 @@ def _judge(gate: gates.Gate) -> Answer | gates.Admitted:
         made.tool, made.arguments = named
         gate.is_dispatched = True
     known = snapshot.catalog.tools.get(made.tool)
-    made.plugin = known.plugin if known is not None else ""
+    if known is not None:
+        made.plugin = known.plugin
+        made.arguments = calls.filled(snapshot.catalog, made.tool, made.arguments)
     admitted = gate.admit(resolved, snapshot)
     if isinstance(admitted, calls.Refusal):
         return _refuse(made, admitted)
@@ -274,6 +278,8 @@ def _judge(gate: gates.Gate) -> Answer | gates.Admitted:
     if server is None and not plugins.serves(made.plugin, made.tool):
         plugins.report_unserved(made.plugin)
         return _refuse(made, _unavailable(made.tool), "no plugin of this process serves it")
+    if server is not None:
+        upstreams.note_answers_elsewhere(server)
     return gates.Admitted(
         tool=made.tool,
         plugin=made.plugin,
@@ -296,10 +302,10 @@ def _judge(gate: gates.Gate) -> Answer | gates.Admitted:
 
 def _answered(made: recording.Recording, found: Any, definition: catalog.Tool | None = None) -> Answer:
     """Give what the tool answered, if it can be sent."""
-    content = found if isinstance(found, Mapping) else {"result": found}
+    is_upstream = isinstance(found, upstreams.ToolResult)
     try:
         # Read back, as a tuple, a key that is a number and a subclass of a text are sent as JSON says them.
-        text = masking.mask_json(json.dumps(content, allow_nan=False, ensure_ascii=False)).encode()
+        text = _masked(found.result if is_upstream else _mapping(found))
     except (TypeError, ValueError, RecursionError) as error:
         message = f"{made.tool} answered what cannot be sent. This was logged for an operator."
         _log.error("result is not JSON", tool=made.tool, plugin=made.plugin, error=str(error))
@@ -312,7 +318,31 @@ def _answered(made: recording.Recording, found: Any, definition: catalog.Tool | 
         return _refuse(made, calls.Refusal(code="tool-failed", message=message))
     made.end("ok", result_bytes=len(text))
     is_structured = definition is not None and bool(definition.output_schema)
-    return Result(content=json.loads(text), is_structured=is_structured)
+    document = json.loads(text)
+    if is_upstream:
+        content = _mapping(upstreams.content(document))
+        return Result(content=content, is_structured=is_structured, mcp=document)
+    return Result(content=document, is_structured=is_structured)
+
+
+def _mapping(found: Any) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {"result": found}
+
+
+def _masked(value: Any) -> bytes:
+    """Return the value as JSON without any secret. Raises TypeError, ValueError or RecursionError if it is none."""
+    return masking.mask_json(json.dumps(value, allow_nan=False, ensure_ascii=False)).encode()
+
+
+def _failure(error: contract.ToolError) -> Mapping[str, Any] | None:
+    """Return what an upstream server's tool answered as it failed, as MCP has it, if that can be sent."""
+    if not isinstance(error, upstreams.ToolFailed):
+        return None
+    try:
+        text = _masked(error.result)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return json.loads(text) if len(text) <= conf.CALL_RESULT_BYTES else None
 
 
 def _refused(made: recording.Recording, admitted: gates.Admitted, error: Exception) -> calls.Refusal:
@@ -326,7 +356,7 @@ def _refused(made: recording.Recording, admitted: gates.Admitted, error: Excepti
             raise cause
         case contract.ToolError():
             said = secrets.mask(str(error)) or f"{tool} failed."
-            return _refuse(made, calls.Refusal(code="tool-failed", message=said))
+            return _refuse(made, calls.Refusal(code="tool-failed", message=said, mcp=_failure(error)))
         case upstreams.TooSlow():
             return _refuse(made, _late(admitted, error.within))
         case registry.TimedOut():

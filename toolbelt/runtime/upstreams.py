@@ -27,6 +27,8 @@ from toolbelt.store import databases, listings, snapshots
 Answer = importing.Answer
 Progress = connection.Progress
 Unreachable = lives.Unreachable
+ToolResult, ToolFailed = results.ToolResult, results.ToolFailed
+content = results.content
 Seen = TypeVar("Seen")
 
 STOP_WITHIN = 10.0
@@ -53,8 +55,8 @@ async def call(
     within: float,
     progress: Progress | None = None,
     check: background.Check | None = None,
-) -> Any:
-    """Return what the tool answers, as JSON. Cancelling it takes the request back at the server, too.
+) -> ToolResult:
+    """Return what the tool answers, whole. Cancelling it takes the request back at the server, too.
 
     ``check`` is awaited on the servers' event loop, directly before the request is written. Raises what that raises,
     contract.ToolError for the model, registry.TimedOut (:class:`TooSlow`), and :class:`Unreachable` where the server
@@ -119,6 +121,19 @@ def status(name: str) -> upstream_status.Status:
     return upstream_status.of(now, listings.find(name), is_being_asked=name in _asking)
 
 
+def note_answers_elsewhere(plugin: catalog.Plugin) -> None:
+    """Leave a server alone no longer if it has answered another process since it could not be reached here.
+
+    Asks the database only where the server is being left alone.
+    """
+    known = _servers.get(plugin.name)
+    if known is None or not known[1].status().pause:
+        return
+    listing = listings.find(plugin.name)
+    if listing is not None and listing.answered is not None:
+        known[1].answered_elsewhere(listing.answered.timestamp())
+
+
 def attend(stored: catalog.Catalog) -> None:
     """End every connection that this catalog no longer has, or has otherwise; nobody waits for it.
 
@@ -169,15 +184,18 @@ async def _answer(
     arguments: Mapping[str, Any],
     progress: Progress | None,
     check: background.Check | None,
-) -> Any:
+) -> ToolResult:
     name = catalog.name_at_server(tool, plugin.namespace)
-    listed = await server.tools()
-    if listed.version(name, plugin.namespace) != catalog.version(tool):
-        # It changed behind our back. What it says now is recorded, and waits for an operator.
-        _told(plugin.name, listed)
-        raise Unreachable(f"{plugin.name} no longer offers {name} as it was approved.")
+
+    def expected(listed: Answer) -> None:
+        if listed.version(name, plugin.namespace) != catalog.version(tool):
+            # It changed behind our back. What it says now is recorded, and waits for an operator.
+            _told(plugin.name, listed)
+            raise Unreachable(f"{plugin.name} no longer offers {name} as it was approved.")
+
     heard = _masking(progress) if progress is not None else None
-    return results.content(await server.call(name, arguments, progress=heard, check=check))
+    result = await server.call(name, arguments, progress=heard, check=check, expected=expected)
+    return results.read(result)
 
 
 def _ask(plugin: catalog.Plugin) -> Answer | None:

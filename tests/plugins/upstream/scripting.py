@@ -19,6 +19,7 @@ ODD = (
     "announce",
     "picture",
     "structure",
+    "result",
     "flood",
     "chatter",
 )
@@ -40,6 +41,10 @@ class Script:
     def answers(self, listed: Any) -> None:
         """Let it answer this where its list of tools belongs."""
         (self._directory / "tools.json").write_text(json.dumps(listed))
+
+    def results_in(self, result: Any) -> None:
+        """Let its tool ``result`` answer this."""
+        (self._directory / "result.json").write_text(json.dumps(result))
 
     def is_made(self, how: str, so: bool = True) -> None:
         """Let it be broken or silent when it is started next."""

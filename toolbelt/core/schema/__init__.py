@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import referencing.exceptions
 
-from toolbelt.core.schema import forms, probe, validator
+from toolbelt.core.schema import defaults, forms, probe, validator
 
 _Otherwise = TypeVar("_Otherwise")
 
@@ -151,6 +151,20 @@ def violations(schema_text: str, arguments: Any) -> tuple[Violation, ...]:
     if len(found) > MAX_VIOLATIONS:
         listed.append(_of_all(f"there are more than these {MAX_VIOLATIONS} violations"))
     return tuple(listed)
+
+
+def filled(schema_text: str, arguments: Any) -> Any:
+    """Return the arguments with the default of each property that is required and absent.
+
+    In the object itself, and in objects that are properties of it. What is no object is returned as it is.
+    """
+    found = _defaults(schema_text)
+    return defaults.fill(found, arguments) if found is not None and isinstance(arguments, Mapping) else arguments
+
+
+@functools.lru_cache(maxsize=2048)
+def _defaults(schema_text: str) -> defaults.Defaults | None:
+    return defaults.of(mapping(schema_text, EMPTY), MAX_DEPTH)
 
 
 @functools.lru_cache(maxsize=2048)

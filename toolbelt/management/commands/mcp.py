@@ -249,7 +249,9 @@ def _rows() -> Iterator[tuple[str, ...]]:
     yield "name", "namespace", "state", "tools", "to look at", "reached by"
     for server in configured.servers():
         plugin = server.plugin
-        known = "ready" if server.listing is not None else "not asked yet"
+        known = "not asked yet"
+        if server.listing is not None:
+            known = "not answering" if server.listing.error else "ready"
         state = "off" if not plugin.active else known if plugin.status == "ready" else plugin.status
         counts = ", ".join(f"{count} {kind}" for kind, count in server.waiting.items() if kind != "gone")
         yield plugin.name, plugin.namespace, state, str(server.tools), counts or "-", server.connection.shown
@@ -260,6 +262,8 @@ def _errors() -> Iterator[str]:
     for server in configured.servers():
         if server.error:
             yield f"\n{server.plugin.name} has failed: {server.error}"
+        elif server.listing is not None and server.listing.error:
+            yield f"\n{server.plugin.name} did not answer a call, and the next one tries again: {server.listing.error}"
 
 
 def _recorded(name: str, listed: upstreams.Answer, done: configured.Recorded) -> Iterator[str]:

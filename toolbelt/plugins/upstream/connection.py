@@ -4,9 +4,10 @@ The rules, before the code:
 
 1. Nothing is connected before it is needed. The first who needs it waits, and all who come meanwhile wait with them.
 2. A connection that ended is noticed at once, and whoever waits for an answer is told at once. Who comes next connects
-   anew.
+   anew. A call whose session the server refuses, as it was restarted, has run nothing: it is made again, once.
 3. A server that cannot be reached is left alone for a while, which grows with each failure and is never twice the
-   same. Who comes in that while is told at once. An operator's refresh does not wait for it to pass.
+   same. Who comes in that while is told at once. An operator's refresh does not wait for it to pass, and an answer to
+   another process ends it.
 4. Whenever a connection is made, the tools are listed first: a server that came back may be another one.
 5. A server that tells of changes again and again is listed ever more seldom, until it is quiet for a while.
 6. Every wait has a limit, and whoever gives up takes their own request back, and nobody else's.
@@ -40,7 +41,8 @@ class Progress(Protocol):
 
 
 class Server:
-    """One server. ``environ`` gives the variables that its connection names; ``told`` hears each list unasked for.
+    """One server. ``environ`` gives the variables that its connection names; ``told`` hears each list unasked for, and
+    why there is none where a call cannot reach it.
 
     ``sleep`` passes the pauses between lists that the server itself brings about.
     """
@@ -58,6 +60,7 @@ class Server:
         self._environ, self._told, self._limits = environ, told, bounds or limits.Limits()
         # The one that counts, and those that are on their way out.
         self._life: lives.Life | None = None
+        self._retired: set[lives.Life] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._answer: importing.Answer | None = None
         self._listing: asyncio.Task[importing.Answer] | None = None
@@ -88,6 +91,10 @@ class Server:
             pause=pause,
         )
 
+    def answered_elsewhere(self, at: float) -> None:
+        """Take note that the server answered another process, in seconds of the clock on the wall; for any thread."""
+        self._away.answered_elsewhere(at)
+
     async def tools(self) -> importing.Answer:
         """Give what the server offers, as it last said."""
         await self._connected(announce=True)
@@ -101,7 +108,11 @@ class Server:
             was_open = self._life is not None
             self._away.cut_short()
             await self._connected(announce=False)
-            return await (self._relisted() if was_open else self.tools())
+            if was_open:
+                # One that was restarted does not know this connection any more: then another one is made.
+                with contextlib.suppress(lives.Unreachable):
+                    return await self._relisted()
+            return await self.tools()
         except errors.ToolbeltError as error:
             if self._closed:
                 raise lives.Closed from error
@@ -114,14 +125,33 @@ class Server:
         *,
         progress: Progress | None = None,
         check: background.Check | None = None,
+        expected: Callable[[importing.Answer], object] = lambda listed: None,
     ) -> Mapping[str, Any]:
         """Call a tool by the server's own name for it, and return MCP's answer.
 
-        ``check`` is awaited directly before the request is written: over HTTP once the TCP or TLS connection stands,
-        over a process's pipes when the message is handed to the pipe. Raises what it raises,
-        :class:`lives.Unreachable`, TimeoutError, and :class:`contract.ToolError` for what the server refuses.
+        ``expected`` is given what the server listed on the connection that the call takes, and raises where that is
+        not what the caller counts on. ``check`` is awaited directly before the request is written: over HTTP once the
+        TCP or TLS connection stands, over a process's pipes when the message is handed to the pipe. Raises what these
+        raise, :class:`lives.Unreachable`, TimeoutError, and :class:`contract.ToolError` for what the server refuses.
         """
+        request = tool, arguments, progress, check, expected
+        try:
+            return await self._attempt(*request)
+        except lives.SessionLost:
+            # It has run nothing. As MCP has it, a new session begins, which is listed and judged like any other.
+            return await self._attempt(*request)
+
+    async def _attempt(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        progress: Progress | None,
+        check: background.Check | None,
+        expected: Callable[[importing.Answer], object],
+    ) -> Mapping[str, Any]:
         life = await self._connected(announce=True)
+        if self._answer is not None:
+            expected(self._answer)
         import mcp_types
         import pydantic
         from mcp.shared.exceptions import MCPError
@@ -129,11 +159,12 @@ class Server:
         request = mcp_types.CallToolRequest(
             params=mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments))
         )
-        last = None if check is None else last_check.LastCheck(check)
-        if last is not None and self.reached.command:
+        last = last_check.LastCheck(check)
+        if self.reached.command:
             await last.make()
         # Restored before this returns, and read by the transport in the meantime.
         token = last_check.CURRENT.set(last)
+        life.calls += 1
         try:
             async with asyncio.timeout(self.reached.timeout):
                 # Not by the client's own call_tool: that checks the answer against the server's own schema, whose
@@ -148,18 +179,23 @@ class Server:
             raise
         except pydantic.ValidationError as error:
             raise contract.ToolError("The server answered what is no result of a tool.") from error
-        except MCPError as error:
-            if last is not None and last.refusal is not None:
+        except Exception as error:
+            if last.refusal is not None:
                 raise last.refusal from None
-            refusal = life.refusal(error, self.reached)
+            if last.is_session_refused:
+                self._retire(life)
+                raise lives.SessionLost(life.why(error, self.reached)) from error
+            refusal: errors.ToolbeltError = lives.Unreachable(life.why(error, self.reached))
+            if isinstance(error, MCPError):
+                refusal = life.refusal(error, self.reached)
             if isinstance(refusal, lives.Unreachable):
                 self._end(life)
             raise refusal from error
-        except Exception as error:
-            self._end(life)
-            raise lives.Unreachable(life.why(error, self.reached)) from error
         finally:
             last_check.CURRENT.reset(token)
+            life.calls -= 1
+            if life.is_retired and not life.calls:
+                life.leave.set()
         self._late = 0
         return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
@@ -173,6 +209,8 @@ class Server:
             self._end(life)
             if life.client is None and life.task is not None:
                 life.task.cancel()
+        for retired in self._retired:
+            retired.leave.set()
         if self._tasks:
             await asyncio.wait([*self._tasks], timeout=self._limits.close)
         for task in self._tasks:
@@ -209,6 +247,15 @@ class Server:
             self._life = None
             self._stderr = life.stderr.text()
 
+    def _retire(self, life: lives.Life) -> None:
+        """Let nobody else come to this connection, and let it go once each of its calls has its own answer."""
+        life.is_retired = True
+        if not life.calls:
+            self._end(life)
+        elif self._life is life:
+            self._life = None
+            self._retired.add(life)
+
     async def _live(self, life: lives.Life, announce: bool) -> None:
         error: BaseException | None = None
         try:
@@ -222,6 +269,7 @@ class Server:
             error = raised
         finally:
             self._end(life)
+            self._retired.discard(life)
             if self._closed:
                 refusal: lives.Unreachable = lives.Closed()
             else:
@@ -230,12 +278,19 @@ class Server:
                 self._error = str(refusal) if self._life is None else self._error
             if not life.opened.done():
                 self._away.failed()
+                if announce and not self._closed:
+                    self._told(importing.Answer(error=str(refusal), stderr=life.stderr.text()))
                 life.opened.set_exception(refusal)
 
     @contextlib.asynccontextmanager
     async def _opened(self, life: lives.Life) -> AsyncIterator[mcp.Client]:
         client = opening.client(
-            self.reached, self._environ, life, ended=lambda: self._end(life), heard=self._heard
+            self.reached,
+            self._environ,
+            life,
+            ended=lambda: self._end(life),
+            session_over=lambda: self._retire(life),
+            heard=self._heard,
         )
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(self.reached.timeout):

@@ -25,6 +25,10 @@ class Unreachable(errors.ToolbeltError):
     code = "tool-unavailable"
 
 
+class SessionLost(Unreachable):
+    """Nobody's to put right: the server, restarted perhaps, no longer knows the session. It has run nothing."""
+
+
 class Closed(Unreachable):
     """Nobody's to put right: the connection was ended on this side, as the process ends or the server has another."""
 
@@ -46,7 +50,10 @@ class Status:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Life:
-    """One connection from its beginning to its end: made and held and closed by one task, as the client wants it."""
+    """One connection from its beginning to its end: made and held and closed by one task, as the client wants it.
+
+    ``calls`` counts those that wait for an answer; a retired one gets no more, and lasts until they have theirs.
+    """
 
     opened: asyncio.Future[mcp.Client]
     leave: asyncio.Event
@@ -55,6 +62,8 @@ class Life:
     client: mcp.Client | None = None
     task: asyncio.Task[None] | None = None
     wrong: Unreachable | None = None
+    calls: int = 0
+    is_retired: bool = False
 
     @classmethod
     def begin(cls) -> Life:
@@ -82,8 +91,7 @@ class Life:
         """Say what a refusal of a call is: the connection's (Unreachable), which is over then, or the server's own."""
         import mcp_types
 
-        is_over = error.code == mcp_types.CONNECTION_CLOSED or error.message == "Session terminated"
-        if is_over or self.http_status in _AWAY:
+        if error.code == mcp_types.CONNECTION_CLOSED or self.http_status in _AWAY:
             return Unreachable(self.why(error, reached))
         return contract.ToolError(
             cleaning.text(error.message, reasons.LONGEST) or "The server refused the call."

@@ -23,9 +23,12 @@ def client(
     life: lives.Life,
     *,
     ended: Callable[[], None],
+    session_over: Callable[[], None],
     heard: MessageHandlerFnT,
 ) -> mcp.Client:
     """Give a client that is still to be entered; ``ended`` is told when the server is gone, ``heard`` each message.
+
+    ``session_over`` is told when the server no longer knows the session, which the connection's next call would learn.
 
     Raises lives.Unreachable where the client is not installed, or a variable that the connection names is not set.
     """
@@ -42,7 +45,9 @@ def client(
     else:
         headers = _filled(reached.headers, environ)
         url = _filled({"url": reached.url}, environ)["url"]
-        transport = transports.http(url, headers, reached.timeout, life.saw, ended, life.went)
+        transport = transports.http(
+            url, headers, reached.timeout, life.saw, ended, life.went, session_over
+        )
     return mcp.Client(
         transport,
         cache=None,

@@ -13,7 +13,7 @@ class Away:
 
     def __init__(self, bounds: limits.Limits) -> None:
         self._limits = bounds
-        self._failures, self._not_before = 0, 0.0
+        self._failures, self._not_before, self._failed_at = 0, 0.0, 0.0
 
     def left(self) -> float:
         """Say how many seconds of it are left."""
@@ -22,9 +22,15 @@ class Away:
     def failed(self) -> None:
         """Begin the next one."""
         self._failures += 1
+        self._failed_at = time.time()
         longest = min(self._limits.longest_pause, self._limits.first_pause * 2 ** (self._failures - 1))
         # Not all that lost the same server come back at the same moment.
         self._not_before = time.monotonic() + longest * random.uniform(0.5, 1.0)  # noqa: S311
+
+    def answered_elsewhere(self, at: float) -> None:
+        """Let it be over if the server has answered another process since; ``at`` as the clock on the wall has it."""
+        if at > self._failed_at:
+            self.cut_short()
 
     def cut_short(self) -> None:
         """Let it be over: somebody asks who does not wait."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import json
 import os
+import re
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from http import cookiejar
@@ -28,6 +30,11 @@ SILENT_SECONDS = 300.0
 # For how long a name that was resolved, and judged, is not resolved again.
 RESOLVED_SECONDS = 10.0
 
+# How servers say with HTTP 400 that they do not know a session. (MCP asks for 404, whatever the wording.)
+_UNKNOWN_SESSION = re.compile(r"session|not initiali[sz]ed", re.IGNORECASE)
+# As much of such an answer is looked at.
+LONGEST_REFUSAL = 64 * 1024
+
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 Ended = Callable[[], None]
 Wrong = Callable[[Exception], None]
@@ -35,6 +42,10 @@ Wrong = Callable[[Exception], None]
 
 class AddressRefused(httpx2.ConnectError):
     """The name leads to a platform's own address, which nothing here asks."""
+
+
+class SessionOver(Exception):
+    """The server does not know the session any more: it was restarted, or has forgotten it."""
 
 
 class Compressed(httpx2.ReadError):
@@ -75,15 +86,17 @@ async def http(
     answered: Callable[[int], None],
     ended: Ended,
     wrong: Wrong,
+    session_over: Ended,
 ) -> AsyncIterator[Any]:
     """Speak Streamable HTTP with the address; ``answered`` is told the status of each answer.
 
-    ``wrong`` hears why the server is given up, where it answers what is not read.
+    ``wrong`` hears why the server is given up, where it answers what is not read; ``session_over`` when it refuses the
+    stream of the session that it had kept open.
     """
     # Reading certificates takes a moment that others need not wait for.
     inner = await asyncio.to_thread(httpx2.AsyncHTTPTransport, trust_env=False)
     client = httpx2.AsyncClient(
-        transport=Gate(inner, answered=answered, wrong=wrong),
+        transport=Gate(inner, answered=answered, wrong=wrong, session_over=session_over),
         headers=dict(headers),
         timeout=httpx2.Timeout(seconds, read=SILENT_SECONDS),
         trust_env=False,
@@ -111,10 +124,13 @@ class Gate(httpx2.AsyncBaseTransport):
         *,
         answered: Callable[[int], None] = lambda status: None,
         wrong: Wrong = lambda error: None,
+        session_over: Ended = lambda: None,
         resolve: Resolve | None = None,
     ) -> None:
         self._inner, self._resolve = inner, resolve or _resolve
-        self._answered, self._wrong = answered, wrong
+        self._answered, self._wrong, self._session_over = answered, wrong, session_over
+        # Whether the server has a stream for GET. Some that have none answer 404, too.
+        self._has_stream = False
         # The addresses of each server that was asked lately, and until when they count.
         self._known: dict[tuple[str, int], tuple[float, list[str]]] = {}
 
@@ -147,12 +163,28 @@ class Gate(httpx2.AsyncBaseTransport):
             await self._refuse_compressed(response, request)
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 response.stream = _Limited(response.stream)
+            await self._note_session(request, response, check)
             return response
         raise refused or httpx2.ConnectError(f"{request.url.host} has no address", request=request)
 
     async def aclose(self) -> None:
         """Close what is open."""
         await self._inner.aclose()
+
+    async def _note_session(
+        self, request: httpx2.Request, response: httpx2.Response, check: last_check.LastCheck | None
+    ) -> None:
+        """Note whether the server refused the session of a call, or of the stream that it had kept open."""
+        if streamable_http.MCP_SESSION_ID not in request.headers:
+            return
+        if request.method == "GET":
+            is_refused = self._has_stream and await _refuses_session(response)
+            self._has_stream = self._has_stream or response.status_code == 200
+            if is_refused:
+                self._wrong(SessionOver("The server no longer knows the session: the next call begins a new one."))
+                self._session_over()
+        elif check is not None and await _refuses_session(response):
+            check.is_session_refused = True
 
     async def _refuse_compressed(self, response: httpx2.Response, request: httpx2.Request) -> None:
         """Raise Compressed before anything of the body is read, which the client would unpack without any limit."""
@@ -196,6 +228,23 @@ class Gate(httpx2.AsyncBaseTransport):
 async def _resolve(host: str, port: int) -> list[str]:
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+async def _refuses_session(response: httpx2.Response) -> bool:
+    """Return whether the answer says that the session is not known: HTTP 404, or 400 with words to that effect."""
+    if response.status_code != 400:
+        return response.status_code == 404
+    if not isinstance(response.stream, _Limited):
+        return False
+    # What is read here is kept, for the client to read it, too.
+    body = await response.aread()
+    try:
+        error = json.loads(body)["error"]
+        code, said = error.get("code"), str(error.get("message"))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        code, said = None, body[:LONGEST_REFUSAL].decode(errors="replace")
+    # Arguments that do not fit may be named after sessions, too.
+    return code != mcp_types.INVALID_PARAMS and _UNKNOWN_SESSION.search(said) is not None
 
 
 async def _before_writing(check: last_check.LastCheck, event: str, about: Mapping[str, Any]) -> None:

@@ -108,6 +108,11 @@ def state(one: providers.Provider) -> plugins.State:
     if plugin.status == "failed":
         about = "its tools are unavailable" if one.offered else ""
         return plugins.State(shape="unavailable", word="Failed", about=about, error=error)
+    if one.listing is not None and one.listing.error:
+        error = texts.visible(words.cut(one.listing.error, LONGEST_ERROR))
+        return plugins.State(
+            shape="unavailable", word="Not answering", about="the next call tries again", error=error
+        )
     if one.connection is not None and one.listing is None and not one.tools:
         return plugins.State(shape="dormant", word="On", about="not asked for its tools yet")
     return plugins.State(shape="active", word="On")

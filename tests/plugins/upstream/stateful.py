@@ -1,0 +1,96 @@
+"""The official SDK's server with sessions, run as a program, so that a test can kill it and start it again.
+
+``python stateful.py PORT``: it speaks the revisions that have sessions, and counts the calls of this run of it. It
+runs with either generation of the SDK.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+REVISIONS_WITHOUT_SESSIONS = (b"2026-07-28",)
+
+
+def _application() -> Any:
+    try:
+        from mcp.server.mcpserver import MCPServer
+    except ImportError:
+        from mcp.server.fastmcp import FastMCP as MCPServer  # type: ignore[import-not-found,no-redef]
+    server = MCPServer("stateful")
+    calls = []
+
+    @server.tool()
+    def count() -> str:
+        """Count the calls of this run."""
+        calls.append(1)
+        return str(len(calls))
+
+    return server.streamable_http_app()
+
+
+class _WithSessions:
+    """Refuses the revision that has no sessions, as a server does that does not know it."""
+
+    def __init__(self, application: Any) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        headers = dict(scope.get("headers", ()))
+        if headers.get(b"mcp-protocol-version") in REVISIONS_WITHOUT_SESSIONS:
+            await send({"type": "http.response.start", "status": 404, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await self._application(scope, receive, send)
+
+
+class Program:
+    """The server as a process on a port of its own, which it keeps from one run to the next."""
+
+    def __init__(self, python: str = sys.executable) -> None:
+        self._python = python
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}/mcp"
+
+    def start(self) -> None:
+        """Run it, and wait until it listens."""
+        self._process = subprocess.Popen([self._python, __file__, str(self._port)])
+        end = time.monotonic() + 30
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 1):
+                return
+            assert time.monotonic() < end and self._process.poll() is None
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """End it without a word to anybody."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+
+
+@contextlib.contextmanager
+def running() -> Any:
+    """Run it for the length of a test."""
+    program = Program()
+    try:
+        program.start()
+        yield program
+    finally:
+        program.kill()
+
+
+if __name__ == "__main__":
+    import uvicorn
+
+    uvicorn.run(_WithSessions(_application()), host="127.0.0.1", port=int(sys.argv[1]), log_level="critical")
