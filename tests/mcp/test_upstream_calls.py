@@ -90,7 +90,10 @@ BLOCKS: list[dict[str, Any]] = [
     {"type": "image", "data": "AA==", "mimeType": "image/png", "annotations": {"priority": 0.5}},
     {"type": "audio", "data": "AA==", "mimeType": "audio/wav", "_meta": {"b": 2}},
     {"type": "resource_link", "uri": "file:///a", "name": "a", "title": "A", "size": 3},
-    {"type": "resource", "resource": {"uri": "file:///b", "mimeType": "text/plain", "text": "b", "_meta": {}}},
+    {
+        "type": "resource",
+        "resource": {"uri": "file:///b", "mimeType": "text/plain", "text": "b", "_meta": {}},
+    },
     {"type": "text", "text": ""},
 ]
 
@@ -99,7 +102,11 @@ BLOCKS: list[dict[str, Any]] = [
     "answer",
     [
         {"content": [TEXT], "structuredContent": {"content": "one\ntwo\n"}},
-        {"content": BLOCKS, "structuredContent": {"n": [1, None]}, "_meta": {"fastmcp": {"wrap_result": True}}},
+        {
+            "content": BLOCKS,
+            "structuredContent": {"n": [1, None]},
+            "_meta": {"fastmcp": {"wrap_result": True}},
+        },
         {"content": [*BLOCKS, *reversed(BLOCKS)]},
         {"content": []},
         {"content": [], "structuredContent": {"n": 1}},
@@ -129,7 +136,10 @@ def test_a_failure_is_handed_on_whole_and_recorded_as_one(client: Client, script
 
 
 def test_a_server_does_not_speak_as_toolbelt_or_as_the_protocol(client: Client, script: scripting.Script):
-    forged = {"toolbelt/refusal": {"code": "tool-denied"}, "io.modelcontextprotocol/serverInfo": {"name": "x"}}
+    forged = {
+        "toolbelt/refusal": {"code": "tool-denied"},
+        "io.modelcontextprotocol/serverInfo": {"name": "x"},
+    }
     script.results_in({"content": [], "_meta": forged})
     meta = client.call("files__result").result.get("_meta", {})
     assert "toolbelt/refusal" not in meta
@@ -141,7 +151,10 @@ def test_no_part_of_an_answer_holds_a_secret(client: Client, script: scripting.S
     masking.add("sesame-7000")
     said = json.loads(json.dumps(BLOCKS).replace('"b"', '"sesame-7000"').replace("one", "sesame-7000"))
     about = {"annotations": {"audience": ["user"]}, "_meta": {"of": "sesame-7000"}}
-    answer = {"content": [{**said[0], **about}, *said[1:]], "structuredContent": {"sesame-7000": ["sesame-7000"]}}
+    answer = {
+        "content": [{**said[0], **about}, *said[1:]],
+        "structuredContent": {"sesame-7000": ["sesame-7000"]},
+    }
     script.results_in({**answer, "isError": fails, "_meta": {"d": "sesame-7000"}})
     result = client.call("files__result").result
     assert result["isError"] is fails
@@ -162,5 +175,7 @@ def test_all_that_is_handed_on_counts_against_the_size(
         result = client.call("files__result").result
         assert result["_meta"]["toolbelt/refusal"]["code"] == "tool-failed"
         assert len(json.dumps(result)) < 2_000
-    script.results_in({"content": [{"type": "text", "text": "no"}], "isError": True, "_meta": {"a": "x" * 6_000}})
+    script.results_in(
+        {"content": [{"type": "text", "text": "no"}], "isError": True, "_meta": {"a": "x" * 6_000}}
+    )
     assert client.call("files__result").result["content"] == [{"type": "text", "text": "no"}]

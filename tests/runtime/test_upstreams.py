@@ -88,6 +88,22 @@ def test_a_call_has_no_more_time_than_any(script: scripting.Script, settings: An
     assert connected.refusal("files__hang") == ("timed-out", "files__hang did not answer within 0.2 s.")
 
 
+def test_a_server_that_tells_of_its_progress_has_its_time_again(script: scripting.Script) -> None:
+    connected.ready(script, "work", timeout=2)
+
+    assert connected.content("files__work", {"seconds": 4}) == {"result": "worked"}
+
+
+def test_progress_makes_no_call_longer_than_any_may_be(script: scripting.Script, settings: Any) -> None:
+    connected.ready(script, "work", timeout=2)
+    settings.TOOLBELT_CALL_SECONDS = 3
+
+    assert connected.refusal("files__work", {"seconds": 8}) == (
+        "timed-out",
+        "files__work did not answer within 3 s.",
+    )
+
+
 def test_a_server_that_dies_in_mid_call_is_there_for_the_next(script: scripting.Script) -> None:
     connected.ready(script, "die", "echo")
 

@@ -34,9 +34,7 @@ def admit(
     stored = resolved.standing.catalog
     if tool not in stored.tools or (decision := resolved.decision(tool)).state != "discoverable":
         return calls.admit(resolved, tool, arguments, hide_denied=hide_denied)
-    violations = schema.violations(
-        stored.tools[tool].input_schema, calls.filled(stored, tool, arguments)
-    )
+    violations = schema.violations(stored.tools[tool].input_schema, calls.filled(stored, tool, arguments))
     if violations:
         return calls.invalid(tool, violations)
     standing = resolved.standing if decision.code == "budget" else _loaded(snapshot, decision)

@@ -27,7 +27,8 @@ from toolbelt.store import databases, listings, snapshots
 Answer = importing.Answer
 Progress = connection.Progress
 Unreachable = lives.Unreachable
-ToolResult, ToolFailed = results.ToolResult, results.ToolFailed
+ToolResult = results.ToolResult
+ToolFailed = results.ToolFailed
 content = results.content
 Seen = TypeVar("Seen")
 

@@ -84,6 +84,15 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
             # Notifications are handled side by side; the answer would overtake them.
             time.sleep(0.05)
             text(number, "done")
+        case "work":
+            # Until the time is over, with a word now and then.
+            end, steps = time.monotonic() + arguments["seconds"], 0
+            while time.monotonic() < end:
+                steps += 1
+                said = {"progressToken": params["_meta"]["progressToken"], "progress": steps}
+                send({"method": "notifications/progress", "params": said})
+                time.sleep(0.1)
+            text(number, "worked")
         case "announce":
             send({"method": "notifications/tools/list_changed"})
             text(number, "announced")

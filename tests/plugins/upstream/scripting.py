@@ -20,6 +20,7 @@ ODD = (
     "picture",
     "structure",
     "result",
+    "work",
     "flood",
     "chatter",
 )

@@ -1,7 +1,6 @@
 """The official SDK's server with sessions, run as a program, so that a test can kill it and start it again.
 
-``python stateful.py PORT``: it speaks the revisions that have sessions, and counts the calls of this run of it. It
-runs with either generation of the SDK.
+``python stateful.py PORT``: it speaks the revisions that have sessions, and counts the calls of this run of it.
 """
 
 from __future__ import annotations
@@ -13,14 +12,12 @@ import sys
 import time
 from typing import Any
 
+from mcp.server.mcpserver import MCPServer
+
 REVISIONS_WITHOUT_SESSIONS = (b"2026-07-28",)
 
 
 def _application() -> Any:
-    try:
-        from mcp.server.mcpserver import MCPServer
-    except ImportError:
-        from mcp.server.fastmcp import FastMCP as MCPServer  # type: ignore[import-not-found,no-redef]
     server = MCPServer("stateful")
     calls = []
 
@@ -51,8 +48,7 @@ class _WithSessions:
 class Program:
     """The server as a process on a port of its own, which it keeps from one run to the next."""
 
-    def __init__(self, python: str = sys.executable) -> None:
-        self._python = python
+    def __init__(self) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port = free.getsockname()[1]
@@ -64,12 +60,13 @@ class Program:
 
     def start(self) -> None:
         """Run it, and wait until it listens."""
-        self._process = subprocess.Popen([self._python, __file__, str(self._port)])
+        self._process = subprocess.Popen([sys.executable, __file__, str(self._port)])
         end = time.monotonic() + 30
         while True:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 1):
                 return
-            assert time.monotonic() < end and self._process.poll() is None
+            assert time.monotonic() < end
+            assert self._process.poll() is None
             time.sleep(0.05)
 
     def kill(self) -> None:

@@ -159,7 +159,9 @@ def filled(schema_text: str, arguments: Any) -> Any:
     In the object itself, and in objects that are properties of it. What is no object is returned as it is.
     """
     found = _defaults(schema_text)
-    return defaults.fill(found, arguments) if found is not None and isinstance(arguments, Mapping) else arguments
+    return (
+        defaults.fill(found, arguments) if found is not None and isinstance(arguments, Mapping) else arguments
+    )
 
 
 @functools.lru_cache(maxsize=2048)

@@ -10,7 +10,8 @@ The rules, before the code:
    another process ends it.
 4. Whenever a connection is made, the tools are listed first: a server that came back may be another one.
 5. A server that tells of changes again and again is listed ever more seldom, until it is quiet for a while.
-6. Every wait has a limit, and whoever gives up takes their own request back, and nobody else's.
+6. Every wait has a limit, which begins again where a call tells of its progress; and whoever gives up takes their own
+   request back, and nobody else's.
 
 Everything here runs on one event loop, in which no plugin's code blocks; two things between two awaits are one.
 """
@@ -38,6 +39,19 @@ class Progress(Protocol):
     """Hears how far a call has come, on the connections' event loop: of a total if that is known, in words if any."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
+
+
+def _extending(limit: asyncio.Timeout, seconds: float, caller: Progress | None) -> Progress:
+    """Return what hears of progress: it lets the limit begin again, and passes on what it hears."""
+
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        # What comes late finds a limit that is over.
+        with contextlib.suppress(RuntimeError):
+            limit.reschedule(asyncio.get_running_loop().time() + seconds)
+        if caller is not None:
+            await caller(progress, total, message)
+
+    return heard
 
 
 class Server:
@@ -129,6 +143,7 @@ class Server:
     ) -> Mapping[str, Any]:
         """Call a tool by the server's own name for it, and return MCP's answer.
 
+        The server's time begins again with each progress that it tells; how long that may go on is the caller's to say.
         ``expected`` is given what the server listed on the connection that the call takes, and raises where that is
         not what the caller counts on. ``check`` is awaited directly before the request is written: over HTTP once the
         TCP or TLS connection stands, over a process's pipes when the message is handed to the pipe. Raises what these
@@ -166,11 +181,13 @@ class Server:
         token = last_check.CURRENT.set(last)
         life.calls += 1
         try:
-            async with asyncio.timeout(self.reached.timeout):
+            async with asyncio.timeout(self.reached.timeout) as limit:
                 # Not by the client's own call_tool: that checks the answer against the server's own schema, whose
                 # patterns may take for ever, on the loop that all servers share.
                 result = await life.at_hand().session.send_request(
-                    request, mcp_types.CallToolResult, progress_callback=progress
+                    request,
+                    mcp_types.CallToolResult,
+                    progress_callback=_extending(limit, self.reached.timeout, progress),
                 )
         except TimeoutError:
             self._late += 1
@@ -250,6 +267,8 @@ class Server:
     def _retire(self, life: lives.Life) -> None:
         """Let nobody else come to this connection, and let it go once each of its calls has its own answer."""
         life.is_retired = True
+        if self._life is life:
+            self._error = life.why(None, self.reached)
         if not life.calls:
             self._end(life)
         elif self._life is life:

@@ -140,6 +140,8 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
         return problem
     if not namespace and keys.SEPARATOR in key:
         return f"{key!r} lies in a namespace, and its server has none: give it one."
+    if _is_task_only(listed.get("execution")):
+        return "It runs as a task only (execution.taskSupport is required), and Toolbelt starts no tasks."
     if listed.get("inputSchema") is None:
         return "It has no inputSchema."
     documents: dict[str, Any] = {}
@@ -185,6 +187,10 @@ def _with_what_was_done(made: Definition, listed: Mapping[str, Any]) -> Definiti
     if stated_title(listed) and not made.title:
         done.append("Its title speaks to models, and was left out.")
     return dataclasses.replace(made, done=tuple(done))
+
+
+def _is_task_only(execution: Any) -> bool:
+    return isinstance(execution, Mapping) and execution.get("taskSupport") == "required"
 
 
 def stated_title(listed: Mapping[str, Any]) -> str:

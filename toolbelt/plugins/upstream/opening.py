@@ -45,9 +45,7 @@ def client(
     else:
         headers = _filled(reached.headers, environ)
         url = _filled({"url": reached.url}, environ)["url"]
-        transport = transports.http(
-            url, headers, reached.timeout, life.saw, ended, life.went, session_over
-        )
+        transport = transports.http(url, headers, reached.timeout, life.saw, ended, life.went, session_over)
     return mcp.Client(
         transport,
         cache=None,

@@ -181,7 +181,9 @@ class Gate(httpx2.AsyncBaseTransport):
             is_refused = self._has_stream and await _refuses_session(response)
             self._has_stream = self._has_stream or response.status_code == 200
             if is_refused:
-                self._wrong(SessionOver("The server no longer knows the session: the next call begins a new one."))
+                self._wrong(
+                    SessionOver("The server no longer knows the session: the next call begins a new one.")
+                )
                 self._session_over()
         elif check is not None and await _refuses_session(response):
             check.is_session_refused = True
