@@ -22,9 +22,8 @@ _IN_BOTH = {JSON: {"schema": entry_schemas.belt()}, YAML: {"schema": {"type": "s
 class Import(names.Act):
     """What goes with an import."""
 
-    dry_run: Annotated[
-        names.BooleanInAddress, pydantic.Field(description="Say what would be done, and write nothing.")
-    ] = False
+    # Not strict: the documentation of imports writes dry_run=1.
+    dry_run: Annotated[bool, pydantic.Field(description="Say what would be done, and write nothing.")] = False
 
 
 class Difference(ninja.Schema):
