@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,7 +33,21 @@ CHECKS = [
     checks.status_code_conformance,
     checks.content_type_conformance,
     checks.response_schema_conformance,
+    checks.negative_data_rejection,
+    checks.positive_data_acceptance,
 ]
+_WITH_OTHERS = "an entry is judged with all others: what it names has to exist, and its own name may be taken"
+# Operations that may refuse a request that fits its schema with 422, and the rule that no schema can say.
+REFUSED_THOUGH_SOUND = {
+    "create_category": _WITH_OTHERS,
+    **{
+        f"{verb}_{kind}": _WITH_OTHERS
+        for verb in ("create", "change")
+        for kind in ("agent", "loadout", "plugin", "sub_app", "tool", "toolkit")
+    },
+    "import_belt": _WITH_OTHERS,
+    "issue_token": "a token is of one agent or of one operator, and its scope is only an operator's",
+}
 # Names that are there, so that something is found now and then.
 THERE = {
     "agent": ["ada", "bob"],
@@ -92,6 +107,19 @@ def test_nothing_breaks_and_nothing_undocumented_is_answered(
     assert models.Agent.objects.exists()
 
 
+def test_each_reason_is_of_an_operation() -> None:
+    names = {operation.definition.raw["operationId"] for operation in operations()}
+    assert set(REFUSED_THOUGH_SOUND) <= names
+
+
+def has_printable_ids(case: Any) -> bool:
+    """Return whether its ids are printable, as the schema says: the generator makes unassigned characters, too."""
+    body = case.body if isinstance(case.body, dict) else {}
+    parts = (case.path_parameters or {}, case.query or {}, body)
+    ids = [part.get(name) for part in parts for name in ("session", "request_id")]
+    return all(urllib.parse.unquote(one).isprintable() for one in ids if isinstance(one, str))
+
+
 def send(operation: Any, mode: GenerationMode, served: Any, headers: dict[str, str]) -> None:
     """Send the operation some requests; the same ones each time."""
 
@@ -105,8 +133,11 @@ def send(operation: Any, mode: GenerationMode, served: Any, headers: dict[str, s
     )
     @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
     def sent(case: Any) -> None:
+        hypothesis.assume(mode is GenerationMode.NEGATIVE or has_printable_ids(case))
         answer = case.call(app=served, headers=headers)
-        case.validate_response(answer, checks=CHECKS)
+        name = operation.definition.raw["operationId"]
+        skipped = [checks.positive_data_acceptance] if name in REFUSED_THOUGH_SOUND else []
+        case.validate_response(answer, checks=CHECKS, excluded_checks=skipped)
 
     try:
         sent()

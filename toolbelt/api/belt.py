@@ -22,6 +22,7 @@ _IN_BOTH = {JSON: {"schema": entry_schemas.belt()}, YAML: {"schema": {"type": "s
 class Import(names.Act):
     """What goes with an import."""
 
+    # Not strict: the documentation of imports writes dry_run=1.
     dry_run: Annotated[bool, pydantic.Field(description="Say what would be done, and write nothing.")] = False
 
 

@@ -68,7 +68,7 @@ class Undo(schemas.Body):
     """How far to go back."""
 
     whole: Annotated[
-        bool, pydantic.Field(description="Take back all that was done in the same act (its batch).")
+        names.Boolean, pydantic.Field(description="Take back all that was done in the same act (its batch).")
     ] = False
     reason: names.Reason = ""
 

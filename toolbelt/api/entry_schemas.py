@@ -10,8 +10,18 @@ from typing import Any
 
 import pydantic
 
-from toolbelt.core import belts
+from toolbelt.core import belts, keys
 from toolbelt.core.belts import shapes
+
+# What the names of entries consist of (core.keys); the door says which of them are taken or reserved.
+_NAME = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": keys.LONGEST,
+    "pattern": "^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$",
+}
+_KEY = {**_NAME, "pattern": "^[a-zA-Z_][a-zA-Z0-9_-]*$"}
+_NAMES = {"tool": _KEY, "toolkit": _KEY}
 
 
 class Entry(pydantic.RootModel[dict[str, Any]]):
@@ -49,12 +59,14 @@ def _replace(schema: dict[str, Any], shown: dict[str, Any]) -> None:
 
 
 def _entry(kind: belts.KindName) -> dict[str, Any]:
-    shape = belts.KINDS[kind].shape
+    shape, name = belts.KINDS[kind].shape, _NAMES.get(kind, _NAME)
     if isinstance(shape, shapes.Fields):
-        return _shown(shape)
+        shown = _shown(shape)
+        shown["properties"][belts.KINDS[kind].named_by] = name
+        return shown
     return {
         "type": "object",
-        "properties": {"name": _shown(shape)},
+        "properties": {"name": name},
         "required": ["name"],
         "additionalProperties": False,
     }

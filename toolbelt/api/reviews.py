@@ -81,7 +81,7 @@ class Deciding(schemas.Body):
 class Approving(Deciding):
     """Which versions are approved, and whether a renamed tool gets what its previous name had."""
 
-    carry_over: bool = False
+    carry_over: names.Boolean = False
     confirm: names.Confirm = False
 
 

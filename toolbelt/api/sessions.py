@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.urls import converters, register_converter
 from ninja import params
 
-from toolbelt.api import auth, paging, problems, schemas
+from toolbelt.api import auth, paging, problems, schemas, surfaces
 from toolbelt.control import sessions
 from toolbelt.runtime import access
 
@@ -68,7 +68,7 @@ def list_agent_sessions(request: HttpRequest, agent: str, asked: params.Query[pa
 
 
 @router.get(_ONE, auth=auth.agent, response=Session)
-def get_session(request: HttpRequest, agent: str, session: str) -> Any:
+def get_session(request: HttpRequest, agent: str, session: surfaces.Id) -> Any:
     """Say what a session has loaded, and when."""
     return document(sessions.read(agent, session))
 
@@ -78,7 +78,7 @@ def get_session(request: HttpRequest, agent: str, session: str) -> Any:
     auth=auth.of_sessions("change"),
     response={200: Session, **problems.answers(409)},
 )
-def equip_session(request: HttpRequest, agent: str, session: str, body: Equipping) -> Any:
+def equip_session(request: HttpRequest, agent: str, session: surfaces.Id, body: Equipping) -> Any:
     """Let another loadout stand in for the agent's in one session.
 
     An agent's own token may put on, and take off, those of the agent's session_loadouts.
@@ -96,7 +96,7 @@ def equip_session(request: HttpRequest, agent: str, session: str, body: Equippin
     auth=auth.of_sessions("delete"),
     response={204: None, **problems.answers(409)},
 )
-def evict_session(request: HttpRequest, agent: str, session: str) -> Any:
+def evict_session(request: HttpRequest, agent: str, session: surfaces.Id) -> Any:
     """Let a session begin anew: what it has loaded is forgotten, and so is its loadout.
 
     An agent's own token may not, where the loadout is none of the agent's session_loadouts.
@@ -128,7 +128,7 @@ def document(kept: sessions.Kept) -> dict[str, Any]:
     }
 
 
-def empty(agent: str, session: str, loadout: str) -> dict[str, Any]:
+def empty(agent: str, session: surfaces.Id, loadout: str) -> dict[str, Any]:
     """Give a session of which nothing is kept: no loadout was put on, or it was evicted meanwhile."""
     return {
         "agent": agent,

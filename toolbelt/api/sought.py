@@ -14,7 +14,9 @@ from toolbelt.api import names, paging
 from toolbelt.core import belts
 
 _Name = Annotated[names.Text | None, pydantic.Field(description="Only those with this one.")]
-_YesNo = Annotated[bool | None, pydantic.Field(description="Only those that are so, or that are not.")]
+_YesNo = Annotated[
+    names.BooleanInAddress | None, pydantic.Field(description="Only those that are so, or that are not.")
+]
 
 
 class Asked(paging.Asked):
@@ -61,7 +63,8 @@ class Agents(Asked):
     ] = None
     protected: _YesNo = None
     archived: Annotated[
-        bool, pydantic.Field(description="Those that are archived; else those that are not.")
+        names.BooleanInAddress,
+        pydantic.Field(description="Those that are archived; else those that are not."),
     ] = False
 
 

@@ -11,16 +11,28 @@ from typing import Annotated, Any, Literal
 import ninja
 import pydantic
 
-from toolbelt.core import agents
+from toolbelt.core import agents, sessions
 from toolbelt.runtime import rendering
 
+# The rule of core.sessions.id_problem, which says what is wrong with one.
+Id = Annotated[
+    str,
+    pydantic.WithJsonSchema(
+        {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": sessions.LONGEST_ID,
+            "pattern": r"^([^\p{C}\p{Z}]| )+$",
+        }
+    ),
+]
 Session = Annotated[
-    str | None,
-    pydantic.Field(description="The conversation. Without one, nothing is loaded on demand.", max_length=200),
+    Id | None,
+    pydantic.Field(description="The conversation. Without one, nothing is loaded on demand."),
 ]
 Request = Annotated[
-    str | None,
-    pydantic.Field(description="The request in it: one model request, or one run.", max_length=200),
+    Id | None,
+    pydantic.Field(description="The request in it: one model request, or one run."),
 ]
 Subagent = Annotated[
     Literal[agents.KINDS] | None,  # type: ignore[valid-type]

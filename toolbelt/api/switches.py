@@ -21,7 +21,7 @@ _MAY_FLIP = auth.flipping
 _CHANGED = {200: changed.Changed, **problems.answers(409)}
 
 _Was = Annotated[
-    bool | None,
+    names.Boolean | None,
     pydantic.Field(
         description="What you saw (null: unset); if it is not so now, nothing is changed (`stale`)."
     ),
@@ -50,7 +50,7 @@ _SEEN = {"true": True, "false": False, "unset": None, None: writing.ANY}
 class Flip(schemas.Body):
     """What is wanted, and never "the other way"."""
 
-    on: bool
+    on: names.Boolean
     ends: _Ends = None
     was: _Was = None
     reason: names.Reason = ""

@@ -16,7 +16,7 @@ router = ninja.Router(tags=["access"])
 _CHANGED = {200: changed.Changed, **problems.answers(409, 412)}
 
 
-class ToolsConfig(pydantic.RootModel[dict[str, bool]]):
+class ToolsConfig(pydantic.RootModel[dict[str, names.Boolean]]):
     """What is set, by the keys of toolkits and tools."""
 
 

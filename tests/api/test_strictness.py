@@ -1,0 +1,55 @@
+"""Moments and yes-or-no values are taken in one form: no number stands for either, in an address or in a body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Asking
+
+MOMENT = "2026-11-22T14:05:00Z"
+NUMBERS = ["1", "0", "yes", "on", "True", "1e0"]
+
+
+@pytest.mark.parametrize("name", ["since", "until"])
+@pytest.mark.parametrize("address", ["/calls", "/changes"])
+@pytest.mark.parametrize("value", ["1234", "0", "1732284300.5", "2026-11-22", "2026-11-22T14:05:00", "now"])
+def test_a_moment_in_an_address_is_no_number(olga: Asking, address: str, name: str, value: str) -> None:
+    answer = olga.get(address, {name: value})
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, name)
+    assert olga.get(address, {name: MOMENT}).status_code == 200
+
+
+@pytest.mark.parametrize("value", [1732284300, 1.5, "1732284300", True])
+def test_a_moment_in_a_body_is_no_number(olga: Asking, value: Any) -> None:
+    for path, body, send, address in (
+        ("expires", {"agent": "ada", "expires": value}, olga.post, "/tokens"),
+        ("ends", {"on": True, "ends": value}, olga.put, "/agents/ada/switches/reading"),
+    ):
+        answer = send(address, body)
+        assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, path)
+
+
+@pytest.mark.parametrize("value", NUMBERS)
+def test_what_is_confirmed_in_an_address_is_true_or_false(olga: Asking, value: str) -> None:
+    answer = olga.delete(f"/agents/ada/switches/dropping?confirm={value}")
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "confirm")
+    for name in ("blocked", "archived"):
+        address = "/tools" if name == "blocked" else "/agents"
+        assert olga.get(address, {name: value}).status_code == 422
+        assert olga.get(address, {name: "true"}).status_code == 200
+    assert olga.delete("/agents/ada/switches/dropping?confirm=true").status_code == 200
+
+
+@pytest.mark.parametrize("value", [1, 0, 1.0, "true", "yes"])
+def test_what_is_confirmed_in_a_body_is_true_or_false(olga: Asking, value: Any) -> None:
+    for path, body in (
+        ("confirm", {"on": True, "confirm": value}),
+        ("on", {"on": value}),
+        ("was", {"on": True, "was": value}),
+    ):
+        answer = olga.put("/agents/ada/switches/reading", body)
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["path"].startswith(path)
+    assert olga.put("/agents/ada/tools-config", {"reading": value}).status_code == 422
