@@ -44,9 +44,7 @@ EMPTY = Policy(text="", sections=())
 MOST_KEPT = 10_000
 
 
-def build(
-    stored: catalog.Catalog, active: Collection[str], members: Mapping[str, Sequence[str]]
-) -> Policy:
+def build(stored: catalog.Catalog, active: Collection[str], members: Mapping[str, Sequence[str]]) -> Policy:
     """Write the policy for the ``active`` tools (by key), in the order of the toolkits, then tools' own.
 
     ``members`` is what :func:`active_members` gives for them.
