@@ -80,6 +80,14 @@ def test_a_budget_that_refuses_is_named_in_the_plan_and_stops_the_whole_act(oper
     assert tools_config.read("cyd") == {}
 
 
+def test_an_archived_agent_is_left_out_and_the_plan_says_why(operator: actors.Actor) -> None:
+    entries.change(operator, "agent", "ada", {"archived": True}, confirm=True)
+    plan = bulk.plan(["ada", "bob"], ["clock"], False)
+
+    assert [part.agent for part in plan.possible] == ["bob"]
+    assert [part.refused.partition(",")[0] for part in plan.refused] == ["ada is archived"]
+
+
 def test_what_has_to_be_confirmed_is_collected_over_all_agents(operator: actors.Actor) -> None:
     entries.change(operator, "agent", "bob", {"protected": True}, confirm=True)
     plan = bulk.plan(["ada", "bob"], ["pushing"], True)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from tests.core import building
-from toolbelt.core import agents, catalog, effects, surface
+import dataclasses
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.core import building, values
+from toolbelt.core import agents, catalog, effects, inventory, resolution, surface
 
 STORED = building.catalog_of(
     [
@@ -39,3 +44,41 @@ def test_a_denial_is_told_by_what_it_takes_away() -> None:
 
 def test_a_flip_that_leaves_the_surface_as_it_was_is_nothing() -> None:
     assert effect(building.agent(), building.agent(switches={"repo": False})).is_nothing
+
+
+def outside(snapshot: resolution.Snapshot, agent: agents.Agent) -> resolution.Snapshot:
+    return dataclasses.replace(snapshot, agent=agent, session=None, request_id=None, subagent=None)
+
+
+def assert_inventories_say_what_surfaces_say(snapshot: resolution.Snapshot, other: agents.Agent) -> None:
+    stored, kinds = snapshot.catalog, snapshot.kind_loadouts
+    for before, after in ((snapshot.agent, other), (other, snapshot.agent)):
+        exact = effects.compare(*(surface.build(outside(snapshot, agent)) for agent in (before, after)))
+        inventories = (inventory.take(stored, agent, kinds) for agent in (before, after))
+        assert effects.of_inventories(stored, *inventories) == exact
+
+
+@settings(max_examples=300)
+@given(values.snapshots(), st.data())
+def test_inventories_give_the_effect_of_switches_and_overrides_that_surfaces_give(
+    snapshot: resolution.Snapshot, data: st.DataObject
+) -> None:
+    agent = snapshot.agent
+    states = st.sampled_from((True, False, None))
+    switches, overrides = dict(agent.switches), dict(agent.overrides)
+    for key in data.draw(values.some_of(*values.KITS, *values.TOOLS)):
+        configured = switches if key in values.KITS else overrides
+        configured.pop(key, None)
+        on = data.draw(states)
+        if on is not None:
+            configured[key] = on
+    changed = dataclasses.replace(agent, switches=switches, overrides=overrides)
+    assert_inventories_say_what_surfaces_say(snapshot, changed)
+
+
+@settings(max_examples=200)
+@given(values.snapshots(), values.some_agents)
+def test_inventories_give_the_effect_of_any_other_configuration_that_surfaces_give(
+    snapshot: resolution.Snapshot, other: agents.Agent
+) -> None:
+    assert_inventories_say_what_surfaces_say(snapshot, other)

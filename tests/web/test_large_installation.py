@@ -16,8 +16,8 @@ from scripts import large_installation as made
 from tests import factories
 from tests.web import acting
 from toolbelt import models
-from toolbelt.control import holdings, overview, queries
-from toolbelt.core import budgets, reasons, resolution
+from toolbelt.control import bulk, guards, holdings, overview, queries, switches
+from toolbelt.core import budgets, reasons, resolution, surface
 from toolbelt.web.pages import matrix, paging
 
 pytestmark = pytest.mark.django_db
@@ -234,3 +234,57 @@ def test_overrides_that_do_nothing_are_those_that_deciding_finds(olive: Client) 
             if why == "superfluous":
                 stale = overview.Stale(key, on, "superfluous")
                 assert overview.because(one, stale) == reasons.in_words(else_)
+
+
+def test_a_bulk_change_is_confirmed_without_building_a_surface(
+    olive: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+    build = surface.of
+
+    def counted(resolved: budgets.Resolution, snapshot: resolution.Snapshot, *rest: Any, **named: Any) -> Any:
+        built.append(snapshot.agent.key)
+        return build(resolved, snapshot, *rest, **named)
+
+    monkeypatch.setattr(surface, "of", counted)
+    agents = models.Agent.objects.filter(archived=False).count()
+    answer = olive.get("/bulk/agents/", {"key": made.TOOLKIT, "set": "toolkits-true"})
+    assert f"{agents} agents" in answer.context["page"].confirmation.title
+    assert built == []
+
+
+@pytest.mark.parametrize("on", [True, False, None])
+def test_a_bulk_change_shows_what_it_does_to_the_surface_of_each_agent(
+    olive: Client, on: bool | None
+) -> None:
+    found = holdings.every()
+    agents = {holder.agent.key: holder.agent for holder in found.holders}
+    keys = [made.TOOLKIT, "kit-009", "kit-019", "kit-039", made.tool_name(5), made.tool_name(7)]
+    plan = bulk.plan(list(agents), keys, on)
+    assert plan.refused or not on
+    assert {part.effect.policy for part in plan.parts} != {()}
+    for part in plan.parts:
+        agent = agents[part.agent]
+        wanted = switches.wished(found.catalog, agent, dict.fromkeys(part.before, on))
+        exact = guards.effect(found.catalog, agent, wanted)
+        assert part.effect == exact
+        assert part.reasons == tuple(guards.far_reaching(found.catalog, agent, wanted, on, exact))
+        spent = (guards.resolved(found.catalog, one).spent for one in (agent, wanted))
+        assert ("The budget of" in part.refused) is budgets.refuses(*spent)
+
+
+def test_all_that_was_not_called_is_walked_in_parts(olive: Client) -> None:
+    found = holdings.every()
+    called = set(models.CallRecord.objects.values_list("agent", "tool"))
+    idle = {
+        tool for holder in found.holders for tool in holder.active if (holder.agent.key, tool) not in called
+    }
+    walked = [look(olive, "/calls/", unused="all", since="2000-01-01").unused]
+    while walked[-1].more_url:
+        walked.append(follow(olive, walked[-1].more_url).unused)
+    tools = [tool.tool for part in walked for tool in part.tools]
+    assert len(tools) == len(set(tools))
+    assert set(tools) == idle
+    assert all(len(part.tools) <= 30 for part in walked)
+    behind = look(olive, "/calls/", unused="all", unused_offset=10**6, since="2000-01-01").unused
+    assert behind.tools == walked[-1].tools

@@ -14,9 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolbelt import conf
-from toolbelt.control import actors, endings, guards, impacts, switches, writing
-from toolbelt.core import agents, catalog, effects, errors, grants, inventory
-from toolbelt.store import agents as agent_rows
+from toolbelt.control import actors, endings, guards, holdings, impacts, switches, writing
+from toolbelt.core import catalog, effects, errors, grants, inventory
 from toolbelt.store import clock, sessions, snapshots
 
 # What is (or was seen to be) set, by the keys of agents, and of toolkits and tools.
@@ -73,20 +72,18 @@ class Plan:
 
 def plan(names: Sequence[str], keys: Collection[str], on: bool | None) -> Plan:
     """Say what setting the switches and overrides of ``keys`` to ``on`` (None: clearing them) would do for these
-    agents, and do nothing. A fixed number of queries, however many there are.
+    agents, and do nothing. A fixed number of queries, however many there are; what each has and would have is worked
+    out by sets of tools, and its surface is not built.
 
     Raises NotFound for a name that nothing has, and Refused for more than anybody can overlook.
     """
     stored = snapshots.catalog()
     _check(stored, keys, len(names))
-    there = {agent.key: agent for agent in agent_rows.every(key__in=list(names))}
-    for name in names:
-        if name not in there:
-            raise errors.NotFound("agent", name, there)
+    there = _holders(stored, names)
     live = sessions.live_of(names, clock.now() - impacts.LIVE)
     parts, same, touched = [], 0, 0
     for name in dict.fromkeys(names):
-        part = _part(stored, there[name], keys, on)
+        part = _part(there[name], keys, on)
         same += len(set(keys)) - len(part.before)
         if part.before:
             parts.append(part)
@@ -126,7 +123,7 @@ def apply(
                     raise errors.Stale(f"{key} for {name}", was, now, on)
             wanted = dict.fromkeys(before, on)
             if not confirm:
-                part = _part(stored, found.agent, before, on)
+                part = _part(holdings.Holder(agent=found.agent, catalog=stored), before, on)
                 asked += _named(name, part.reasons, len(seen))
                 shown.append(part.effect)
             try:
@@ -162,18 +159,31 @@ def _check(stored: catalog.Catalog, keys: Collection[str], agents_named: int) ->
         )
 
 
-def _part(stored: catalog.Catalog, agent: agents.Agent, keys: Collection[str], on: bool | None) -> Part:
+def _holders(stored: catalog.Catalog, names: Sequence[str]) -> dict[str, holdings.Holder]:
+    """Return these agents by name, archived or not. Raises NotFound for a name that nothing has."""
+    there: dict[str, holdings.Holder] = {}
+    for archived in (False, True):
+        if not all(name in there for name in names):
+            found = holdings.of_now(stored, archived=archived)
+            there |= {holder.agent.key: holder for holder in found.holders}
+    for name in names:
+        if name not in there:
+            raise errors.NotFound("agent", name, there)
+    return there
+
+
+def _part(holder: holdings.Holder, keys: Collection[str], on: bool | None) -> Part:
+    agent, stored = holder.agent, holder.catalog
     before = {key: now for key in keys if (now := grants.said(agent, key)) != on}
     wanted = switches.wished(stored, agent, dict.fromkeys(before, on))
-    effect = guards.effect(stored, agent, wanted)
+    had = holder.inventory
+    has = had if wanted == agent else inventory.take(stored, wanted, conf.KIND_LOADOUTS)
+    effect = effects.of_inventories(stored, had, has)
     refused = ""
     try:
         guards.refuse_archived(agent, wanted)
         guards.refuse_conflicts(stored, agent, wanted, ", ".join(before))
-        guards.refuse_budget(
-            agent.key,
-            *(inventory.take(stored, one, conf.KIND_LOADOUTS).spent for one in (agent, wanted)),
-        )
+        guards.refuse_budget(agent.key, had.spent, has.spent)
     except (errors.Refused, errors.Invalid) as error:
         refused = str(error)
     return Part(

@@ -6,7 +6,7 @@ Whatever changes what an agent has comes by here: a flip, many at once, an edit 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolbelt import conf
@@ -85,8 +85,10 @@ def effect(stored: catalog.Catalog, agent: agents.Agent, wanted: agents.Agent) -
 
 def refuse_conflicts(stored: catalog.Catalog, agent: agents.Agent, wanted: agents.Agent, key: str) -> None:
     """Raise Invalid where two sources would now bring one tool with different options, and did not before."""
-    already = conflicts.of_agent(stored, agent)
-    made = [conflict for conflict in conflicts.of_agent(stored, wanted) if conflict not in already]
+    made: Sequence[conflicts.Conflict] = conflicts.of_agent(stored, wanted)
+    if made:
+        already = conflicts.of_agent(stored, agent)
+        made = [conflict for conflict in made if conflict not in already]
     if made:
         path = f"agents.{agent.key}.tools_config.{key}"
         raise errors.Invalid([errors.Problem(path=path, message=conflict.message) for conflict in made])

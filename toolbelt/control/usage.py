@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import datetime as dt
 import heapq
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolbelt.control import holdings
@@ -42,9 +42,13 @@ class Unused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllUnused:
-    """The dearest of the tools that agents have and did not call; how many there are, and what all of them cost."""
+    """A part of the tools that agents have and did not call, the dearest first, from the place ``offset`` on.
+
+    ``count`` and ``tokens`` are of all of them.
+    """
 
     tools: Sequence[Unused]
+    offset: int
     count: int
     tokens: int
 
@@ -53,33 +57,39 @@ def unused(
     found: holdings.Holdings,
     *,
     most: int,
+    offset: int = 0,
     agent: str = "",
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
 ) -> AllUnused:
-    """Find the tools that agents have now and did not call in this time: at most so many, the dearest first."""
-    called: Collection[tuple[str, str]] = call_figures.called(agent=agent, since=since, until=until)
-    by_agent: dict[str, set[str]] = {}
-    for caller, key in called:
-        by_agent.setdefault(caller, set()).add(key)
-    holders = [holder for holder in found.holders if agent in ("", holder.agent.key)]
+    """Return the tools that agents have now and did not call in this time: at most so many, the dearest first.
+
+    Where nothing is behind ``offset``, the last part is returned.
+    """
+    called: dict[str, set[str]] = {}
+    for caller, key in call_figures.called(agent=agent, since=since, until=until):
+        called.setdefault(caller, set()).add(key)
+    idle_by_agent = [
+        (holder.agent.key, holder.active.difference(called.get(holder.agent.key, ())))
+        for holder in found.holders
+        if agent in ("", holder.agent.key)
+    ]
     idle: collections.Counter[str] = collections.Counter()
-    for holder in holders:
-        idle.update(holder.active.difference(by_agent.get(holder.agent.key, ())))
+    for _, idle_tools in idle_by_agent:
+        idle.update(idle_tools)
     tools = found.catalog.tools
-    dearest = heapq.nsmallest(most, idle, key=lambda key: (-tools[key].tokens * idle[key], key))
+    if offset >= len(idle):
+        offset = max(0, len(idle) - 1) // most * most
+    dearest = heapq.nsmallest(offset + most, idle, key=lambda key: (-tools[key].tokens * idle[key], key))
     return AllUnused(
         tools=[
             Unused(
                 tool=tools[key],
-                agents=tuple(
-                    holder.agent.key
-                    for holder in holders
-                    if key in holder.active and (holder.agent.key, key) not in called
-                ),
+                agents=tuple(name for name, idle_tools in idle_by_agent if key in idle_tools),
             )
-            for key in dearest
+            for key in dearest[offset:]
         ],
+        offset=offset,
         count=len(idle),
         tokens=sum(tools[key].tokens * count for key, count in idle.items()),
     )

@@ -65,15 +65,16 @@ def sources(
         if bound == tool:
             yield Source(kind="sub-app", name=sub_app, options=None)
     over = stored.toolkits_of.get(tool, ())
+    for toolkit in over:
+        if agent.switches.get(toolkit.key):
+            yield Source(kind="switch", name=toolkit.key, options=_options(toolkit, tool))
+    for toolkit in over:
+        if toolkit.key in agent.initial_toolkits and toolkit.key in agent.allowed_toolkits:
+            yield Source(kind="initial", name=toolkit.key, options=_options(toolkit, tool))
     loaded = set(loaded)
-    for kind, brought in (
-        ("switch", {key for key, on in agent.switches.items() if on}),
-        ("initial", {key for key in agent.initial_toolkits if key in agent.allowed_toolkits}),
-        ("loaded", loaded),
-    ):
-        for toolkit in over:
-            if toolkit.key in brought:
-                yield Source(kind=kind, name=toolkit.key, options=_options(toolkit, tool))  # type: ignore[arg-type]
+    for toolkit in over:
+        if toolkit.key in loaded:
+            yield Source(kind="loaded", name=toolkit.key, options=_options(toolkit, tool))
     if tool in set(loaded_by_name):
         yield Source(kind="loaded", name=tool, options=None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolbelt.core import surface
+from toolbelt.core import catalog, inventory, policy, surface
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +46,6 @@ class Effect:
 def compare(before: surface.Surface, after: surface.Surface) -> Effect:
     """Compare the surface before a change with the one after it."""
     had, has = before.resolution.active, after.resolution.active
-    told_before = {s.toolkit or s.tool: s for s in before.policy.sections}
-    told_after = {s.toolkit or s.tool: s for s in after.policy.sections}
-    changed = []
-    for key in {**told_before, **told_after}:
-        old, new = told_before.get(key), told_after.get(key)
-        if old != new:
-            changed.append((key, old.state if old else "none", new.state if new else "none"))
     return Effect(
         tools_before=before.spent.tools,
         tools_after=after.spent.tools,
@@ -60,15 +53,70 @@ def compare(before: surface.Surface, after: surface.Surface) -> Effect:
         tokens_after=after.spent.tokens,
         added=tuple(key for key in has if key not in had),
         removed=tuple(key for key in had if key not in has),
-        policy=tuple(changed),
+        policy=_policy_changes(before.policy, after.policy),
         breaks=breaks(before, after),
+    )
+
+
+def of_inventories(
+    stored: catalog.Catalog, before: inventory.Inventory, after: inventory.Inventory
+) -> Effect:
+    """Compare what an agent has before a change with what it has after it, without building a surface.
+
+    The answer is that of :func:`compare` for the two surfaces outside any session. Only the policy of toolkits that
+    gain or lose a tool is written.
+    """
+    added, removed = after.active - before.active, before.active - after.active
+    changed = added | removed
+    touched = inventory.toolkits(stored, changed)
+    policy_before, policy_after = (
+        _policy_of(stored, inv.active, touched, changed) for inv in (before, after)
+    )
+    return Effect(
+        tools_before=before.spent.tools,
+        tools_after=after.spent.tools,
+        tokens_before=before.spent.tokens,
+        tokens_after=after.spent.tokens,
+        added=tuple(sorted(added)),
+        removed=tuple(sorted(removed)),
+        policy=_policy_changes(policy_before, policy_after),
+        breaks=_parts(bool(changed), policy_before.text != policy_after.text),
     )
 
 
 def breaks(before: surface.Surface, after: surface.Surface) -> tuple[str, ...]:
     """Name what of the beginning of a prompt differs: a provider's cache of it is of no use any more."""
-    parts = (
-        ("tools", before.tools != after.tools),
-        ("system text", before.policy.text != after.policy.text),
+    return _parts(before.tools != after.tools, before.policy.text != after.policy.text)
+
+
+def _parts(tools: bool, system_text: bool) -> tuple[str, ...]:
+    """Name the parts of a prompt that differ."""
+    return tuple(part for part, differs in (("tools", tools), ("system text", system_text)) if differs)
+
+
+def _policy_changes(before: policy.Policy, after: policy.Policy) -> tuple[tuple[str, str, str], ...]:
+    """List the sections that differ, as (toolkit or tool, state before, state after)."""
+    sections_before = {s.toolkit or s.tool: s for s in before.sections}
+    sections_after = {s.toolkit or s.tool: s for s in after.sections}
+    changes = []
+    for key in {**sections_before, **sections_after}:
+        old, new = sections_before.get(key), sections_after.get(key)
+        if old != new:
+            changes.append((key, old.state if old else "none", new.state if new else "none"))
+    return tuple(changes)
+
+
+def _policy_of(
+    stored: catalog.Catalog, active: frozenset[str], touched: frozenset[str], changed: frozenset[str]
+) -> policy.Policy:
+    """Return the policy with the sections of these toolkits and of the changed tools right.
+
+    Every other section is left out, or is its toolkit's off text: it is the same before and after.
+    """
+    if not changed:
+        return policy.EMPTY
+    members = frozenset(member.tool for key in touched for member in stored.toolkits[key].members)
+    by_toolkit = policy.active_members(stored, sorted(active & members))
+    return policy.build(
+        stored, active & changed, {key: tools for key, tools in by_toolkit.items() if key in touched}
     )
-    return tuple(part for part, differs in parts if differs)

@@ -32,15 +32,19 @@ def take(
     kind_loadouts: Mapping[str, str] = agents.KIND_LOADOUTS,
 ) -> Inventory:
     """Return what the agent has beside this catalog, outside any session."""
+    shared, shared_tokens = _shared(stored, agent.loadout_name(kind_loadouts))
+    # What agents share is large, and what sets this one apart is small: only that is worked out.
+    shut = denied(stored, agent, kind_loadouts)
     granted = _granted(stored, agent)
-    shut = denied(stored, agent, kind_loadouts) | closed(stored)
-    open_, brought = granted - shut, _brought(stored, agent, kind_loadouts) - shut
-    active = open_ | brought
-    tokens = sum(map(_tokens(stored).__getitem__, active))
-    gone = budgets.going(stored, agent.budget, len(active), tokens, brought - open_)
+    added = granted.union(_initial(stored, agent)) - closed(stored) - shut - shared
+    dropped = shared & shut
+    active = (shared - dropped) | added
+    tokens = shared_tokens + _tokens_of(stored, added) - _tokens_of(stored, dropped)
+    defers = agent.budget is not None and agent.budget.on_exceed == "defer"
+    gone = budgets.going(stored, agent.budget, len(active), tokens, active - granted) if defers else {}
     if gone:
         active = active.difference(gone)
-        tokens -= sum(map(_tokens(stored).__getitem__, gone))
+        tokens -= _tokens_of(stored, gone)
     return Inventory(
         active=active,
         deferred=frozenset(gone),
@@ -97,14 +101,23 @@ def _granted(stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:
     return frozenset(found).union(*(_members(stored, key) for key, on in agent.switches.items() if on))
 
 
-def _brought(
-    stored: catalog.Catalog, agent: agents.Agent, kind_loadouts: Mapping[str, str]
-) -> frozenset[str]:
-    """Name what comes by itself: with initial toolkits, and with a loadout or by default (questions 8 and 9)."""
+def _initial(stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:
+    """Name what comes with initial toolkits (question 8)."""
     initial = sessions.in_allowed_order((), agent.allowed_toolkits, agent.initial_toolkits)
-    loadout = agent.loadout_name(kind_loadouts)
-    included = _included(stored, loadout) if loadout else _by_default(stored)
-    return included.union(*(_members(stored, key) for key in initial))
+    return _NOTHING.union(*(_members(stored, key) for key in initial))
+
+
+def _shared(stored: catalog.Catalog, loadout: str) -> tuple[frozenset[str], int]:
+    """Return the tools that a loadout brings, or that are on by default where there is none (question 9), without
+    closed ones; and their tokens.
+    """
+
+    def work_out() -> tuple[frozenset[str], int]:
+        brought = loadouts.tools_included(stored, loadout) if loadout else stored.default_on
+        found = frozenset(brought) - closed(stored)
+        return found, _tokens_of(stored, found)
+
+    return _kept(stored, ("shared", keys.fold(loadout)), work_out)
 
 
 def _members(stored: catalog.Catalog, key: str) -> frozenset[str]:
@@ -118,20 +131,9 @@ def _members(stored: catalog.Catalog, key: str) -> frozenset[str]:
     )
 
 
-def _included(stored: catalog.Catalog, loadout: str) -> frozenset[str]:
-    return _kept(
-        stored,
-        ("included", keys.fold(loadout)),
-        lambda: frozenset(loadouts.tools_included(stored, loadout)),
-    )
-
-
-def _by_default(stored: catalog.Catalog) -> frozenset[str]:
-    return _kept(stored, ("on by default",), lambda: frozenset(stored.default_on))
-
-
-def _tokens(stored: catalog.Catalog) -> dict[str, int]:
-    return _kept(stored, ("tokens",), lambda: {key: tool.tokens for key, tool in stored.tools.items()})
+def _tokens_of(stored: catalog.Catalog, tools: Iterable[str]) -> int:
+    tokens = _kept(stored, ("tokens",), lambda: {key: tool.tokens for key, tool in stored.tools.items()})
+    return sum(map(tokens.__getitem__, tools))
 
 
 def _conflicts(stored: catalog.Catalog, agent: agents.Agent, active: frozenset[str]) -> Iterable[str]:

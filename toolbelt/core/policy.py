@@ -6,9 +6,9 @@ in code say. A tool's description never does, whoever wrote it. The bytes are th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from toolbelt.core import catalog
 
@@ -44,7 +44,7 @@ EMPTY = Policy(text="", sections=())
 MOST_KEPT = 10_000
 
 
-def build(stored: catalog.Catalog, active: Mapping[str, Any], members: Mapping[str, Sequence[str]]) -> Policy:
+def build(stored: catalog.Catalog, active: Collection[str], members: Mapping[str, Sequence[str]]) -> Policy:
     """Write the policy for the ``active`` tools (by key), in the order of the toolkits, then tools' own.
 
     ``members`` is what :func:`active_members` gives for them.

@@ -89,6 +89,7 @@ class Calls(forms.Form):
     newer = forms.IntegerField(required=False, min_value=0)
     every = forms.BooleanField(required=False)
     unused = forms.ChoiceField(required=False, choices=[("all", "all")])
+    unused_offset = fields.Offset()
 
 
 class Matrix(forms.Form):

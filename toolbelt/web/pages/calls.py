@@ -22,8 +22,8 @@ USUAL_DAYS = (30, 7, 1)
 MOST_CALLS = 300_000
 MOST_TOOLS = 12
 MOST_UNUSED = 8
-# More of them than this nobody turns off one by one.
-MOST_UNUSED_AT_ALL = 60
+# Of the tools that were not called, as many as a page shows where all of them are asked for.
+MAX_UNUSED_ON_PAGE = 30
 # For so many agents each can be turned off here; for the others, where all of its agents are.
 MOST_HOLDERS = 6
 LONGEST_ERROR = 240
@@ -84,10 +84,11 @@ def page(
             usage.unused(
                 found,
                 agent=said["agent"],
-                most=MOST_UNUSED_AT_ALL if said["unused"] else MOST_UNUSED,
+                most=MAX_UNUSED_ON_PAGE if said["unused"] else MOST_UNUSED,
+                offset=_unused_offset(said),
                 **period,
             ),
-            "" if said["unused"] else f"{path}?{urlencode({**kept, 'unused': 'all'})}",
+            lambda offset: _unused_url(said, path, offset),
             may_flip,
         )
         if not (said["tool"] or said["outcome"])
@@ -189,14 +190,18 @@ def _unused(
     found: holdings.Holdings,
     agent: str,
     idle: usage.AllUnused,
-    every_url: str,
+    more_url: Callable[[int], str],
     may_flip: Callable[[str], bool],
 ) -> calls.Unused | None:
-    """Advise: the dearest first, with whom each could be turned off for; many of them where no url leads to more."""
+    """Return a part of the unused tools, the dearest first, each with agents for which it can be turned off.
+
+    ``more_url`` returns the address of the part that begins at an offset.
+    """
     if not idle.count:
         return None
     overrides = {one.agent.key: one.agent.overrides for one in found.holders}
-    more = idle.count - len(idle.tools)
+    behind = idle.offset + len(idle.tools)
+    more = idle.count - behind
     cost = (
         f"{words.about(idle.tokens)} tokens a request"
         if agent
@@ -221,9 +226,19 @@ def _unused(
         ),
         words=f"{words.tools(idle.count)}, {cost}",
         more=f"{words.tools(more)} more" if more else "",
-        more_url=every_url if more else "",
+        more_url=more_url(behind) if more else "",
         agent=agent,
     )
+
+
+def _unused_offset(said: Mapping[str, Any]) -> int:
+    return int(said["unused_offset"] or 0) if said["unused"] else 0
+
+
+def _unused_url(said: Mapping[str, Any], path: str, offset: int) -> str:
+    """Return the address of the unused tools from this place on; of all of them where only the first are shown."""
+    place = {"unused_offset": offset} if said["unused"] else {}
+    return f"{path}?{urlencode({**_kept(said), 'unused': 'all', **place})}"
 
 
 def _call(one: usage.Call, there: Iterable[str], agents: Iterable[str]) -> calls.Call:
