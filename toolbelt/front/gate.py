@@ -135,9 +135,7 @@ class Gate:
                 return discarded.receive, closing
             await self._refuse(head, _too_large(limit), closing)
             return None
-        if self._arriving[head.address] >= MAX_BODIES_OF_ADDRESS or (
-            self._arriving.total() >= self._most
-        ):
+        if self._arriving[head.address] >= MAX_BODIES_OF_ADDRESS or (self._arriving.total() >= self._most):
             refusal = Refusal("overloaded", "Too many requests are on their way here: try again in a moment.")
             await self._refuse(head, refusal, closing)
             return None
