@@ -159,7 +159,7 @@ def everywhere(
 
 
 def _is_call_by_known(request: HttpRequest) -> bool:
-    """Say whether this is a call of a tool by somebody whose token was valid lately.
+    """Return whether this is a call of a tool by somebody whose token was valid lately.
 
     Their model can read a refusal, and would make nothing of a problem.
     """

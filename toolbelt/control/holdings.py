@@ -109,7 +109,7 @@ class Holdings:
 
     @functools.cached_property
     def switches(self) -> Mapping[str, Mapping[str, bool]]:
-        """Say for each toolkit how its switch is set, by agent."""
+        """Return for each toolkit how its switch is set, by agent."""
         found: dict[str, dict[str, bool]] = {}
         for holder in self.holders:
             for key, on in holder.agent.switches.items():
@@ -159,7 +159,7 @@ def shelf() -> Shelf:
 
 
 def closed(stored: catalog.Catalog) -> Mapping[str, resolution.Decision]:
-    """Give the decision for each tool that no agent can have, which the catalog alone makes. Kept with the catalog."""
+    """Return the decision for each tool that no agent can have, by the catalog alone; kept with the catalog."""
     known: Mapping[str, resolution.Decision] | None = stored.derived.get("closed by the catalog")
     if known is None:
         nobody = resolution.stand(_snapshot(stored, agents.Agent(key="")))

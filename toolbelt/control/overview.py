@@ -108,7 +108,7 @@ def _stopped(stored: catalog.Catalog) -> Iterator[tuple[str, str]]:
 
 
 def because(one: queries.Summary, stale: Stale) -> str:
-    """Say in words why an override of this agent does nothing."""
+    """Return in words why an override of this agent does nothing."""
     if stale.why == "superfluous":
         return reasons.in_words(resolution.decide(_without_overrides(one).standing, stale.tool))
     return reasons.in_words(one.holder.decision(stale.tool))

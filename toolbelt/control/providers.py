@@ -208,7 +208,7 @@ def _provider(
 
 
 def _users(stored: catalog.Catalog, name: str) -> tuple[dict[str, tuple[str, ...]], list[str]]:
-    """Say which agents have each tool of a plugin now, outside any session, and which have any of them; a tool that
+    """Return which agents have each tool of a plugin now, outside any session, and which have any of them; a tool that
     nobody has is not named.
     """
     own = frozenset(stored.tools_of_plugin.get(name, ()))

@@ -22,7 +22,7 @@ SSE = r"^sse(?:/.*)?$"
 @decorators.login_not_required
 @csrf.csrf_exempt
 def no_oauth(request: HttpRequest) -> HttpResponse:
-    """Say that there is no OAuth, in the form of an OAuth error, and where a token is made."""
+    """Answer that there is no OAuth, in the form of an OAuth error, and where a token is made."""
     tokens = request.build_absolute_uri(reverse("web:tokens"))
     return JsonResponse(
         {
@@ -37,6 +37,6 @@ def no_oauth(request: HttpRequest) -> HttpResponse:
 @decorators.login_not_required
 @csrf.csrf_exempt
 def no_sse(request: HttpRequest) -> HttpResponse:
-    """Say that the HTTP+SSE transport is not spoken, and what is."""
+    """Answer that the HTTP+SSE transport is not spoken, and what is."""
     error = {"code": protocol.INVALID_REQUEST, "message": heads.LEGACY_SSE}
     return JsonResponse({"jsonrpc": "2.0", "id": None, "error": error}, status=404)

@@ -120,7 +120,7 @@ class _Standby:
             self._told(b"+", group)
 
     def _told(self, change: bytes, group: int) -> bool:
-        """Tell it of a group; return whether it is there to be told."""
+        """Name a group to it; return whether it is there to hear it."""
         process = self._process
         if process is None or process.stdin is None:
             return False

@@ -1,4 +1,4 @@
-"""Say for the shells whether the database can be used: what kind of fault an error is, and what a server relies on."""
+"""Tells the shells whether the database can be used: what kind of fault an error is, and what a server relies on."""
 
 from __future__ import annotations
 

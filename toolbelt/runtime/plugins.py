@@ -71,7 +71,7 @@ def registry() -> registries.ToolPluginRegistry:
 
 
 def live() -> Sequence[info.PluginInfo]:
-    """Give the plugins that were loaded here, failed ones too; their errors without secrets."""
+    """Return the plugins that were loaded here, failed ones too; their errors without secrets."""
     return [
         dataclasses.replace(one, error=secrets.mask(one.error)) if one.error else one
         for one in registry().list_plugins()

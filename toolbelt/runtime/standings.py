@@ -109,7 +109,7 @@ class Standings:
 
     @property
     def is_blind(self) -> bool:
-        """Say whether the database could not be looked at when it was last tried."""
+        """Return whether the database could not be looked at when it was last tried."""
         return bool(self._trouble)
 
     def last_known(self, asked: Asked) -> Standing | None:

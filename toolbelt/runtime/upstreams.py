@@ -252,7 +252,7 @@ def _masked(answer: Answer) -> Answer:
 
 
 def _masking(hear: Progress) -> Progress:
-    """Tell of progress without whatever secrets the server says back."""
+    """Pass progress on without whatever secrets the server says back."""
 
     async def masked(progress: float, total: float | None, message: str | None) -> None:
         await hear(progress, total, message and secrets.mask(message))

@@ -33,7 +33,7 @@ def open_existing_only() -> None:
 
 
 def was_exchanged() -> bool:
-    """Say whether the file is another one than when this server started; log it as an error, once."""
+    """Return whether the file is another one than when this server started; log it as an error, once."""
     path = _path()
     opened = _opened.get(path) if path is not None else None
     if path is None or opened is None:

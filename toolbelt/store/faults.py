@@ -1,4 +1,4 @@
-"""Tell a fault of the database (away, busy, read-only, full, damaged) from a defect of ours.
+"""Distinguishes a fault of the database (away, busy, read-only, full, damaged) from a defect of ours.
 
 :func:`classify` is the one place that knows what SQLite, PostgreSQL and the connection pool say in such a case. Whoever
 answers people or programs gives its answer: an :class:`errors.Unavailable`.
@@ -146,7 +146,7 @@ def _of_sqlite(error: sqlite3.Error) -> _Fault | None:
 
 
 def _is_disk_full() -> bool:
-    """Say whether the disk of the SQLite file is full: some writes fail without saying so."""
+    """Return whether the disk of the SQLite file is full: some writes fail without saying so."""
     name = connections[DEFAULT_DB_ALIAS].settings_dict["NAME"]
     try:
         return shutil.disk_usage(Path(name).parent).free < LEAST_FREE_BYTES

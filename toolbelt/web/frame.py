@@ -154,14 +154,14 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def busy(request: HttpRequest, retry_after: int) -> HttpResponse:
-    """Say that the server has too much to do, and in how many seconds to try again."""
+    """Answer that the server has too much to do, and in how many seconds to try again."""
     response = _told(request, "too_busy.html", 503)
     response.headers["Retry-After"] = str(retry_after)
     return response
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Say that the fault is ours, and which request it was. Asks for nothing that may be what is broken.
+    """Answer that the fault is ours, and which request it was. Asks for nothing that may be what is broken.
 
     A fault of the database is told as what it is.
     """
@@ -178,7 +178,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def unavailable_page(request: HttpRequest, unavailable: errors.Unavailable) -> HttpResponse:
-    """Say why the database cannot be used now, and when to try again, without asking it for anything.
+    """Answer why the database cannot be used now, and when to try again, without asking it for anything.
 
     A script of a page gets the sentence alone; `toolbelt.api.problems` makes a problem of it for the API.
     """

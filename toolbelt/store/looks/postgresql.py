@@ -107,7 +107,7 @@ class Eyes:
                     answer.set_result(found.get(asked))
 
     async def _found(self, asked: list[_Asked]) -> dict[_Asked, looks.Seen]:
-        """Give what was seen, by what was asked; over a new connection, where the one that was open has been cut."""
+        """Return what was seen, by what was asked; over a new connection, where the one that was open has been cut."""
         columns = [list(column) for column in zip(*asked, strict=True)]
         was_open = self._open is not None
         try:

@@ -145,7 +145,7 @@ def _because(tool: catalog.Tool, stored: catalog.Catalog, seen: loadouts.View, p
 
 
 def _how(found: holdings.Holdings, holder: holdings.Holder, name: str) -> str:
-    """Say in which way the agent has to do with the loadout; empty: it has not."""
+    """Return in which way the agent has to do with the loadout; empty: it has not."""
     agent, folded = holder.agent, keys.fold(name)
     links = [link.name for link in pages.chain(found, holder)]
     hows = []
