@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -20,7 +20,10 @@ from toolbelt.runtime import plugins, rendering
 class Everything:
     """Runs every tool that is admitted, and answers nothing."""
 
-    def execute_sync(self, *args: Any, **options: Any) -> dict[str, Any]:
+    async def execute(
+        self, *args: Any, check: Callable[[], Awaitable[None]], **options: Any
+    ) -> dict[str, Any]:
+        await check()
         return {}
 
 

@@ -73,7 +73,12 @@ class Deciding(schemas.Body):
 
     tools: Annotated[
         dict[names.Name, Annotated[str, pydantic.Field(pattern=r"^sha256:[0-9a-f]{64}$")]],
-        pydantic.Field(min_length=1, max_length=limits.Limits().tools),
+        pydantic.Field(
+            min_length=1,
+            max_length=limits.Limits().tools,
+            # Or a key that is no name would be sound by the document: it says patterns of keys as JSON Schema does.
+            json_schema_extra={"additionalProperties": False},
+        ),
     ]
     reason: names.Reason = ""
 
