@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db import OperationalError
 
 from tests import concurrently
 from tests.plugins.upstream import scripting
@@ -19,7 +20,7 @@ from tests.runtime.connected import stopped as stopped
 from toolbelt import models
 from toolbelt.control import agents, belts, entries, stops, switches
 from toolbelt.core import calls as gate
-from toolbelt.runtime import calls, upstreams
+from toolbelt.runtime import calls, snapshots, upstreams
 
 # Calls and denials come from threads of their own.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -194,6 +195,25 @@ def test_whoever_may_no_longer_call_is_told_so_and_the_tool_does_not_begin(kb: N
         calls.run("ada", "kb__plain", {}, may_call=may_call)
 
     assert outcomes() == ["tool-denied"]
+
+
+def test_a_call_that_cannot_be_judged_again_does_not_begin(kb: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_the_database() -> None:
+        def refuse(*about: Any) -> Any:
+            raise OperationalError("the server is away")
+
+        monkeypatch.setattr(snapshots, "take", refuse)
+
+    async def broken_while_queued() -> list[calls.Answer]:
+        tasks = await queued(1)
+        break_the_database()
+        sample_plugins.LET_GO.set()
+        return list(await asyncio.gather(*tasks))
+
+    _, answer = async_to_sync(broken_while_queued)()
+
+    assert sample_plugins.HOLDING == [1]
+    assert answer == calls.unchecked()
 
 
 def test_a_server_that_connects_too_late_is_not_asked(script: scripting.Script) -> None:

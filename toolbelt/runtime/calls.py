@@ -351,6 +351,8 @@ def _refused(made: recording.Recording, admitted: gates.Admitted, error: Excepti
     match error:
         case gates.Denied():
             return _refuse(made, error.refusal, error.because)
+        case gates.Unchecked():
+            return _refuse(made, unchecked(), f"It could not be judged again: {error}")
         case gates.Unauthorized(__cause__=Exception() as cause):
             made.end("tool-denied", error=f"Whoever asked may no longer call: {cause}")
             raise cause

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
+from django.db import DatabaseError
 
 from toolbelt import conf
 from toolbelt.core import budgets, calls, catalog, dispatch, errors, resolution
@@ -124,15 +125,21 @@ class Denied(Exception):
         super().__init__(because)
 
 
+class Unchecked(Exception):
+    """Whether the call may still run cannot be found out: the database cannot be read."""
+
+
 class Unauthorized(Exception):
     """Whoever asked may no longer call; ``__cause__`` is what says so."""
 
 
 def check_again(admitted: Admitted) -> None:
-    """Raise Denied or Unauthorized if the call may no longer run, as the database has it now."""
+    """Raise Denied or Unauthorized if the call may no longer run, as the database has it now; Unchecked if unknown."""
     try:
         try:
             admitted.gate.may_call()
+        except DatabaseError:
+            raise
         except Exception as error:
             raise Unauthorized from error
         snapshot, state = admitted.gate.take()
@@ -147,6 +154,8 @@ def check_again(admitted: Admitted) -> None:
             raise Denied(calls.Refusal(code="tool-unavailable", message=message), message)
     except (errors.NotFound, errors.Archived) as error:
         raise Denied(calls.unknown(admitted.tool), str(error)) from error
+    except DatabaseError as error:
+        raise Unchecked(str(error)) from error
     finally:
         databases.release()
 
