@@ -159,7 +159,7 @@ def writing(*permissions: str) -> WriteToken:
 
 
 def check_acting(request: HttpRequest) -> None:
-    """Raise the problem if whoever sent this request may no longer act: a token may be revoked while a call waits."""
+    """Raise the problem if the sender of this request may no longer act: a token may be revoked while a call waits."""
     found = recognized(request)
     if found.kind == "agent":
         acting.admit_agent(request, found)

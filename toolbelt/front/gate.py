@@ -227,7 +227,7 @@ def _head(scope: Mapping[str, Any]) -> Head:
 
 
 async def _limit(head: Head) -> int:
-    """Return how many bytes of a body are taken from whoever sends it."""
+    """Return how many bytes of a body are taken from its sender."""
     if head.states_length and not MAX_FOR_STRANGERS < head.length <= head.most:
         # However that is answered: small enough for anyone, or too large for everyone.
         return head.most
