@@ -1,36 +1,42 @@
-# Everything that one does with a checkout of Toolbelt. The longer roads are in scripts/.
+# Commands for working with a checkout of Toolbelt. The scripts are in scripts/.
 
 PORT ?= 8000
 export PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo clean-demo test interop soak format bench screens fixture lock audit clean
+.PHONY: help demo clean-demo check unit test interop soak format bench screens fixture lock audit clean
 
-help: ## Say what there is
+help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## See Toolbelt on http://127.0.0.1:8000 with a filled database (PORT=8001 for another port)
+demo: ## Serve the demo at http://127.0.0.1:8000 (PORT=8001 for another port)
 	@scripts/demo.sh
 
-clean-demo: ## Forget what was changed in the demo, and its login
+clean-demo: ## Delete the demo's database and login
 	rm -f demo.sqlite3 demo.sqlite3-shm demo.sqlite3-wal .demo.env
+
+check: ## Check the code without running it: formatting, types, imports, templates, migrations
+	@scripts/test.sh check
+
+unit: ## Run the quick tests, which need no database
+	@scripts/test.sh unit
 
 test: ## Run every test and check (CI=true skips nothing)
 	@scripts/test.sh
 
-interop: ## Try frameworks and clients that others wrote on a real server (make interop ONLY="langchain google_adk" for some)
+interop: ## Run third-party frameworks and clients against a real server (ONLY="langchain google_adk" for some)
 	@scripts/interop.sh $(ONLY)
 
-soak: ## Attack and break running servers for some minutes, on SQLite and (where one answers) PostgreSQL
+soak: ## Run the long tests that attack running servers, on SQLite and, if available, PostgreSQL
 	@scripts/soak.sh
 
-format: ## Put the code into its form
+format: ## Format the code
 	@scripts/setup.sh dev
 	.venv/bin/python -m ruff check --fix .
 	.venv/bin/python -m ruff format .
 	find templates -name '*.html' -exec .venv/bin/djade --target-version 5.2 {} +
 
-bench: ## Measure what a question costs, and a page of the dashboard
+bench: ## Measure requests and the pages of the dashboard
 	@scripts/setup.sh dev
 	.venv/bin/python -m scripts.bench
 	.venv/bin/python -m scripts.bench_http
@@ -40,23 +46,23 @@ bench: ## Measure what a question costs, and a page of the dashboard
 	.venv/bin/python -m scripts.bench_pages
 	.venv/bin/python -m scripts.bench_thousand
 
-screens: ## Take the pictures in docs/screens anew
+screens: ## Take screenshots, into docs/screens and build/screens
 	@scripts/setup.sh dev
 	.venv/bin/python -m scripts.screens
 
-fixture: ## Build fixtures/demo.yaml anew from fixtures/demo
+fixture: ## Build fixtures/demo.yaml from fixtures/demo
 	@scripts/setup.sh dev
 	.venv/bin/python -m scripts.make_fixture
 
-lock: ## Choose exact versions anew (make lock UPGRADE=1 takes the newest in range)
+lock: ## Lock exact versions (UPGRADE=1 takes the newest in range)
 	@scripts/setup.sh dev
 	@scripts/lock.sh $(if $(UPGRADE),--upgrade)
 
-audit: ## Ask whether a locked package has a known hole
+audit: ## Check the locked packages for known vulnerabilities
 	@scripts/setup.sh dev
 	.venv/bin/python -m pip_audit --disable-pip --require-hashes --requirement requirements/base.txt
 
-clean: ## Remove what was built; databases and settings stay
+clean: ## Remove everything that was built, except databases and settings
 	rm -rf .venv .venv.log .interop staticfiles test-results build dist *.egg-info
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

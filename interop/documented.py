@@ -19,12 +19,18 @@ def program(heading: str, **known: Any) -> dict[str, Any]:
 
 def recipe(heading: str, **known: Any) -> dict[str, Any]:
     """Run a recipe for MCP, and before it what all of them share."""
-    return program(heading, **program("Other frameworks, by MCP", **known))
+    return program(heading, **program("Other frameworks, over MCP", **known))
 
 
-def _code(heading: str) -> str:
+def module(heading: str) -> str:
+    """Return the module of JavaScript under a heading."""
+    return _code(heading, "js")
+
+
+def _code(heading: str, language: str = "py") -> str:
     page = PAGE.read_text(encoding="utf-8")
     section = re.split(r"^#+ ", page.partition(f" {heading}\n")[2], flags=re.MULTILINE)[0]
-    code = section.partition("```py\n")[2].partition("```")[0]
+    code = section.partition(f"```{language}\n")[2].partition("```")[0]
+    assert code, f"no program is shown under {heading}"
     code = code.replace("https://toolbelt.example", kit.ADDRESS)
-    return re.sub(r"\bassistant(?=['\"/])", kit.AGENT, code)
+    return re.sub(r"\bassistant(?=['\"/`])", kit.AGENT, code)

@@ -8,15 +8,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import subprocess
+import time
 import urllib.parse
 import urllib.request
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 ADDRESS = os.environ["TOOLBELT_ADDRESS"]
 AGENT, TOKEN = os.environ["TOOLBELT_AGENT"], os.environ["TOOLBELT_TOKEN"]
 OTHER_AGENT, OTHER_TOKEN = os.environ["TOOLBELT_OTHER_AGENT"], os.environ["TOOLBELT_OTHER_TOKEN"]
+# Longer than it takes; whoever waits for it has found a defect.
+SECONDS_TO_RECORD = 20
 OPERATOR_TOKEN = os.environ["TOOLBELT_OPERATOR_TOKEN"]
 
 
@@ -47,9 +52,27 @@ def switched(toolkit: str, on: bool, agent: str = AGENT) -> Iterator[None]:
 
 
 def calls(**filters: str) -> list[dict[str, Any]]:
-    """Give the recorded calls, the newest first, as an operator sees them."""
+    """Return the recorded calls, the newest first, as an operator sees them."""
     found: list[dict[str, Any]] = operator("GET", f"calls?{urllib.parse.urlencode(filters)}")["items"]
     return found
+
+
+def newest(**filters: str) -> int:
+    """Return the id of the newest recorded call, or 0 if there is none."""
+    return next((call["id"] for call in calls(**filters)), 0)
+
+
+def recorded(count: int, *, after: int = 0, **filters: str) -> list[dict[str, Any]]:
+    """Wait until so many calls are recorded, which happens behind their answers; return them, the newest first.
+
+    ``after`` is the id of a call: only later calls are returned. The API's page has the newest 50.
+    """
+    end = time.monotonic() + SECONDS_TO_RECORD
+    while True:
+        found = [call for call in calls(**filters) if call["id"] > after]
+        if len(found) >= count or time.monotonic() > end:
+            return found
+        time.sleep(0.05)
 
 
 def operator(method: str, path: str, body: Any = None) -> Any:
@@ -63,6 +86,17 @@ def operator(method: str, path: str, body: Any = None) -> Any:
     with urllib.request.urlopen(request) as answer:
         text = answer.read()
     return json.loads(text) if text else None
+
+
+def manage(*arguments: str) -> str:
+    """Run a command of Toolbelt's on the server's machine; return the last line that it printed."""
+    how = json.loads(Path(os.environ["TOOLBELT_MANAGE"]).read_text(encoding="utf-8"))
+    done = subprocess.run(
+        [*how["command"], *arguments], env=how["environment"], capture_output=True, text=True
+    )
+    if done.returncode:
+        raise AssertionError(f"manage.py {' '.join(arguments[:2])} failed: {done.stdout}{done.stderr}")
+    return done.stdout.strip().rpartition("\n")[2]
 
 
 def _flip(where: str, on: bool | None, agent: str) -> None:

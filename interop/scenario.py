@@ -66,7 +66,7 @@ def next_of(script: list[Any]) -> Reply:
 
 def squeezed(text: str) -> str:
     """Leave out of a text in which ways of writing JSON differ."""
-    return re.sub(r"[\s'\"]", "", text)
+    return re.sub(r"[\s'\"\\]", "", text)
 
 
 ADD = Call("desk__add", {"a": 2, "b": 3})
@@ -81,8 +81,21 @@ def test_a_tool_is_called_and_the_model_reads_its_answer(play: Play) -> None:
     assert played.said == "Five."
 
 
-def test_what_the_model_loads_counts_from_its_next_run_on(play: Play) -> None:
+def test_what_the_model_loads_is_available_in_the_next_step_of_the_run(play: Play) -> None:
     session = kit.session()
+    first = play(session, "Note: milk.", [Call("load_tools", {"toolkit": "notes"}), NOTE, "Noted."])
+    loaded, noted = first.results
+    assert "status:loaded" in squeezed(loaded.text)
+    assert noted.text == "Noted: Milk."
+    assert ["desk__add_note" in step.tools for step in first.steps] == [False, True, True]
+    assert ["Notes are public" in step.system for step in first.steps] == [False, True, True]
+
+    second = play(session, "Go on.", [Call("unload_tools", {"toolkit": "notes"}), "Unloaded."])
+    assert ["desk__add_note" in step.tools for step in second.steps] == [True, False]
+
+
+def test_with_loads_run_it_is_available_in_the_next_run(pinned: Play) -> None:
+    session, play = kit.session(), pinned
     first = play(session, "Note: milk.", [Call("load_tools", {"toolkit": "notes"}), NOTE, "It is loaded."])
     loaded, refused = first.results
     assert "status:loaded" in squeezed(loaded.text)
@@ -118,14 +131,26 @@ def test_an_operator_flips_it_off_in_mid_run_and_the_call_is_refused(play: Play)
     assert played.said == "I cannot."
 
 
-def test_one_request_is_pinned_to_a_run_and_another_to_the_next(play: Play) -> None:
+def test_each_step_is_a_request_of_its_run(play: Play) -> None:
+    ids = _requests_of_two_runs(play)
+    assert len({*ids}) == 3
+    assert len({id_.rpartition(".")[0] for id_ in ids}) == 2
+
+
+def test_with_loads_run_each_run_is_one_request(pinned: Play) -> None:
+    first, second, other = _requests_of_two_runs(pinned)
+    assert first == second != other
+
+
+def _requests_of_two_runs(play: Play) -> list[str]:
+    """Return the ids of the requests in which two calls of one run and one of the next were made."""
     session = kit.session()
     play(session, "What is it?", [ADD, ADD, "Five."])
     play(session, "And now?", [ADD, "Five."])
     named = f"{getattr(play, 'before_session', '')}{session}"
-    recorded = [call["request_id"] for call in reversed(kit.calls(session=named))]
-    assert len(recorded) == 3
-    assert recorded[0] == recorded[1] != recorded[2]
+    ids = [call["request_id"] for call in reversed(kit.recorded(3, session=named))]
+    assert len(ids) == 3
+    return ids
 
 
 def test_the_policy_stands_behind_the_programs_own_words(play: Play) -> None:

@@ -1,8 +1,8 @@
-"""What does a question cost? (`make bench`)
+"""Benchmark of surface requests in process. (`make bench`)
 
-Each size of catalog is measured in a process of its own, on a database of its own (SQLite, or a scratch database on
-the server of BENCH_DATABASE_URL). What is printed are times and, because machines differ and are busy, ratios: against
-the smallest catalog, and against a bare Django view that answers the same bytes in the same run.
+Each size of catalog is measured in its own process, on its own database (SQLite, or a scratch database on the server of
+BENCH_DATABASE_URL). It prints times and, because machines differ and are busy, ratios: against the smallest catalog,
+and against a bare Django view that returns the same bytes in the same run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ROUNDS, REPEATS = 7, 120
 
 
 def main() -> int:
-    """Measure every size, print the table; the goals that were missed are named at the end."""
+    """Measure every size, print the table; and list the missed goals."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", type=int, help="measure this size alone and print it as JSON")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def in_a_process(size: int, module: str) -> dict[str, Any]:
-    """Let a bench measure one size in a process of its own; give its figures."""
+    """Run a benchmark of one size in its own process. Return its figures."""
     with tempfile.TemporaryDirectory() as scratch:
         environment = {
             **os.environ,
@@ -76,7 +76,7 @@ def in_a_process(size: int, module: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def filled(size: int) -> Iterator[BaseDatabaseWrapper]:
-    """Make a database with ``size`` real tools and an agent that has 30 of them; give the connection to it."""
+    """Create a database with ``size`` real tools and an agent that has 30 of them. Return its connection."""
     import django
 
     django.setup()
@@ -96,7 +96,7 @@ def filled(size: int) -> Iterator[BaseDatabaseWrapper]:
 
 
 def address(connection: BaseDatabaseWrapper) -> str:
-    """Give the address of the database, for another process."""
+    """Return the address of the database, for another process."""
     about = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"sqlite:///{about['NAME']}"
@@ -106,7 +106,7 @@ def address(connection: BaseDatabaseWrapper) -> str:
 
 
 def measure(size: int) -> dict[str, Any]:
-    """Measure questions of an agent that has 30 of ``size`` tools."""
+    """Measure the surface requests of an agent that has 30 of ``size`` tools."""
     with filled(size) as connection:
         from django.conf import settings
 
@@ -122,7 +122,9 @@ def _fill(size: int) -> None:
         for file in sorted((HERE / "fixtures/demo/catalogs").glob("*.json"))
         for tool in json.loads(file.read_text())["tools"]
     ]
-    plugins = [models.Plugin(name=f"plugin{n}", namespace=f"ns{n}", position=n) for n in range(20)]
+    plugins = [
+        models.Plugin(name=f"plugin{n}", namespace=f"ns{n}", position=n, in_code=True) for n in range(20)
+    ]
     models.Plugin.objects.bulk_create(plugins)
     tools = [
         models.Tool(
@@ -172,12 +174,13 @@ def _figures() -> dict[str, Any]:
     from django.test import Client
     from django.test.utils import CaptureQueriesContext
 
-    from toolbelt.control import actors, switches
+    from toolbelt.control import writing
+    from toolbelt.control.access import switches
     from toolbelt.core import budgets, surface
     from toolbelt.runtime import snapshots, surfaces
     from toolbelt.store import catalog
 
-    actor = actors.Actor(name="bench", via="command")
+    write = writing.by("bench", via="command")
     gc.collect()
     tracemalloc.start()
     compiled = catalog.load(1, "bench")
@@ -203,12 +206,12 @@ def _figures() -> dict[str, Any]:
         "ask_us": _times(lambda: surfaces.ask("ada", session="s", request_id="r")),
         "ask_message_us": _times(lambda: surfaces.ask("ada", session="s", request_id="r", message=MESSAGE)),
     }
-    # A flip for one agent: the next question of that agent is resolved anew, the catalog is not compiled again.
+    # After a flip for one agent, its next request is resolved again, but the catalog is not compiled again.
     flips = []
     with mock.patch.object(catalog, "load", wraps=catalog.load) as load:
         for turn in range(40):
             begun = time.perf_counter()
-            switches.flip(actor, "bob", "toolkit0", bool(turn % 2), confirm=True)
+            switches.flip(write.replace(confirm=True), "bob", "toolkit0", bool(turn % 2))
             surfaces.ask("bob")
             flips.append((time.perf_counter() - begun) * 1e6)
     found["flip_us"] = [statistics.median(flips), sorted(flips)[int(len(flips) * 0.95)]]
@@ -233,7 +236,7 @@ def _figures() -> dict[str, Any]:
 
 
 def _times(act: Callable[[], object], rounds: int = ROUNDS, repeats: int = REPEATS) -> list[float]:
-    """Give p50 and p95 of one act in µs, from the quietest of some rounds."""
+    """Return p50 and p95 of one operation in µs, from the best of several rounds."""
     act()
     best: list[float] | None = None
     for _ in range(rounds):
@@ -249,7 +252,7 @@ def _times(act: Callable[[], object], rounds: int = ROUNDS, repeats: int = REPEA
 
 
 def report(found: list[dict[str, Any]]) -> None:
-    """Print the figures as a table, and whether the goals are met."""
+    """Print the figures as a table, and which goals are met."""
     rows = [
         ("compile the catalog, ms", "compile_ms"),
         ("compiled catalog, MB", "catalog_mb"),

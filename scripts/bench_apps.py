@@ -1,7 +1,6 @@
-"""Which two applications does the bench over HTTP compare? Toolbelt, and a bare one that answers the same bytes,
-headers and all.
+"""The two applications that the benchmark over HTTP compares: Toolbelt, and one that only returns the same response.
 
-Both say what their process has used so far, at an address that neither counts nor logs.
+Both report the resources that their process has used so far, at an address that is neither counted nor logged.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def measured(application: Application) -> Application:
-    """Let an application say what its process has used: seconds of CPU, and memory in bytes."""
+    """Add an endpoint to an application that returns its process's CPU seconds and memory in bytes."""
 
     async def measured(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http" or scope["path"] != USED:
@@ -35,7 +34,7 @@ def measured(application: Application) -> Application:
 
 
 def _memory() -> int:
-    """Give what the process holds now; where that cannot be told, the most that it ever held."""
+    """Return the memory of the process, or its maximum if the current value is unknown."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -43,7 +42,7 @@ def _memory() -> int:
 
 
 def bare() -> Application:
-    """Make the bare application; BENCH_ANSWERS is where the bytes are that it answers."""
+    """Return the bare application. BENCH_ANSWERS is the directory of the bytes that it returns."""
     where = Path(os.environ["BENCH_ANSWERS"])
     answers = {method: (where / method).read_bytes() for method in ("GET", "POST")}
     headers = {method: json.loads((where / f"{method}.headers").read_text()) for method in answers}
@@ -62,7 +61,7 @@ def bare() -> Application:
 
 
 def bare_mcp() -> Application:
-    """Make the bare application that answers a list of tools; BENCH_ANSWERS is where its bytes are."""
+    """Return the bare application for a list of tools. BENCH_ANSWERS is the directory of its bytes."""
     where = Path(os.environ["BENCH_ANSWERS"])
     answer, headers = (where / "POST").read_bytes(), json.loads((where / "POST.headers").read_text())
 
@@ -74,7 +73,7 @@ def bare_mcp() -> Application:
 
 
 def toolbelt() -> Application:
-    """Make Toolbelt's own, as a server runs it."""
+    """Return Toolbelt's application, as a server runs it."""
     from toolbelt import asgi
 
     return measured(asgi.application)

@@ -36,7 +36,7 @@ FASTMCP = bench.HERE / ".interop/fastmcp/bin/python"
 UPSTREAM = """
 import sys, uvicorn
 from mcp.server.mcpserver import MCPServer
-server = MCPServer("upstream", version="1")
+server = MCPServer("upstream", version="1", log_level="CRITICAL")
 @server.tool()
 def add(one: int, other: int) -> int:
     "Add two numbers."
@@ -52,7 +52,7 @@ create_proxy(sys.argv[2]).run(transport="http", port=int(sys.argv[1]), show_bann
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One way to the tool: where to ask, with which headers, and the processes whose CPU it costs."""
+    """One way to call the tool: its address and headers, and the processes whose CPU time it uses."""
 
     name: str
     port: int
@@ -63,7 +63,7 @@ class Way:
 
 
 def main() -> int:
-    """Measure every way, print the table, and name the goals that were missed."""
+    """Measure every way, print the table, and list the missed goals."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", type=int, help="measure here and print the figures as JSON")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
@@ -78,22 +78,27 @@ def main() -> int:
 
 
 def measure() -> dict[str, Any]:
-    """Fill a database with a hundred tools and one upstream server, and call its tool every way."""
+    """Fill a database with a hundred tools and one upstream server, and call its tool in every way."""
     with (
         bench.filled(100) as connection,
         tempfile.TemporaryDirectory() as scratch,
         running([sys.executable, "-c", UPSTREAM]) as upstream,
     ):
-        from toolbelt.control import actors, belts, tokens, upstreams
-        from toolbelt.runtime import upstreams as asking
+        from toolbelt.control import writing
+        from toolbelt.control.config import belts
+        from toolbelt.control.people import tokens
+        from toolbelt.control.servers import upstream_servers
+        from toolbelt.runtime import upstream_connections, upstream_listing
 
-        actor = actors.Actor(name="bench", via="command")
+        write = writing.by("bench", via="command")
         url = f"http://127.0.0.1:{upstream[0]}/mcp"
-        upstreams.add(actor, "up", {"url": url}, trusted=True)
-        asking.refresh(["up"], lambda name, answer: upstreams.record(actor, name, answer))
-        belts.import_(actor, {"agents": [{"key": "caller", "tools": ["up__add"]}]})
-        asking.stop()
-        token = tokens.issue(actor, agent="caller").text
+        upstream_servers.add(write.actor, "up", {"url": url}, trusted=True)
+        upstream_listing.refresh(
+            ["up"], lambda name, answer: upstream_servers.record(write.actor, name, answer)
+        )
+        belts.import_(write, {"agents": [{"key": "caller", "tools": ["up__add"]}]})
+        upstream_connections.stop()
+        token = tokens.issue(write, agent="caller").text
         address, vendor = bench.address(connection), connection.vendor
         connection.close()
         ways = [Way(name="direct", port=upstream[0], path="/mcp", tool="add", pids=[upstream[1]])]
@@ -118,7 +123,7 @@ def measure() -> dict[str, Any]:
 
 
 def rounds(ways: Sequence[Way]) -> dict[str, dict[str, list[list[float]]]]:
-    """Call every way in turns, so that a busy moment of the machine meets all alike."""
+    """Call in every way in turns, so that a busy moment of the machine affects all equally."""
     found: dict[str, dict[str, list[list[float]]]] = {
         str(many): {way.name: [] for way in ways} for many in CONNECTIONS
     }
@@ -132,7 +137,7 @@ def rounds(ways: Sequence[Way]) -> dict[str, dict[str, list[list[float]]]]:
 
 
 def called(way: Way, connections: int) -> list[float]:
-    """Call for a while over so many connections; return CPU ms a call, calls a second, p50 and p95 in ms."""
+    """Call for a while over several connections. Return CPU ms per call, calls per second, and p50 and p95 in ms."""
     took: list[float] = []
     clients = [Client(way) for _ in range(connections)]
     before, begun = cpu(way.pids), time.perf_counter()
@@ -172,7 +177,7 @@ class Client:
         self._send({"method": "notifications/initialized"})
 
     def call_until(self, end: float, took: list[float]) -> None:
-        """Call again and again."""
+        """Call repeatedly."""
         number = 0
         while (begun := time.perf_counter()) < end:
             number += 1
@@ -228,7 +233,7 @@ def cpu(pids: Sequence[int]) -> float:
 
 
 def report(found: dict[str, Any]) -> None:
-    """Print the figures as a table, what Toolbelt adds, and whether the goals are met."""
+    """Print the figures as a table, the overhead of Toolbelt, and which goals are met."""
     print(f"\ncalls of an upstream tool, {found['vendor']}, medians of {ROUNDS} rounds of {SECONDS:g} s")
     print(f"{'':28}{'CPU, ms':>10}{'calls/s':>10}{'p50, ms':>10}{'p95, ms':>10}")
     goals = []

@@ -1,7 +1,7 @@
-"""How soon does whoever follows an agent hear of a flip, and what does it cost that many follow? (`make bench`)
+"""Benchmark of the change feed: how soon followers learn of a flip, and what many followers cost. (`make bench`)
 
-Flips are taken one after the other, in this process and in another; the time is from the commit until the follower's
-turn. Somebody else follows another agent all the while, and is to hear of nothing.
+Flips are made one after the other, in this process and in another; the time is from the commit to the follower's turn.
+Meanwhile, another follower follows another agent, and must not be notified.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FLIPS = 1000
 MANY = 500
 # For how long nothing happens while CPU is measured.
 IDLE = 5.0
-# ms from the commit to the turn, 95 of 100 flips.
+# ms from the commit to the turn, p95 of the flips.
 GOALS = {("here", "sqlite"): 100, ("here", "postgresql"): 100, ("elsewhere", "sqlite"): 300}
 GOALS["elsewhere", "postgresql"] = 100
 WORDS = {"here": "in the process that hears of it", "elsewhere": "in another process"}
@@ -82,29 +82,30 @@ def measure(size: int) -> dict[str, Any]:
 
 
 def flipper() -> Callable[[bool], float]:
-    """Give what sets a switch of the agent, and says when that was committed."""
+    """Return a function that sets the agent's switch and returns the time of the commit."""
     from django.db import connection
 
-    from toolbelt.control import actors, switches
+    from toolbelt.control import writing
+    from toolbelt.control.access import switches
     from toolbelt.store import commits, snapshots
 
     committed: list[float] = []
     tell = commits.committed
 
     def noted() -> None:
-        # Before anybody hears of it: whoever does may be quicker than the thread that tells.
+        # Before the notification: its receiver may be faster than this thread.
         committed.append(time.monotonic())
         tell()
 
     commits.committed = noted
-    actor = actors.Actor(name="bench", via="command")
+    write = writing.by("bench", via="command")
     toolkit = sorted(snapshots.find("ada", None).catalog.toolkits)[0]
-    switches.flip(actor, "ada", toolkit, False, confirm=True)
+    switches.flip(write.replace(confirm=True), "ada", toolkit, False)
     connection.close()
 
     def flip(on: bool) -> float:
         try:
-            switches.flip(actor, "ada", toolkit, on, confirm=True)
+            switches.flip(write.replace(confirm=True), "ada", toolkit, on)
         finally:
             connection.close()
         return committed[-1]
@@ -135,7 +136,7 @@ def _another_process(address: str) -> Iterator[Callable[[bool], float]]:
 
 
 async def _followed(flip: Callable[[bool], Awaitable[float]]) -> dict[str, Any]:
-    """Flip again and again, each time that the last flip was heard of."""
+    """Flip repeatedly, each time that the last flip was noticed."""
     from toolbelt.runtime import feed
 
     took: list[float] = []
@@ -152,7 +153,7 @@ async def _followed(flip: Callable[[bool], Awaitable[float]]) -> dict[str, Any]:
             turn = asyncio.ensure_future(_heard(ada))
             committed = await flip(number % 2 == 0)
             took.append(max(0.0, await turn - committed) * 1e3)
-            # Not in step with whoever looks.
+            # Out of step with the watch.
             await asyncio.sleep(0.025 + number % 10 / 1000)
     another.close()
     await beside
@@ -173,7 +174,7 @@ async def _heard(following: Any) -> float:
 
 
 async def _idle(followers: int) -> float:
-    """Give the CPU that a second takes in which nothing happens, in ms."""
+    """Return the CPU time per second while nothing happens, in ms."""
     from toolbelt.runtime import feed
 
     async def follow(following: feed.Following) -> None:
@@ -192,7 +193,7 @@ async def _idle(followers: int) -> float:
 
 
 async def _everyone(flip: Callable[[bool], Awaitable[float]]) -> float:
-    """Give the ms from a commit until the last of many has heard of it, in the middle of twenty times."""
+    """Return the ms from a commit until the last of many followers notices it: the median of twenty runs."""
     from toolbelt.runtime import feed
 
     took = []

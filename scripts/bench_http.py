@@ -1,8 +1,8 @@
-"""What does a question cost over HTTP? (`make bench`)
+"""Benchmark of surface requests over HTTP. (`make bench`)
 
-Toolbelt runs as in production, under the server that the docs name, with its log, its counters and its limits. A bare
-Starlette application runs beside it under the same server and answers the same bytes. Both are asked in turns, over
-connections that stay open; what counts are the ratios of CPU per request, since machines differ and are busy.
+Toolbelt runs as in production, with the documented server, its log, its metrics and its limits. A bare Starlette
+application runs beside it with the same server and returns the same bytes. Both receive requests in turns, over
+persistent connections; the results are the ratios of CPU time per request, because machines differ and are busy.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ SECONDS, ROUNDS = 0.6, 7
 # Each question is of another request, as those of agents are.
 REQUESTS = 1000
 KINDS = ("304", "200", "message")
+ADMISSION = "admission"
 PATH = "/api/v1/agents/ada/surface"
 SERVER_S_OWN = frozenset({"connection", "content-length", "date", "server"})
 SAID = {
@@ -43,6 +44,9 @@ SAID = {
     "200": "surface unchanged (200)",
     "message": "with a message and triggers",
 }
+# An admission's CPU, against that of a question for a surface that is unchanged.
+ADMISSION_GOAL = 2.0
+CLIENT_TOOL = "bench_client_run"
 # Against the bare application's CPU, for a surface that is unchanged.
 GOALS = {"sqlite": 2.0, "postgresql": 3.0}
 
@@ -53,7 +57,7 @@ Rounds = dict[str, dict[str, list[list[float]]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What one round took: µs of the server's CPU for a request, requests a second, and ms until an answer."""
+    """The figures of one round: CPU µs per request, requests per second, and response times in ms."""
 
     cpu: float
     rate: float
@@ -62,7 +66,7 @@ class Taken:
 
 
 class Asking(asyncio.Protocol):
-    """One connection that asks again and again; all answers have one length."""
+    """A connection that sends the same request repeatedly. All responses have the same length."""
 
     def __init__(self, requests: list[bytes], length: int, until: float, took: list[float]) -> None:
         self._requests, self._length, self._until, self._took = requests, length, until, took
@@ -71,12 +75,12 @@ class Asking(asyncio.Protocol):
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask."""
+        """Send the first request."""
         self._transport = cast(asyncio.Transport, transport)
         self._ask()
 
     def data_received(self, data: bytes) -> None:
-        """Ask again, once the answer is there."""
+        """Send the next request once the response is complete."""
         self._left -= len(data)
         if self._left == 0:
             now = time.perf_counter()
@@ -87,7 +91,7 @@ class Asking(asyncio.Protocol):
                 self._transport.close()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Be done; an answer that is not whole, or longer than it was, is an error."""
+        """Finish. An incomplete response, or one of another length, is an error."""
         if not self.done.done():
             if self._left:
                 self.done.set_exception(error or RuntimeError(f"an answer of another length ({self._left})"))
@@ -101,7 +105,7 @@ class Asking(asyncio.Protocol):
 
 
 def main() -> int:
-    """Measure every size, print the table, and name the goals that were missed."""
+    """Measure every size, print the table, and list the missed goals."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", type=int, help="measure this size alone and print it as JSON")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
@@ -118,17 +122,24 @@ def main() -> int:
 
 
 def measure(size: int) -> dict[str, Any]:
-    """Fill a database with ``size`` tools, and ask both applications for the surface of an agent that has 30."""
+    """Fill a database with ``size`` tools, and request an agent's surface of 30 tools from both applications."""
     with bench.filled(size) as connection, tempfile.TemporaryDirectory() as scratch:
-        from toolbelt.control import actors, tokens
+        from toolbelt.control import writing
+        from toolbelt.control.catalog import entries
+        from toolbelt.control.people import tokens
 
-        token = tokens.issue(actors.Actor(name="bench", via="command"), agent="ada").text
+        bencher = writing.by("bench", via="command", reason="bench")
+        token = tokens.issue(bencher, agent="ada").text
+        own = entries.read("agent", "ada").get("tools", [])
+        entries.create(bencher, "tool", {"key": CLIENT_TOOL, "description": "Runs in the agent's program."})
+        entries.change(bencher.replace(confirm=True), "agent", "ada", {"tools": [*own, CLIENT_TOOL]})
         address, vendor = bench.address(connection), connection.vendor
         connection.close()
         with serving("toolbelt", scratch, database=address) as toolbelt:
             requests = prepared(toolbelt, token, Path(scratch))
             with serving("bare", scratch) as bare:
                 rounds = _rounds({"toolbelt": toolbelt, "bare": bare}, requests)
+                rounds[ADMISSION] = _admissions(toolbelt, requests["200"], _admission_requests(token))
                 memory = {
                     name: used(port)["bytes"] for name, port in (("toolbelt", toolbelt), ("bare", bare))
                 }
@@ -137,7 +148,7 @@ def measure(size: int) -> dict[str, Any]:
 
 
 def prepared(port: int, token: str, where: Path) -> dict[str, list[bytes]]:
-    """Write all requests of each kind; keep the answers for the bare application."""
+    """Write all requests of each kind, and store the responses for the bare application."""
     head = f"Host: 127.0.0.1\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: Bearer {token}\r\n"
     made: dict[str, list[bytes]] = {"200": [], "message": []}
     for number in range(REQUESTS):
@@ -161,7 +172,7 @@ def prepared(port: int, token: str, where: Path) -> dict[str, list[bytes]]:
 
 @contextlib.contextmanager
 def serving(name: str, scratch: str, database: str = "") -> Iterator[int]:
-    """Run one of the applications in a process of its own; give its port."""
+    """Run one of the applications in its own process. Yield its port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -186,7 +197,8 @@ def serving(name: str, scratch: str, database: str = "") -> Iterator[int]:
         "--port",
         str(port),
     ]
-    command += ["--loop", "uvloop", "--http", "httptools", "--no-access-log"]
+    protocol = "toolbelt.front.protocol:Protocol" if name == "toolbelt" else "httptools"
+    command += ["--loop", "uvloop", "--http", protocol, "--no-access-log"]
     # The log goes where one goes in production: through a pipe or into a file, not onto a screen.
     with (Path(scratch) / f"{name}.log").open("wb") as log:
         running = subprocess.Popen(command, env=environment, cwd=bench.HERE, stdout=log, stderr=log)
@@ -199,7 +211,7 @@ def serving(name: str, scratch: str, database: str = "") -> Iterator[int]:
 
 
 def used(port: int) -> dict[str, float]:
-    """Ask a server what its process has used so far."""
+    """Return what a server's process has used so far."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}{bench_apps.USED}") as answer:
         return json.load(answer)  # type: ignore[no-any-return]
 
@@ -216,7 +228,7 @@ def _wait_for(port: int, running: subprocess.Popen[bytes]) -> None:
 
 
 def _rounds(ports: dict[str, int], requests: dict[str, list[bytes]]) -> Rounds:
-    """Ask in turns, so that a busy moment of the machine meets both alike."""
+    """Send requests in turns, so that a busy moment of the machine affects both equally."""
     found: Rounds = {kind: {name: [] for name in ports} for kind in KINDS}
     lengths = {(kind, name): length(ports[name], requests[kind][0]) for kind in KINDS for name in ports}
     for turn in range(ROUNDS + 1):
@@ -228,8 +240,33 @@ def _rounds(ports: dict[str, int], requests: dict[str, list[bytes]]) -> Rounds:
     return found
 
 
+def _admission_requests(token: str) -> list[bytes]:
+    """Return requests for the admission of a call, each of another request of the agent."""
+    head = f"Host: 127.0.0.1\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: Bearer {token}\r\n"
+    made = []
+    for number in range(REQUESTS):
+        call = {"tool": CLIENT_TOOL, "arguments": {}}
+        body = json.dumps({"session": "s1", "request_id": f"r{number:03}", "calls": [call]})
+        about = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        path = PATH.replace("surface", "calls/admit")
+        made.append(f"POST {path} HTTP/1.1\r\n{head}{about}\r\n{body}".encode())
+    return made
+
+
+def _admissions(port: int, questions: list[bytes], admissions: list[bytes]) -> dict[str, list[list[float]]]:
+    """Ask for admissions and for an unchanged surface in turns, and return what each round took."""
+    taken: dict[str, list[list[float]]] = {"surface": [], ADMISSION: []}
+    lengths = {"surface": length(port, questions[0]), ADMISSION: length(port, admissions[0])}
+    for turn in range(ROUNDS + 1):
+        for name, requests in (("surface", questions), (ADMISSION, admissions)):
+            took = asked(port, requests, lengths[name])
+            if turn:  # the first one warms up
+                taken[name].append([took.cpu, took.rate, took.p50, took.p95])
+    return taken
+
+
 def length(port: int, request: bytes) -> int:
-    """Ask until it is as ready as it will be; give the length of an answer with its head."""
+    """Send requests until the server is warm. Return the length of a response with its head."""
     answers = [once(port, request) for _ in range(3)]
     if not answers[-1].startswith((b"HTTP/1.1 200", b"HTTP/1.1 304")):
         raise SystemExit(f"an answer that was not expected: {answers[-1][:200]!r}")
@@ -237,14 +274,14 @@ def length(port: int, request: bytes) -> int:
 
 
 def once(port: int, request: bytes) -> bytes:
-    """Ask once; give the answer with its head."""
+    """Send one request. Return the response with its head."""
     with socket.create_connection(("127.0.0.1", port)) as opened:
         opened.sendall(request.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
         return b"".join(iter(lambda: opened.recv(1 << 16), b""))
 
 
 def asked(port: int, requests: list[bytes], length: int, connections: int = CONNECTIONS) -> Taken:
-    """Ask for a while over so many connections; all answers have the one length."""
+    """Send requests for a while over several connections. All responses have the same length."""
     took: list[float] = []
     before, begun = used(port)["seconds"], time.perf_counter()
     uvloop.run(_ask(port, requests, length, begun + SECONDS, took, connections))
@@ -271,7 +308,7 @@ async def _ask(
 
 
 def report(found: list[dict[str, Any]]) -> None:
-    """Print the figures as a table, the ratios, and whether the goals are met."""
+    """Print the figures and ratios as a table, and which goals are met."""
     print(
         f"\nover HTTP, {found[0]['vendor']}, {CONNECTIONS} connections, medians of {ROUNDS} rounds of {SECONDS} s"
     )
@@ -294,6 +331,13 @@ def report(found: list[dict[str, Any]]) -> None:
         print(
             f"{f'memory, {name}, MB':46}" + "".join(f"{one['memory'][name] / 1e6:>20,.0f}" for one in found)
         )
+    print("admission of a call that the agent's own program runs")
+    for name in ("surface", ADMISSION):
+        cells = [statistics.median(taken[0] for taken in one["rounds"][ADMISSION][name]) for one in found]
+        print(f"  {name:10} {'CPU for a request, µs':32} " + "".join(f"{cell:>20,.0f}" for cell in cells))
+    print(
+        f"  {'CPU, admission / surface':44}" + "".join(f"{_admission_ratio(one):>18.2f} ×" for one in found)
+    )
     goal = GOALS[found[0]["vendor"]]
     print("\ngoals")
     for kind in ("304", "200"):
@@ -302,10 +346,22 @@ def report(found: list[dict[str, Any]]) -> None:
             print(
                 f"  {met} {SAID[kind]}, {one['size']:,} tools: at most {goal:g} × the bare application's CPU"
             )
+    for one in found:
+        met = "met   " if _admission_ratio(one) <= ADMISSION_GOAL else "MISSED"
+        print(
+            f"  {met} admission, {one['size']:,} tools: at most {ADMISSION_GOAL:g} × the CPU of an unchanged surface"
+        )
+
+
+def _admission_ratio(one: dict[str, Any]) -> float:
+    """Return the median of the rounds' ratios of CPU per request, of an admission to an unchanged surface."""
+    rounds = one["rounds"][ADMISSION]
+    pairs = zip(rounds[ADMISSION], rounds["surface"], strict=True)
+    return float(statistics.median([admission[0] / surface[0] for admission, surface in pairs]))
 
 
 def _ratio(one: dict[str, Any], kind: str) -> float:
-    """Give the median of the rounds' ratios of CPU per request."""
+    """Return the median of the rounds' ratios of CPU per request."""
     pairs = zip(one["rounds"][kind]["toolbelt"], one["rounds"][kind]["bare"], strict=True)
     return float(statistics.median([toolbelt[0] / bare[0] for toolbelt, bare in pairs]))
 

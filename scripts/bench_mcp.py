@@ -1,8 +1,8 @@
-"""What does an MCP client's list cost, and how soon does a flip reach it? (`make bench`)
+"""Benchmark of MCP: the cost of a list, and how soon a flip reaches clients. (`make bench`)
 
-Under the same server as in `scripts.bench_http`, beside a bare Starlette application that answers the same bytes. Flips
-are made by another process, as by another worker, and timed from before they begin until the tool is gone from the
-list, and until the notification is there.
+With the same server as in `scripts.bench_http`, beside a bare Starlette application that returns the same bytes. Flips
+are made by another process, as by another worker. They are timed from their start until the tool is gone from the list,
+and until the notification arrives.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SOON = 300.0
 
 
 def main() -> int:
-    """Measure every size, print the table, and name the goals that were missed."""
+    """Measure every size, print the table, and list the missed goals."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", type=int, help="measure this size alone and print it as JSON")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
@@ -50,16 +50,18 @@ def main() -> int:
 def measure(size: int) -> dict[str, Any]:
     """Fill a database with ``size`` tools, all of them one agent's, and list them."""
     with bench.filled(size) as connection, tempfile.TemporaryDirectory() as scratch:
-        from toolbelt.control import actors, switches, tokens
+        from toolbelt.control import writing
+        from toolbelt.control.access import switches
+        from toolbelt.control.people import tokens
 
-        actor = actors.Actor(name="bench", via="command")
+        write = writing.by("bench", via="command")
         for number in range(size // 10):
-            switches.flip(actor, "ada", f"toolkit{number}", True, confirm=True)
-        token = tokens.issue(actor, agent="ada").text
+            switches.flip(write.replace(confirm=True), "ada", f"toolkit{number}", True)
+        token = tokens.issue(write, agent="ada").text
         address, vendor = bench.address(connection), connection.vendor
         connection.close()
         with bench_http.serving("toolbelt", scratch, database=address) as toolbelt:
-            flips = _flips(toolbelt, token, actor)
+            flips = _flips(toolbelt, token, write)
             asked = {version: prepared(token, version) for version in VERSIONS}
             rounds: dict[str, Any] = {}
             kept = 0
@@ -73,7 +75,7 @@ def measure(size: int) -> dict[str, Any]:
 
 
 def prepared(token: str, version: str) -> list[bytes]:
-    """Write requests for the first page, each under an id of its own."""
+    """Write requests for the first page, each with its own id."""
     head = (
         f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench\r\nAuthorization: Bearer {token}\r\n"
         "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
@@ -98,7 +100,7 @@ def prepared(token: str, version: str) -> list[bytes]:
 
 
 def keep(port: int, request: bytes, where: Path) -> int:
-    """Keep an answer for the bare application, with its headers; give its length."""
+    """Store a response for the bare application, with its headers. Return its length."""
     bench_http.length(port, request)
     told, _, answer = bench_http.once(port, request).partition(b"\r\n\r\n")
     pairs = [line.split(": ", 1) for line in told.decode().split("\r\n")[1:]]
@@ -109,7 +111,7 @@ def keep(port: int, request: bytes, where: Path) -> int:
 
 
 def _rounds(ports: dict[str, int], requests: list[bytes], connections: int) -> dict[str, list[list[float]]]:
-    """Ask in turns, so that a busy moment of the machine meets both alike."""
+    """Send requests in turns, so that a busy moment of the machine affects both equally."""
     found: dict[str, list[list[float]]] = {name: [] for name in ports}
     lengths = {name: bench_http.length(port, requests[0]) for name, port in ports.items()}
     for turn in range(bench_http.ROUNDS + 1):
@@ -120,9 +122,9 @@ def _rounds(ports: dict[str, int], requests: list[bytes], connections: int) -> d
     return found
 
 
-def _flips(port: int, token: str, actor: Any) -> dict[str, list[float]]:
-    """Flip a toolkit off and on; give the ms until the list shows it, and until the client is told."""
-    from toolbelt.control import switches
+def _flips(port: int, token: str, write: Any) -> dict[str, list[float]]:
+    """Flip a toolkit off and on. Return the ms until the list shows it, and until the client is notified."""
+    from toolbelt.control.access import switches
 
     request = prepared(token, VERSIONS[0])[0]
     bench_http.once(port, request)
@@ -137,7 +139,7 @@ def _flips(port: int, token: str, actor: Any) -> dict[str, list[float]]:
     for number in range(FLIPS):
         on = bool(number % 2)
         begun = time.perf_counter()
-        switches.flip(actor, "ada", "toolkit0", on, confirm=True)
+        switches.flip(write.replace(confirm=True), "ada", "toolkit0", on)
         while (b'"ns0__tool0"' in bench_http.once(port, request)) != on:
             pass
         found["gone"].append((time.perf_counter() - begun) * 1e3)
@@ -146,7 +148,7 @@ def _flips(port: int, token: str, actor: Any) -> dict[str, list[float]]:
         time.sleep(0.05)
         # Timed alone, so that asking meanwhile does not make it slower.
         begun = time.perf_counter()
-        switches.flip(actor, "ada", "toolkit1", on, confirm=True)
+        switches.flip(write.replace(confirm=True), "ada", "toolkit1", on)
         while b"list_changed" not in stream.recv(1 << 16):
             pass
         found["told"].append((time.perf_counter() - begun) * 1e3)
@@ -155,7 +157,7 @@ def _flips(port: int, token: str, actor: Any) -> dict[str, list[float]]:
 
 
 def report(found: list[dict[str, Any]]) -> None:
-    """Print the figures as a table, the ratios, and whether the goals are met."""
+    """Print the figures and ratios as a table, and which goals are met."""
     print(f"\ntools/list for MCP clients, {found[0]['vendor']}, medians of {bench_http.ROUNDS} rounds")
     print(f"{'':46}" + "".join(f"{one['size']:>14,} tools" for one in found))
     print(f"{'bytes of the first page':46}" + "".join(f"{one['bytes']:>20,}" for one in found))
@@ -191,7 +193,7 @@ def _share(taken: list[float], share: int) -> float:
 
 
 def _ratio(one: dict[str, Any], kind: str) -> float:
-    """Give the median of the rounds' ratios of CPU per request."""
+    """Return the median of the rounds' ratios of CPU per request."""
     pairs = zip(one["rounds"][kind]["toolbelt"], one["rounds"][kind]["bare"], strict=True)
     return float(statistics.median([toolbelt[0] / bare[0] for toolbelt, bare in pairs]))
 

@@ -1,8 +1,8 @@
-"""What do the pages of the dashboard cost the server? (`make bench`)
+"""Benchmark of the dashboard's pages. (`make bench`)
 
-The demo with its made-up month of use, on a database of its own, is asked for every page by Django's test client. Times
-are CPU time of this process, the answer's making and the queries included: what else the machine does is not in them.
-Every round asks for each page once and for a bare Django view, whose time says how fast the machine is.
+Django's test client requests every page of the demo with its generated month of activity, on a separate database. Times
+are CPU times of this process, including the queries, so other load on the machine does not count. Every round requests
+each page once, and a bare Django view, whose time shows how fast the machine is.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
 
 ROUNDS = 15
 # ms of CPU, and bytes as gzip sends them.
-MOST_MS, MOST_BYTES = 100, 60_000
+MAX_MS, MAX_BYTES = 100, 60_000
 BARE, FLIP = "a bare Django view", "A flip on the screen"
 # An agent with exceptions, whose sections stand open, and one that has nearly everything.
-AGENT, LARGEST, SWITCH = "assistant", "omni", "research"
+AGENT, MAX_SIZE, SWITCH = "assistant", "omni", "research"
 PAGES: dict[str, str] = {
     "Home": "/",
     "Agents": "/agents/",
     "Access, with exceptions": f"/agents/{AGENT}/",
-    "Access, nearly everything on": f"/agents/{LARGEST}/",
+    "Access, nearly everything on": f"/agents/{MAX_SIZE}/",
     "Access, filtered": f"/agents/{AGENT}/?q=issue",
-    "Access, a section is opened": f"/agents/{LARGEST}/?open=toolkit-issues",
+    "Access, a section is opened": f"/agents/{MAX_SIZE}/?open=toolkit-issues",
     "Preview": f"/agents/{AGENT}/preview/",
-    "Preview, nearly everything on": f"/agents/{LARGEST}/preview/",
-    "Preview, JSON for a provider": f"/agents/{LARGEST}/preview/?view=json&format=openai_chat",
+    "Preview, nearly everything on": f"/agents/{MAX_SIZE}/preview/",
+    "Preview, JSON for a provider": f"/agents/{MAX_SIZE}/preview/?view=json&format=openai_chat",
     "Sessions": f"/agents/{AGENT}/sessions/",
     "History": f"/agents/{AGENT}/history/",
     "Settings": f"/agents/{AGENT}/settings/",
     "Bulk, before it is done": f"/agents/{AGENT}/bulk/?q=git&set=tools-false",
     "Matrix": "/matrix/",
     "Compare": "/compare/?a=runner&b=release-captain",
-    "Compare, with every tool": f"/compare/?a=loadout:minimal&b={LARGEST}&show=all",
-    "Compare, a loadout": f"/compare/?a=loadout:minimal&b={LARGEST}",
+    "Compare, with every tool": f"/compare/?a=loadout:minimal&b={MAX_SIZE}&show=all",
+    "Compare, a loadout": f"/compare/?a=loadout:minimal&b={MAX_SIZE}",
     "Toolkits": "/toolkits/",
     "Toolkit": "/toolkits/issues/?message=please+file+a+bug",
     "Toolkit editor": "/toolkits/issues/edit/",
@@ -66,8 +66,8 @@ PAGES: dict[str, str] = {
     "Plugin, with its review": "/plugins/files/",
     "Calls": "/calls/",
     "Calls of an agent": f"/calls/?agent={AGENT}",
-    "Changes": "/changes/",
-    "Belt": "/belt/",
+    "Audit log": "/changes/",
+    "Import & export": "/belt/",
     "Tokens": "/tokens/",
     "Status": "/status/",
     "Account": "/account/",
@@ -92,7 +92,7 @@ def main() -> int:
 
 
 def measure(client: Client, wanted: Container[str], rounds: int = ROUNDS) -> dict[str, dict[str, float]]:
-    """Measure the wanted pages; give the figures by name."""
+    """Measure the selected pages. Return the figures by name."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -124,7 +124,7 @@ def measure(client: Client, wanted: Container[str], rounds: int = ROUNDS) -> dic
 
 
 def _flips(client: Client) -> Callable[[], HttpResponse]:
-    """Give what flips a switch on the screen, to and fro."""
+    """Return a function that flips a switch in the dashboard back and forth."""
     turns = itertools.cycle((("false", "true"), ("true", "false")))
     shown = client.get(PAGES["Access, with exceptions"]).content.decode()
     parts = {
@@ -168,16 +168,17 @@ def _demo(scratch: str) -> Iterator[Client]:
     from django.test import Client
 
     from scripts import sample_servers
-    from toolbelt.control import actors, switches
+    from toolbelt.control import writing
+    from toolbelt.control.access import switches
 
     settings.ROOT_URLCONF = "scripts.bench_views"
     name = connection.creation.create_test_db(verbosity=0)
     try:
         call_command("loaddata", "demo", verbosity=0)
         call_command("demo_activity", stdout=io.StringIO())
-        olive = actors.Actor(name="olive", via="screen")
-        sample_servers.let_answer(olive)
-        switches.flip(olive, AGENT, SWITCH, True, confirm=True)
+        olive = writing.by("olive", via="screen")
+        sample_servers.let_answer(olive.actor)
+        switches.flip(olive.replace(confirm=True), AGENT, SWITCH, True)
         client = Client()
         client.force_login(
             get_user_model().objects.create_superuser("olive"), "django.contrib.auth.backends.ModelBackend"
@@ -188,7 +189,7 @@ def _demo(scratch: str) -> Iterator[Client]:
 
 
 def report(found: Mapping[str, Mapping[str, float]]) -> None:
-    """Print the figures as a table, and whether the goals are met."""
+    """Print the figures as a table, and which goals are met."""
     bare = found[BARE]["ms"]
     print(f"{'':36}{'CPU, ms':>9}{'quietest':>10}{'× bare':>8}{'queries':>9}{'KB':>8}{'KB sent':>9}")
     for name, one in found.items():
@@ -196,12 +197,12 @@ def report(found: Mapping[str, Mapping[str, float]]) -> None:
             f"{name:36}{one['ms']:>9.1f}{one['best_ms']:>10.1f}{one['ms'] / bare:>8.0f}{one['queries']:>9.0f}"
             f"{one['bytes'] / 1e3:>8.0f}{one['sent'] / 1e3:>9.1f}"
         )
-    slow = [name for name, one in found.items() if one["ms"] >= MOST_MS]
-    large = [name for name, one in found.items() if one["sent"] >= MOST_BYTES]
+    slow = [name for name, one in found.items() if one["ms"] >= MAX_MS]
+    large = [name for name, one in found.items() if one["sent"] >= MAX_BYTES]
     print("\ngoals")
     for goal, missed in (
-        (f"every page takes under {MOST_MS} ms", slow),
-        (f"every page sends under {MOST_BYTES // 1000} KB", large),
+        (f"every page takes under {MAX_MS} ms", slow),
+        (f"every page sends under {MAX_BYTES // 1000} KB", large),
     ):
         print(f"  MISSED {goal}: {', '.join(missed)}" if missed else f"  met    {goal}")
 

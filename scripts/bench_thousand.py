@@ -1,8 +1,8 @@
-"""What do the pages of the dashboard cost the server, with a thousand agents beside ten thousand tools? (`make bench`)
+"""Benchmark of the dashboard's pages with a thousand agents and ten thousand tools. (`make bench`)
 
-The installation of :mod:`scripts.large_installation`, on a database of its own (SQLite, or a scratch database on the
-server of BENCH_DATABASE_URL), is asked for every page by Django's test client. For each page stand the time (the
-quietest of some rounds), the CPU time of the same, its queries, and its bytes.
+Django's test client requests every page of the installation of :mod:`scripts.large_installation`, on a separate
+database (SQLite, or a scratch database on the server of BENCH_DATABASE_URL). For each page, it prints the time (of the
+fastest round), its CPU time, its queries and its bytes.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from scripts import bench_apps
 
 AGENTS, TOOLS, ROUNDS = 1_000, 10_000, 3
 # ms of time, queries, and bytes as gzip sends them.
-MOST_MS, MOST_QUERIES = 300, 20
+MAX_MS, MAX_QUERIES = 300, 20
 
 
 def pages() -> dict[str, str]:
-    """Name every page, with its address."""
+    """Return every page's name and address."""
     from scripts import large_installation as made
 
-    agent, largest, kit, tool = made.AGENT, made.LARGEST, made.TOOLKIT, made.tool_name(5)
+    agent, largest, kit, tool = made.AGENT, made.MAX_SIZE, made.TOOLKIT, made.tool_name(5)
     found = {
         "Home": "/",
         "Agents": "/agents/",
@@ -136,9 +136,9 @@ def main() -> int:
 
 @contextlib.contextmanager
 def installation(scratch: str, agents: int, tools: int, kept: str = "") -> Iterator[Client]:
-    """Fill a database under the settings of production over plain HTTP; give a browser that is logged in.
+    """Fill a database, with production settings over plain HTTP. Return a client that is logged in.
 
-    ``kept`` is a file of SQLite that is filled once and found again.
+    ``kept`` is an SQLite file that is filled once and reused.
     """
     there = bool(kept) and Path(kept).exists()
     os.environ.update(
@@ -183,7 +183,7 @@ def installation(scratch: str, agents: int, tools: int, kept: str = "") -> Itera
 
 
 def measure(client: Client, only: tuple[str, ...], rounds: int) -> dict[str, dict[str, float]]:
-    """Ask for the pages; give the figures by name."""
+    """Request the pages. Return the figures by name."""
     found: dict[str, dict[str, float]] = {}
     for name, to in pages().items():
         if not only or name.startswith(only):
@@ -222,16 +222,18 @@ def _asked(act: Callable[[], Any], rounds: int) -> dict[str, float]:
 
 
 def deeds(client: Client) -> dict[str, dict[str, float]]:
-    """Measure what is no page: a toolkit's title is changed, a switch is flipped, an agent asks for the first time."""
+    """Measure operations: changing a toolkit's title, flipping a switch, and an agent's first request."""
     from django.db import connection
 
     from scripts import large_installation as made
-    from toolbelt.control import actors, entries, switches
+    from toolbelt.control import writing
+    from toolbelt.control.access import switches
+    from toolbelt.control.catalog import entries
     from toolbelt.core import errors
     from toolbelt.runtime import surfaces
     from toolbelt.store import agents
 
-    olive = actors.Actor(name="olive", via="command")
+    olive = writing.by("olive", via="command")
     found: dict[str, dict[str, float]] = {}
 
     def timed(name: str, act: Callable[[], Any]) -> None:
@@ -250,13 +252,15 @@ def deeds(client: Client) -> dict[str, dict[str, float]]:
 
     timed(
         "A toolkit's title is changed",
-        lambda: entries.change(olive, "toolkit", made.TOOLKIT, {"title": secrets.token_hex(4)}, confirm=True),
+        lambda: entries.change(
+            olive.replace(confirm=True), "toolkit", made.TOOLKIT, {"title": secrets.token_hex(4)}
+        ),
     )
     timed("The first page after that", lambda: client.get("/agents/"))
 
     def flip() -> None:
         with contextlib.suppress(errors.Refused):
-            switches.flip(olive, made.AGENT, made.TOOLKIT, True, confirm=True)
+            switches.flip(olive.replace(confirm=True), made.AGENT, made.TOOLKIT, True)
 
     timed("A switch is flipped", flip)
     timed("The first page after that again", lambda: client.get("/agents/"))
@@ -277,7 +281,7 @@ def deeds(client: Client) -> dict[str, dict[str, float]]:
 
 
 def report(found: Mapping[str, Mapping[str, float]], memory: int) -> None:
-    """Print the figures as a table, and whether the goals are met."""
+    """Print the figures as a table, and which goals are met."""
     print(f"{'':40}{'ms':>9}{'CPU, ms':>9}{'first, ms':>11}{'queries':>9}{'KB':>9}")
     for name, one in found.items():
         print(
@@ -287,12 +291,12 @@ def report(found: Mapping[str, Mapping[str, float]], memory: int) -> None:
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(f"\nmemory of the process: {memory / 1e6:,.0f} MB now, {most / 1e6:,.0f} MB at most")
     # What else the machine does is in the time, and not in the CPU time.
-    slow = [name for name, one in found.items() if one["cpu_ms"] >= MOST_MS and "bytes" in one]
-    many = [name for name, one in found.items() if one["queries"] > MOST_QUERIES and "bytes" in one]
+    slow = [name for name, one in found.items() if one["cpu_ms"] >= MAX_MS and "bytes" in one]
+    many = [name for name, one in found.items() if one["queries"] > MAX_QUERIES and "bytes" in one]
     print("\ngoals")
     for goal, missed in (
-        (f"every page takes under {MOST_MS} ms of CPU", slow),
-        (f"every page asks at most {MOST_QUERIES} queries", many),
+        (f"every page takes under {MAX_MS} ms of CPU", slow),
+        (f"every page asks at most {MAX_QUERIES} queries", many),
     ):
         print(f"  MISSED {goal}: {', '.join(missed)}" if missed else f"  met    {goal}")
 

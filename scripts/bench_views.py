@@ -1,4 +1,4 @@
-"""Which views does the bench compare with Toolbelt's own? A surface, and a bare answer of the same bytes."""
+"""The views that the benchmark compares: a surface, and a bare response of the same bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _kept = b""
 
 @login_not_required
 def surface(request: HttpRequest) -> HttpResponse:
-    """Answer with the surface of the bench's agent."""
+    """Return the surface of the benchmark's agent."""
     return JsonResponse(
         surfaces.ask("ada", session="s", request_id="r", message=request.GET.get("message")).document()
     )
@@ -23,7 +23,7 @@ def surface(request: HttpRequest) -> HttpResponse:
 @csrf_exempt
 @login_not_required
 def keep(request: HttpRequest) -> HttpResponse:
-    """Keep the bytes that the bare view is to answer."""
+    """Set the bytes that the bare view returns."""
     global _kept
     _kept = request.body
     return HttpResponse(status=204)
@@ -31,7 +31,7 @@ def keep(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def bare(request: HttpRequest) -> HttpResponse:
-    """Answer with the kept bytes: what Django itself costs."""
+    """Return the stored bytes, to measure Django itself."""
     return HttpResponse(_kept, content_type="application/json")
 
 

@@ -1,4 +1,4 @@
-"""What is the whole demo belt, and is it sound?
+"""Build and check the complete demo belt.
 
 Joins the hand-written `fixtures/demo/belt.yaml` with the tools of the real MCP catalogs beside it into one belt. Writes
 it as JSON (which is YAML too) to standard output and every problem to standard error; exits 1 if there is one.
@@ -19,11 +19,11 @@ from toolbelt.core import belts, keys
 Entry = dict[str, Any]
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "demo"
-FEWEST_MEMBERS, MOST_MEMBERS = 3, 20
+MIN_MEMBERS, MAX_MEMBERS = 3, 20
 
 
 def plugin_tools(plugin: Entry, upstream: list[Entry], settings: list[Entry]) -> Iterator[Entry]:
-    """The tools of one catalog as belt entries, with what the operator has decided about them."""
+    """Return the tools of one catalog as belt entries, with the operator's decisions about them."""
     decided = {name: group["set"] for group in settings for name in group["tools"]}
     if strangers := decided.keys() - {tool["name"] for tool in upstream}:
         raise SystemExit(
@@ -49,7 +49,7 @@ def plugin_tools(plugin: Entry, upstream: list[Entry], settings: list[Entry]) ->
 
 
 def build(folder: pathlib.Path = FOLDER) -> Entry:
-    """The whole belt, checked or not."""
+    """Return the whole belt, validated or not."""
     belt: Entry = yaml.safe_load((folder / "belt.yaml").read_text(encoding="utf-8"))
     for plugin in belt["plugins"]:
         catalog = json.loads((folder / "catalogs" / f"{plugin['name']}.json").read_text(encoding="utf-8"))
@@ -58,7 +58,7 @@ def build(folder: pathlib.Path = FOLDER) -> Entry:
 
 
 def problems(belt: Entry) -> Iterator[str]:
-    """What any belt must keep, and what this one should keep beyond that, to be a good example."""
+    """Return the problems that any belt may have, and those that make this one a bad example."""
     yield from (str(problem) for problem in belts.check(belt))
     toolkits = {toolkit["key"]: toolkit for toolkit in belt["toolkits"]}
     named = [plugin["name"] for plugin in belt["plugins"]]
@@ -69,7 +69,7 @@ def problems(belt: Entry) -> Iterator[str]:
         yield f"plugins.{name}: a tool or toolkit has this name too"
     for key, toolkit in toolkits.items():
         members = [member if isinstance(member, str) else member["tool"] for member in toolkit["members"]]
-        if not FEWEST_MEMBERS <= len(members) <= MOST_MEMBERS:
+        if not MIN_MEMBERS <= len(members) <= MAX_MEMBERS:
             yield f"toolkits.{key}.members: {len(members)} of them"
         spoken_of = [("tool_notes", toolkit.get("tool_notes", {}))]
         spoken_of += [

@@ -1,6 +1,6 @@
-"""Which PostgreSQL server may the tests use? Prints the first address that answers, or says why none does.
+"""Print the address of the first PostgreSQL server that tests can use, or why there is none.
 
-Tests make a database of their own on it, and drop it.
+Tests create their own database on it, and drop it.
 """
 
 import os

@@ -1,8 +1,7 @@
-"""Do frameworks and clients that others wrote get on with Toolbelt? (`make interop`, interop/README.md)
+"""Run the interoperability tests with third-party frameworks and clients. (`make interop`, interop/README.md)
 
-Each part of interop/ has packages that need not get on with Toolbelt's, nor with another part's, and so each gets an
-environment of its own under .interop. All of them meet one server, which runs as in production, on a database that is
-made for the occasion.
+Each part of interop/ has its own environment under .interop, because its packages may conflict with Toolbelt's or with
+another part's. All of them use one server, which runs as in production, on a scratch database.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
+import json
 import os
 import re
 import secrets
@@ -45,12 +45,12 @@ Environment = Mapping[str, str]
 
 
 class Failed(Exception):
-    """A part or the server could not be set up; the message says what was tried, and what it said."""
+    """A part or the server could not be set up. The message contains the command and its output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a part went: whether it is ``good``, and what to say of it."""
+    """The outcome of a part: whether it is ``good``, and a message."""
 
     name: str
     good: bool
@@ -58,7 +58,7 @@ class Outcome:
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Run the parts that were named, or all; print a line for each, and give 1 if one fails."""
+    """Run the named parts, or all. Print a line for each, and return 1 if one fails."""
     parser = argparse.ArgumentParser(prog="scripts/interop.sh", description=__doc__)
     parser.add_argument(
         "parts", nargs="*", metavar="PART", help="a directory of interop/; all if none is named"
@@ -70,7 +70,7 @@ def main(given: Sequence[str] | None = None) -> int:
         print(f"There is no part named {', '.join(unknown)}: there are {', '.join(known)}.", file=sys.stderr)
         return 2
     KEPT.mkdir(exist_ok=True)
-    # Whoever ends this ends the server, too.
+    # The server ends with this process.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="toolbelt-interop-") as scratch:
         try:
@@ -84,7 +84,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 def parts() -> tuple[str, ...]:
-    """Name what there is in interop/: a directory with requirements of Python or with a package of Node."""
+    """Return the parts in interop/: directories with Python requirements or a Node package."""
     found = (one for one in PARTS.iterdir() if _packages(one).exists())
     return tuple(sorted(one.name for one in found))
 
@@ -112,19 +112,21 @@ def _python(name: str, told: Environment) -> bool:
     if not _is_stamped(where, stamp := _digest_of(sys.version, text, extras)):
         shutil.rmtree(where, ignore_errors=True)
         _do([sys.executable, "-m", "venv", str(where)])
-        # On a package index somebody else's may have the name: Toolbelt comes from here.
+        # Another package may have this name in an index, so Toolbelt is installed from here.
         address = f"@ {wheel.as_uri()}" if wheel else ""
         exact.write_text(_OF_TOOLBELT.sub(rf"\g<0> {address}", text), encoding="utf-8")
         _do([*_pip(python), "--requirement", str(exact)])
         _stamp(where, stamp)
     elif wheel:
         _do([*_pip(python), "--no-deps", "--force-reinstall", str(wheel)])
+    if (PARTS / name / "package.json").exists():
+        _install_programs(name)
     tests = ["-m", "pytest", "-c", str(PARTS / "pytest.ini"), "--rootdir", str(PARTS), str(PARTS / name)]
     return subprocess.run([python, *tests], cwd=PARTS, env=_around(told)).returncode == 0
 
 
 def _node(name: str, told: Environment) -> bool:
-    """Run a part's own ``npm test``, in a copy of it beside its packages."""
+    """Run a part's ``npm test``, in a copy beside its packages."""
     where, source = KEPT / name, PARTS / name
     stamp = hashlib.sha256(
         b"".join(one.read_bytes() for one in sorted(source.glob("package*.json")))
@@ -139,10 +141,24 @@ def _node(name: str, told: Environment) -> bool:
     return subprocess.run(["npm", "test", "--silent"], cwd=where, env=_around(told)).returncode == 0
 
 
-def _wheel() -> Path:
-    """Build the package as it would be published, so that what an extra brings along is tested, too.
+def _install_programs(name: str) -> None:
+    """Install the Node programs that a Python part runs, under ``node`` in its environment.
 
-    Its version holds a digest of the sources: it is built anew where they have changed.
+    Packages' install scripts are not run, because some download more.
+    """
+    where, source = KEPT / name / "node", PARTS / name / "package.json"
+    if not _is_stamped(where, stamp := _digest_of(source.read_text(encoding="utf-8"))):
+        shutil.rmtree(where, ignore_errors=True)
+        where.mkdir()
+        shutil.copy(source, where)
+        _do(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], cwd=where)
+        _stamp(where, stamp)
+
+
+def _wheel() -> Path:
+    """Build the package as it would be published, so that its extras are tested, too.
+
+    Its version contains a digest of the sources, so it is only built again if they have changed.
     """
     digest = _digest()
     build = KEPT / "wheel" / digest
@@ -196,27 +212,27 @@ def _code(directory: Path) -> Iterable[Path]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A server that runs, and what the parts are told of it: its address, names and tokens."""
+    """A running server, with the address, names and tokens that the parts receive."""
 
     told: Environment
     running: subprocess.Popen[bytes]
 
     def processes(self) -> list[int]:
-        """Give the ids of the processes that answer: of the one worker, or of several under a supervisor."""
+        """Return the ids of the worker processes: one, or several under a supervisor."""
         own = self.running.pid
         children = Path(f"/proc/{own}/task/{own}/children").read_text(encoding="ascii").split()
         serving = [int(one) for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
         return serving or [own]
 
     def stop(self) -> int:
-        """Ask it to end as an init system does, and wait until it has; give its exit code."""
+        """Stop the server as an init system does, and wait. Return its exit code."""
         self.running.terminate()
         return self.running.wait()
 
 
 @contextlib.contextmanager
 def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None) -> Iterator[Server]:
-    """Run a server on a database of its own; ``more`` are settings that count before its own."""
+    """Run a server on its own database. ``more`` are settings that override its own."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -246,15 +262,20 @@ def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None)
     manage("belt", "import", str(BELT))
     manage("createsuperuser", "--noinput", "--username", OPERATOR, "--email", f"{OPERATOR}@example.com")
     told = {"TOOLBELT_ADDRESS": f"http://127.0.0.1:{port}", "TOOLBELT_DATABASE_URL": settings["DATABASE_URL"]}
+    # For a part that runs a server of its own.
+    told |= {"TOOLBELT_CHECKOUT": str(HERE), "TOOLBELT_PYTHON": sys.executable}
     told["TOOLBELT_OPERATOR_TOKEN"] = manage("token", "issue", "--operator", OPERATOR, "--scope", "write")
-    # The upstream server does as an operator does, too; and Toolbelt's own variables are told to none.
+    # The upstream server also acts as an operator. Toolbelt's own variables are never passed to a server.
     own = {"SUITE_ADDRESS": told["TOOLBELT_ADDRESS"], "SUITE_TOKEN": told["TOOLBELT_OPERATOR_TOKEN"]}
     settings |= own
     given = [one for name in own for one in ("--env", f"{name}=${{{name}}}")]
     manage("mcp", "add", "suite", "--namespace=", "--trust", *given, "--command", sys.executable, str(SUITE))
+    manage("mcp", "elicitation", "suite")
     for name, agent in AGENTS.items():
         told[f"{name}_AGENT"] = agent
         told[f"{name}_TOKEN"] = manage("token", "issue", "--agent", agent)
+    # A part that adds a server which runs as a command does so on the machine, as an operator would.
+    told["TOOLBELT_MANAGE"] = str(_written_down(scratch / "manage.json", settings))
     print(f"==> Serving at {told['TOOLBELT_ADDRESS']}", flush=True)
     command = [
         sys.executable,
@@ -279,6 +300,14 @@ def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None)
     finally:
         running.terminate()
         running.wait()
+
+
+def _written_down(where: Path, settings: Environment) -> Path:
+    """Write how to run ``manage.py`` on this server's database, readable by this user only."""
+    where.touch(mode=0o600)
+    command = [sys.executable, str(HERE / "manage.py")]
+    where.write_text(json.dumps({"command": command, "environment": settings}), encoding="utf-8")
+    return where
 
 
 def _until_it_answers(address: str, running: subprocess.Popen[bytes], log: Path) -> None:
@@ -317,7 +346,11 @@ def _packages(part: Path) -> Path:
 
 
 def _is_node(part: Path) -> bool:
-    return (part / "package.json").exists()
+    """Return whether a part's tests run in Node.
+
+    A Python part may also have a package.json, for programs that it runs.
+    """
+    return not (part / "requirements.txt").exists()
 
 
 def _is_stamped(where: Path, stamp: str) -> bool:
@@ -334,12 +367,12 @@ def _pip(python: Path) -> list[str]:
 
 
 def _around(told: Environment) -> dict[str, str]:
-    """Give a part its environment: the machine's, what it is told, and no telemetry to anybody."""
+    """Return a part's environment variables: the machine's, the server's, and none that allow telemetry."""
     return {**os.environ, "PYTHONPATH": str(PARTS), "OTEL_SDK_DISABLED": "true", **told}
 
 
 def _do(command: Sequence[str], cwd: Path = HERE, env: Environment | None = None) -> str:
-    """Run a command that sets something up; give what it said on its output."""
+    """Run a setup command. Return its output."""
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
     if done.returncode:
         last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])

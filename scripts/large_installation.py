@@ -1,4 +1,4 @@
-"""A large installation: many agents beside many tools, made up from a seed, written by bulk inserts.
+"""A large installation: many agents and tools, generated from a seed, and written by bulk inserts.
 
 Servers bring 50 to 200 tools each, toolkits bundle 3 to 30 of them, and agents have loadouts, switches, overrides,
 toolkits to load, budgets and grants with an end, as they would after a year of use. The same seed makes the same rows.
@@ -28,13 +28,13 @@ KINDS = ("explore", "task", "plan", "review")
 DAYS = 30
 BATCH = 500
 # By the names that pages are asked for: an agent with exceptions, one that has everything, and one of everything else.
-AGENT, LARGEST, TOOLKIT, LOADOUT, SUB_APP = "agent-0007", "agent-0000", "kit-003", "house-05", "app-1"
+AGENT, MAX_SIZE, TOOLKIT, LOADOUT, SUB_APP = "agent-0007", "agent-0000", "kit-003", "house-05", "app-1"
 
 _Row = TypeVar("_Row", bound=orm.Model)
 
 
 def fill(*, agents: int = 1_000, tools: int = 10_000, changes: int = 5_000, calls: int = 20_000) -> None:
-    """Fill an empty database with so many agents, tools, audit entries and call records."""
+    """Fill an empty database with this many agents, tools, audit entries and call records."""
     dice = random.Random(1)  # noqa: S311  the same rows each time is what is wanted
     with transaction.atomic():
         plugins = _plugins(dice, tools)
@@ -48,7 +48,7 @@ def fill(*, agents: int = 1_000, tools: int = 10_000, changes: int = 5_000, call
 
 
 def tool_name(number: int) -> str:
-    """Name a tool of the first server, by its number."""
+    """Return the name of the first server's tool with this number."""
     return f"server000__tool_{number:05}"
 
 
@@ -58,7 +58,7 @@ def _insert(rows: Sequence[_Row]) -> list[_Row]:
 
 @functools.cache
 def _real() -> list[dict[str, Any]]:
-    """Read the tools of the demo's servers: descriptions and schemas as long as real ones are."""
+    """Return the tools of the demo's servers, whose descriptions and schemas have realistic sizes."""
     return [
         tool
         for file in sorted(CATALOGS.glob("*.json"))

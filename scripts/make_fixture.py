@@ -1,7 +1,7 @@
-"""How does the demo's belt become fixtures/demo.yaml? (`make fixture`)
+"""Generate fixtures/demo.yaml from the demo's belt. (`make fixture`)
 
-The belt is imported into a scratch database through the operators' door, so that everything in it was validated and
-every tool's tokens were counted, and then dumped as rows by natural keys, for `loaddata`.
+The belt is imported into a scratch database through `control`, which validates it and counts every tool's tokens, and
+is then dumped with natural keys, for `loaddata`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LEFT_OUT = ("auditentry", "agentsession", "revision", "agentrevision")
 
 
 def main() -> int:
-    """Build the fixture anew."""
+    """Build the fixture."""
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["TOOLBELT_ENV"] = "test"
         os.environ["TOOLBELT_ENV_FILE"] = os.devnull
@@ -30,10 +30,11 @@ def main() -> int:
         from django.core.management import call_command
 
         from scripts import build_demo
-        from toolbelt.control import actors, belts
+        from toolbelt.control import writing
+        from toolbelt.control.config import belts
 
         call_command("migrate", verbosity=0)
-        done = belts.import_(actors.Actor(name="demo", via="import"), build_demo.build())
+        done = belts.import_(writing.by("demo", via="import"), build_demo.build())
         call_command(
             "dumpdata",
             "toolbelt",

@@ -1,21 +1,21 @@
-"""What do upstream servers look like that have something to be looked at? Made for pictures; no server is asked.
+"""Sample upstream servers with tools to review, for screenshots. No server is contacted.
 
-One server that changed behind our back, with every kind of change there is, one that is run as a command and was just
-added, and one that has failed.
+One server has changed, with every kind of change; one runs as a command and was just added; and one has failed.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from toolbelt.control import actors, upstreams
+from toolbelt.control import actors
+from toolbelt.control.servers import upstream_servers
 from toolbelt.core import errors
 
 PATH = {"type": "string", "description": "A path below the root of the project."}
 
 
 def tool(name: str, description: str, properties: dict[str, Any], **hints: bool) -> dict[str, Any]:
-    """Say a tool in MCP's words; the first of its arguments must be given."""
+    """Return a tool in MCP's form. Its first argument is required."""
     schema = {"type": "object", "properties": properties, "required": list(properties)[:1]}
     return {"name": name, "description": description, "inputSchema": schema, "annotations": hints}
 
@@ -74,24 +74,28 @@ FORECAST = tool(
 
 
 def let_answer(actor: actors.Actor) -> None:
-    """Add the servers, and let them have answered."""
+    """Add the servers with their responses."""
     shell = actors.Actor(name=actor.name, via="command")
     headers = {"Authorization": "Bearer ${MCP_FILES_TOKEN}"}
-    upstreams.add(
+    upstream_servers.add(
         shell, "files", {"url": "https://files.example/mcp", "headers": headers}, title="Project files"
     )
     _record(actor, "files", *FIRST)
-    approved = {change.key: change.shown for change in upstreams.review("files").waiting}
-    upstreams.approve(actor, "files", approved, reason="Read line by line.")
+    approved = {change.key: change.shown for change in upstream_servers.review("files").waiting}
+    upstream_servers.approve(actor, "files", approved, reason="Read line by line.")
     missed = errors.Problem(path="tools.run", message="Its inputSchema cannot be used: it is no mapping.")
     _record(actor, "files", *NOW, problems=(missed,))
     reached = {"command": "uvx", "args": ["mcp-server-weather"], "env": {"WEATHER_KEY": "${WEATHER_KEY}"}}
-    upstreams.add(shell, "weather", reached, title="Weather")
+    upstream_servers.add(shell, "weather", reached, title="Weather")
     _record(actor, "weather", FORECAST, stderr="INFO starting\nWARNING no cache directory, going without")
-    upstreams.add(shell, "tickets", {"url": "https://tickets.example/mcp"}, title="Tickets")
-    upstreams.record(actor, "tickets", upstreams.Answer(error="tickets.example: connection refused."))
+    upstream_servers.add(shell, "tickets", {"url": "https://tickets.example/mcp"}, title="Tickets")
+    upstream_servers.record(
+        actor, "tickets", upstream_servers.Answer(error="tickets.example: connection refused.")
+    )
 
 
 def _record(actor: actors.Actor, name: str, *tools: dict[str, Any], **said: Any) -> None:
-    answer = upstreams.Answer(tools=tools, protocol="2025-06-18", server=f"{name}-server 1.4.2", **said)
-    upstreams.record(actor, name, answer)
+    answer = upstream_servers.Answer(
+        tools=tools, protocol="2025-06-18", server=f"{name}-server 1.4.2", **said
+    )
+    upstream_servers.record(actor, name, answer)

@@ -1,4 +1,7 @@
-"""How does Toolbelt look? Takes the pictures in docs/screens: the demo, as operators see it, on a database of its own.
+"""Take screenshots of the demo, as operators see it, on its own database.
+
+A picture that documentation shows is in docs/screens and is replaced there; all others go to build/screens, which git
+ignores. To show another one, copy it from there to docs/screens.
 
 Needs Chromium (CHROMIUM says where it is, if it has another name); pngquant, if it is there, makes them small.
 Run it again whenever a page looks different; names of scenes after the command take only those.
@@ -27,7 +30,8 @@ from django.db import connections
 from playwright.sync_api import Browser, Page, StorageState, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
-PICTURES = ROOT / "docs" / "screens"
+SHOWN = ROOT / "docs" / "screens"
+OTHERS = ROOT / "build" / "screens"
 PASSWORD = secrets.token_urlsafe(12)
 # Name, width, height, colours. Wide enough for the panel beside the page.
 LOOKS = (
@@ -46,7 +50,7 @@ def main() -> None:
     if chromium is None:
         sys.exit("There is no Chromium: install it (on Debian: apt-get install chromium).")
     wanted = {name: scene for name, scene in SCENES.items() if name in (sys.argv[1:] or SCENES)}
-    PICTURES.mkdir(parents=True, exist_ok=True)
+    OTHERS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         served, filled = Path(folder, "served.sqlite3"), Path(folder, "filled.sqlite3")
         with _demo(served) as address, sync_playwright() as playwright:
@@ -68,7 +72,8 @@ def main() -> None:
                     page.goto(path)
                     act(page)
                     page.wait_for_timeout(300)  # until what moves has come to rest
-                    picture = PICTURES / f"{name}-{look}.png"
+                    file = f"{name}-{look}.png"
+                    picture = (SHOWN if (SHOWN / file).exists() else OTHERS) / file
                     page.screenshot(path=picture)
                     context.close()
                     _make_small(picture)
@@ -81,20 +86,20 @@ def nothing(page: Page) -> None:
 
 
 def show(part: str) -> Callable[[Page], None]:
-    """Look at a part of the page that is further down."""
+    """Scroll to a part of the page."""
     return lambda page: page.locator(part).evaluate("(element) => element.scrollIntoView()")
 
 
 def open_menu(page: Page) -> None:
-    """Look at what more can be done with a switch, and what it would change."""
+    """Open a switch's menu, and the preview of its effect."""
     page.locator("[data-section='toolkit-research'] .section-head .acts-opener").click()
     page.locator(".acts-body:popover-open .acts-effects").wait_for()
 
 
 def flip(page: Page) -> None:
-    """Turn a toolkit off, so that a notice and its effect stand on the page."""
+    """Turn a toolkit off, so that the page shows a notice with its effect."""
     section = page.locator("[data-section='toolkit-research']")
-    cleared = section.get_by_role("button", name="Follow defaults")
+    cleared = section.get_by_role("button", name="Reset to default")
     if cleared.is_visible():  # the look before this one has left it off
         cleared.click()
     section.get_by_role("button", name="Turn off").click()
@@ -103,44 +108,44 @@ def flip(page: Page) -> None:
 
 
 def ask(page: Page) -> None:
-    """Want something far-reaching."""
+    """Start a far-reaching change, which requires confirmation."""
     page.locator("[data-section='toolkit-issues']").get_by_role("switch").click()
     page.get_by_role("dialog").wait_for()
 
 
 def propose(page: Page) -> None:
-    """Want to save a loadout, so that it stands there what that changes for whom."""
+    """Start saving a loadout, so that the page shows the affected agents."""
     page.get_by_label("security", exact=True).uncheck(force=True)
     page.get_by_label("Disabled").fill("desktop_commander\nchrome_devtools\nnotion\nshell\nfile\ngit")
-    page.get_by_role("button", name="Save", exact=True).click()
-    page.get_by_role("dialog").get_by_role("heading", name="What it changes for whom").wait_for()
+    page.get_by_role("button", name="Save changes", exact=True).click()
+    page.get_by_role("dialog").get_by_role("heading", name="Effect on agents").wait_for()
 
 
 def copy(page: Page) -> None:
-    """Want two switches copied."""
+    """Start copying two switches."""
     for key in ("issues", "local_git"):
         page.locator(f"[name=row][value='switch:{key}']").check()
-    page.get_by_role("button", name="Copy ticked").click()
+    page.get_by_role("button", name="Copy selected").click()
     page.get_by_role("dialog").wait_for()
 
 
 def check_belt(page: Page) -> None:
-    """Have a small belt checked."""
+    """Check a small belt."""
     page.locator("#belt-text").fill(
         "toolkits:\n- key: shipping\n  members: [git__git_status, git__git_commit]\n"
         "loadouts:\n- {name: release-train, plugins: [git, time], discoverable: [circleci]}\n"
         "agents:\n- {key: newcomer, kind: task, tools_config: {shipping: true, terminal: false}}\n"
     )
-    page.get_by_role("button", name="Check").click()
+    page.get_by_role("button", name="Preview import").click()
     page.locator("#belt-checked").wait_for()
 
 
 def issue(page: Page) -> None:
-    """Let a token stand on the page, which is shown this once."""
+    """Create a token, which the page shows only once."""
     page.get_by_label("Agent", exact=True).select_option("tech-writer")
-    page.get_by_label("What it is for").fill("Nightly build of the handbook")
+    page.get_by_label("Name", exact=True).fill("Nightly build of the handbook")
     page.get_by_role("button", name="Issue").click()
-    page.get_by_text("never shown again").wait_for()
+    page.get_by_text("not shown again").wait_for()
     # Not even of a database that is gone by now.
     page.locator("#token-text code").evaluate("(code) => { code.textContent = 'tb_' + 'x'.repeat(44) }")
 
@@ -194,7 +199,7 @@ SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
 
 @contextlib.contextmanager
 def _demo(file: Path) -> Iterator[str]:
-    """Fill a database and serve it; give the address."""
+    """Fill a database and serve it. Return the address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -224,7 +229,7 @@ def _demo(file: Path) -> Iterator[str]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Make one database what the other is; SQLite sees to what is still in a write-ahead log, or was."""
+    """Copy a database, including its write-ahead log."""
     with (
         contextlib.closing(sqlite3.connect(source)) as read,
         contextlib.closing(sqlite3.connect(target)) as written,
@@ -233,37 +238,40 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _let_things_happen() -> None:
-    """Make people, and let some of them change something."""
+    """Create users, some of whom change something."""
     from django.contrib.auth import get_user_model
 
     from scripts import sample_servers
-    from toolbelt.control import actors, agents, sessions, switches, tokens, undo
+    from toolbelt.control import undo, writing
+    from toolbelt.control.access import switches
+    from toolbelt.control.agents import agents, sessions
+    from toolbelt.control.people import tokens
     from toolbelt.runtime import calls
 
     get_user_model().objects.create_superuser("olive", password=PASSWORD)
-    olive, sam = actors.Actor(name="olive", via="screen"), actors.Actor(name="sam", via="api")
-    agents.equip(sam, "data-analyst", "minimal", confirm=True, reason="Works on files this month.")
+    olive, sam = writing.by("olive", via="screen"), writing.by("sam", via="api")
+    agents.equip(sam.replace(confirm=True, reason="Works on files this month."), "data-analyst", "minimal")
     switches.flip(sam, "tech-writer", "notion_editing", False)
-    switches.flip(olive, "release-captain", "issues", True, confirm=True, reason="Release week.")
-    switches.override(olive, "release-captain", "github__merge_pull_request", False, confirm=True)
+    switches.flip(olive.replace(confirm=True, reason="Release week."), "release-captain", "issues", True)
+    switches.override(olive.replace(confirm=True), "release-captain", "github__merge_pull_request", False)
     change = switches.flip(olive, "explorer", "code_search", False)
     if change.entry is not None:
         undo.undo(olive, change.entry)
     switches.override(
-        olive, "reviewer", "git__git_reset", None, confirm=True, reason="Reviewed with the team."
+        olive.replace(confirm=True, reason="Reviewed with the team."), "reviewer", "git__git_reset", None
     )
     switches.flip(olive, "runner", "local_git", False)
     switches.override(
-        olive, "assistant", "arxiv", True, reason="Reads papers even when nobody asked for research."
+        olive.replace(reason="Reads papers even without a request for research."), "assistant", "arxiv", True
     )
     calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="nightly-deploy")
     calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="release-notes")
-    sessions.equip(olive, "assistant", "release-notes", "research", reason="Reads, for once.")
+    sessions.equip(olive.replace(reason="Reads, for once."), "assistant", "release-notes", "research")
     tokens.issue(olive, agent="assistant", name="Chat on the intranet")
     tokens.issue(olive, user="olive", scope="read", name="Dashboards")
     gone = tokens.issue(sam, agent="runner", name="The old build server")
-    tokens.revoke(sam, gone.token.prefix, reason="It was shut down.")
-    sample_servers.let_answer(olive)
+    tokens.revoke(sam.replace(reason="It was shut down."), gone.token.prefix)
+    sample_servers.let_answer(olive.actor)
 
 
 def _log_in(browser: Browser, address: str) -> StorageState:
@@ -280,7 +288,7 @@ def _log_in(browser: Browser, address: str) -> StorageState:
 
 
 def _make_small(picture: Path) -> None:
-    """Keep only as many colours as are seen, where pngquant is at hand: a third of the size."""
+    """Reduce the colors with pngquant, if it is installed: a third of the size."""
     if pngquant := shutil.which("pngquant"):
         subprocess.run(
             [pngquant, "--force", "--strip", "--nofs", "--output", picture, COLOURS, picture], check=True

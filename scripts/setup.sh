@@ -40,7 +40,7 @@ python3-venv) and run this again; what it said is in .venv.log."
     rm -f .venv.log
 fi
 
-# dev.txt holds all of base.txt at the same versions, so whoever has it needs nothing more.
+# dev.txt holds all of base.txt at the same versions, so it suffices.
 installed() { cmp -s "requirements/$1.txt" ".venv/$1.installed"; }
 
 if ! installed "$lock"; then
@@ -51,7 +51,7 @@ if ! installed "$lock"; then
         grep -E '^ *ERROR' .venv/install.log | tail -n 3 >&2 || true
         if grep -q 'DO NOT MATCH THE HASHES' .venv/install.log; then
             stop "A package from the index is not the one that was locked: check which index pip is set up to use \
-(python3 -m pip config list), or lock anew with 'make lock'; all of it is in .venv/install.log."
+(python3 -m pip config list), or lock again with 'make lock'; all of it is in .venv/install.log."
         fi
         stop "The packages could not be installed: check that this machine reaches a Python package index (set \
 PIP_INDEX_URL for one of your own) and run this again; all of it is in .venv/install.log."

@@ -19,4 +19,7 @@ if url=$($python scripts/find_postgres.py); then
 else
     echo "==> No PostgreSQL server answers: start one, or give its address in TEST_DATABASE_URL, to run them there too"
 fi
+echo "==> Properties, at length"
+# shellcheck disable=SC2046
+$python -m pytest -n auto --hypothesis-profile long $(grep -rl --include='test_*.py' '^@.*given(' tests) || status=1
 exit $status

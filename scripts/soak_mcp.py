@@ -1,9 +1,9 @@
-"""Do open streams cost little, and does every flip reach those that it concerns, and nobody else?
+"""Check that open streams are cheap, and that every flip reaches exactly the affected clients.
 
-``python -m scripts.soak_mcp``: on a server as in production, with one worker process and with two. First many clients
-keep a stream open and nothing happens; then an operator flips a switch a thousand times, while clients of that agent
-and of another one listen. What they hear is counted by a reader of plain HTTP, not by a client library that might hide
-a message or bring one twice.
+``python -m scripts.soak_mcp``: on a server as in production, with one worker process and with two. First, many clients
+keep a stream open while nothing happens. Then an operator flips a switch a thousand times, while clients of that agent
+and of another agent listen. A reader of plain HTTP counts what they receive, because a client library might hide or
+repeat messages.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
 CHANGED = "notifications/tools/list_changed"
 AGENT, OTHER = "TOOLBELT", "TOOLBELT_OTHER"
 SWITCH = "arithmetic"
-# Longer than a message takes; whoever waits for it has missed one.
+# Longer than a message takes: after it, a message counts as missed.
 SECONDS = 10.0
 # How long it is quiet before what came unasked for is counted.
 QUIET = 2.0
@@ -38,7 +38,7 @@ QUIET = 2.0
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """One open stream: when it heard of each change, on the clock of ``time.perf_counter``."""
+    """An open stream, with the times of its notifications by ``time.perf_counter``."""
 
     heard: list[float] = field(default_factory=list)
     ended: bool = False
@@ -47,7 +47,7 @@ class Stream:
     _reading: asyncio.Task[None] | None = None
 
     async def open(self, address: str, agent: str, token: str, modern: bool) -> None:
-        """Subscribe to the changes of an agent's list; it is subscribed when this comes back."""
+        """Subscribe to the changes of an agent's list. The subscription exists when this returns."""
         whole = urllib.parse.urlsplit(address)
         reader, self._writer = await asyncio.open_connection(whole.hostname, whole.port)
         head = {
@@ -87,14 +87,14 @@ class Stream:
         self._reading = asyncio.create_task(self._read(messages))
 
     async def reach(self, count: int) -> None:
-        """Wait until it heard of that many changes."""
+        """Wait for this many notifications."""
         if len(self.heard) < count:
             future = asyncio.get_running_loop().create_future()
             self._waiting.append((count, future))
             await future
 
     async def close(self) -> None:
-        """End it, as a client does that goes away."""
+        """Close the connection, like a client that disconnects."""
         if self._reading is not None:
             self._reading.cancel()
         if self._writer is not None:
@@ -112,7 +112,7 @@ class Stream:
 
 
 async def _messages(reader: asyncio.StreamReader) -> AsyncIterator[Any]:
-    """Give the messages of a stream of events that comes in chunks, until it ends."""
+    """Yield the messages of an event stream that arrives in chunks, until it ends."""
     text = b""
     while size := int((await reader.readuntil(b"\r\n")).strip(), 16):
         text += (await reader.readexactly(size + 2))[:-2]
@@ -124,14 +124,14 @@ async def _messages(reader: asyncio.StreamReader) -> AsyncIterator[Any]:
 
 
 class Operator:
-    """Flips a switch of the agent by the HTTP API, each time on a connection of its own: so by whichever worker."""
+    """Flips an agent's switch over HTTP, each time on a new connection, so that any worker may handle it."""
 
     def __init__(self, told: interop.Environment) -> None:
         self._told = told
         self._on = True
 
     async def flip(self) -> float:
-        """Flip, and say when the answer was there."""
+        """Flip. Return the time of the response."""
         self._on = not self._on
         where = urllib.parse.urlsplit(self._told["TOOLBELT_ADDRESS"])
         reader, writer = await asyncio.open_connection(where.hostname, where.port)
@@ -153,7 +153,7 @@ class Operator:
 
 
 async def opened(told: interop.Environment, which: str, count: int) -> list[Stream]:
-    """Open that many streams of an agent, every other one in the newer era."""
+    """Open this many streams of an agent, every other one in the newer era of the protocol."""
     streams = [Stream() for _ in range(count)]
     for number, stream in enumerate(streams):
         await stream.open(
@@ -163,7 +163,7 @@ async def opened(told: interop.Environment, which: str, count: int) -> list[Stre
 
 
 async def idle(server: interop.Server, count: int, seconds: float) -> dict[str, Any]:
-    """Keep streams open while nothing happens; say what they cost the server."""
+    """Keep streams open while nothing happens. Return their cost for the server."""
     warm = await opened(server.told, AGENT, 2)
     await asyncio.sleep(1)
     before = _memory(server)
@@ -194,7 +194,7 @@ async def idle(server: interop.Server, count: int, seconds: float) -> dict[str, 
 
 
 async def flips(server: interop.Server, count: int, clients: int) -> dict[str, Any]:
-    """Flip one by one, and then as fast as it goes; count what clients of the agent and of another one heard."""
+    """Flip one by one, and then as fast as possible. Count the notifications of this and another agent's clients."""
     own, others = await opened(server.told, AGENT, clients), await opened(server.told, OTHER, clients)
     spread = _connections(server)
     if not all(spread):
@@ -224,7 +224,7 @@ async def flips(server: interop.Server, count: int, clients: int) -> dict[str, A
         "p95": round(1000 * statistics.quantiles(took, n=20)[-1], 1),
         "most": round(1000 * max(took), 1),
     }
-    # Several flips may become one message now, but what was told last has to be so. There are two lists, and each
+    # Several flips may become one message now, but the last one must be correct. There are two lists, and each
     # message tells of the other one: so who heard of the last flip has heard an even number more, or an odd one, as
     # there were flips.
     for _ in range(count):
@@ -257,7 +257,7 @@ def _connections(server: interop.Server) -> list[int]:
 
 
 def _memory(server: interop.Server) -> int:
-    """Give the bytes that the server's processes hold."""
+    """Return the bytes that the server's processes hold."""
     return sum(_status(one, "VmRSS:") * 1024 for one in server.processes())
 
 
@@ -267,7 +267,7 @@ def _status(process: int, name: str) -> int:
 
 
 def _cpu(server: interop.Server) -> float:
-    """Give the seconds of CPU that the server's processes took so far."""
+    """Return the seconds of CPU that the server's processes took so far."""
     ticks = 0
     for one in server.processes():
         fields = Path(f"/proc/{one}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
@@ -276,7 +276,7 @@ def _cpu(server: interop.Server) -> float:
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Measure, and print what was found; end with 1 where a message was missed, or came to the wrong ones."""
+    """Measure, and print the results. Exit with 1 if a message was missed or reached the wrong client."""
     parser = argparse.ArgumentParser(prog="python -m scripts.soak_mcp", description=__doc__)
     parser.add_argument("--streams", type=int, default=500, help="how many are open at once; 500")
     parser.add_argument("--seconds", type=float, default=20, help="how long they are idle; 20")
@@ -302,7 +302,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 def measure(options: argparse.Namespace, settings: interop.Environment) -> None:
-    """Do what the options say, each on a server and a database of its own, and print it."""
+    """Run the selected measurements, each on its own server and database, and print them."""
     for name, workers in (("idle", 1), ("one", 1), ("two", 2)):
         if options.only not in (None, name):
             continue

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Is this checkout good? Sets itself up, runs every check to its end, and says which of them failed.
-# A part whose tool is missing is skipped and says so; with CI=true that is a failure.
+# Run the checks and tests of this checkout, each to its end, and say which failed: all of them, or one part.
+#   scripts/test.sh [check|unit]
+# A stage whose tool is missing is skipped and says so; with CI=true that is a failure.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,6 +11,12 @@ python=.venv/bin/python
 # The same on every machine, whatever its shell has set for an installation.
 . scripts/forget_settings.sh
 export TOOLBELT_ENV=test
+# A shell may have told Python to keep no bytecode; then every process of the tests would compile the project again.
+unset PYTHONDONTWRITEBYTECODE
+# Some wait for servers and locks while others work, so there are more processes than processors. Not with
+# `--dist worksteal`: a process without tests ends its session there, and its database with it, before it gets new ones.
+cores=$($python -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())')
+several="-n $((cores + cores / 2))"
 passed=0 failed='' skipped=''
 
 stage() {
@@ -47,31 +54,79 @@ deployable() {
         $python manage.py check --deploy --fail-level WARNING
 }
 
-stage "Code: ruff" $python -m ruff check .
-stage "Form: ruff" $python -m ruff format --check .
-stage "Templates: djade" templates
-stage "Types: mypy" $python -m mypy
-stage "Imports: import-linter" $python .venv/bin/lint-imports
-stage "Migrations: nothing left to make" $python manage.py makemigrations --check --dry-run
-stage "Production: check --deploy" deployable
-stage "Scenarios" $python manage.py try tests/scenarios
-stage "Tests on SQLite" $python -m pytest -n auto -m 'not browser and not soak'
+# Types take as long as all other checks together, so they are checked beside those.
+begin_types() {
+    types_log=$(mktemp)
+    $python -m mypy --num-workers 2 >"$types_log" 2>&1 &
+    types=$!
+}
 
-if url=$($python scripts/find_postgres.py); then
-    # The core, the plugins, the adapters and the pages of docs know no database, and what the API answers to scenarios
-    # and to nonsense is the same on both: that has been tested above. (Scenarios run through the rows of both.)
-    stage "Tests on PostgreSQL" env DATABASE_URL="$url" $python -m pytest -n auto -m 'not browser and not soak' \
-        --ignore=tests/core --ignore=tests/plugins --ignore=tests/docs \
-        --ignore=tests/adapters --ignore=tests/api/test_fuzzing.py --ignore=tests/flows/test_scenarios_over_http.py
-else
-    skip "Tests on PostgreSQL" "no server answers; start one and give its address in TEST_DATABASE_URL."
-fi
+end_types() {
+    types_status=0
+    wait "$types" || types_status=$?
+    cat "$types_log"
+    rm -f "$types_log"
+    return "$types_status"
+}
 
-if chromium=$(scripts/find_chromium.sh); then
-    stage "Tests in the browser" env CHROMIUM="$chromium" $python -m pytest -n auto --maxprocesses 4 -m browser
-else
-    skip "Tests in the browser" "there is no Chromium; install it (on Debian: apt-get install chromium-headless-shell)."
-fi
+# What reads the code and runs no test.
+check() {
+    begin_types
+    stage "Code: ruff" $python -m ruff check .
+    stage "Form: ruff" $python -m ruff format --check .
+    stage "Templates: djade" templates
+    stage "Imports: import-linter" $python .venv/bin/lint-imports
+    stage "Migrations: nothing left to make" $python manage.py makemigrations --check --dry-run
+    stage "Production: check --deploy" deployable
+    stage "Scenarios" $python manage.py try tests/scenarios
+    stage "Types: mypy" end_types
+}
+
+# The tests of what knows no database, but for those that take seconds or run git a thousand times.
+unit() {
+    stage "Unit tests" $python -m pytest $several -m 'not slow' tests/core tests/adapters tests/plugins \
+        --ignore tests/plugins/builtin/self_evolution
+}
+
+tests() {
+    stage "Tests on SQLite" $python -m pytest $several -m 'not browser and not soak'
+
+    if url=$($python scripts/find_postgres.py); then
+        # What writes or asks SQL of its own, locks, listens, or shares connections among threads and processes. Pages,
+        # the API, MCP, commands and upstream servers go through the same doors; of them only what asks in its own way.
+        stage "Tests on PostgreSQL" env DATABASE_URL="$url" $python -m pytest $several -m 'not browser and not soak' \
+            tests/store tests/models tests/control tests/front \
+            tests/runtime/test_calls.py tests/runtime/test_calls_at_once.py tests/runtime/test_connection.py \
+            tests/runtime/test_credentials.py tests/runtime/test_denied_while_waiting.py tests/runtime/test_feed.py \
+            tests/runtime/test_feed_away.py tests/runtime/test_record_writer.py tests/runtime/test_state.py \
+            tests/runtime/test_surfaces.py tests/runtime/test_upstream_claims.py \
+            tests/runtime/test_upstream_connections.py tests/management/test_demo.py tests/management/test_token.py \
+            tests/management/test_run_schedule.py tests/test_faults.py tests/test_health.py tests/test_pooling.py \
+            tests/flows/test_scenarios_through_rows.py tests/admin/test_pages.py tests/api/test_together.py \
+            tests/mcp/test_streams.py tests/web/test_calls.py tests/web/test_changes.py
+    else
+        skip "Tests on PostgreSQL" "no server answers; start one and give its address in TEST_DATABASE_URL."
+    fi
+
+    if chromium=$(scripts/find_chromium.sh); then
+        stage "Tests in the browser" env CHROMIUM="$chromium" $python -m pytest -n auto --maxprocesses 4 -m browser
+    else
+        skip "Tests in the browser" "there is no Chromium; install it (on Debian: apt-get install chromium-headless-shell)."
+    fi
+}
+
+case "${1:-all}" in
+    check) check ;;
+    unit) unit ;;
+    all)
+        check
+        tests
+        ;;
+    *)
+        echo "usage: scripts/test.sh [check|unit]" >&2
+        exit 2
+        ;;
+esac
 
 printf '\n%s stages passed\n' "$passed"
 [ -z "$skipped" ] || echo "skipped:$skipped"

@@ -169,7 +169,7 @@ class Database:
 
 @contextlib.contextmanager
 def breakable() -> Iterator[Database]:
-    """Give the test's database, with a proxy in front of a server."""
+    """Yield the test's database, with a proxy in front of a server."""
     connections.close_all()
     if connection.vendor == "sqlite":
         database_file.open_existing_only()

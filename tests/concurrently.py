@@ -16,10 +16,11 @@ FLIPS = """
 import json, sys
 import django
 django.setup()
-from toolbelt.control import actors, switches
-actor = actors.Actor(name="olive", via="command")
+from toolbelt.control import writing
+from toolbelt.control.access import switches
+write = writing.by("olive", via="command").replace(confirm=True)
 for line in sys.stdin:
-    switches.flip(actor, "ada", "reading", json.loads(line), confirm=True)
+    switches.flip(write, "ada", "reading", json.loads(line))
     print(json.dumps({}), flush=True)
 """
 

@@ -1,18 +1,24 @@
-"""What do all tests share? A browser that is the system's own, properties without a stopwatch, and quick emptying."""
+"""What do all tests share? A browser that is the system's own, properties without a stopwatch, a quick database."""
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
 import hypothesis
 import pytest
+from asgiref.sync import SyncToAsync
+from django.db import connections
+from django.test import TransactionTestCase, client
+from pytest_django import DjangoDbBlocker
 
-# A loaded machine is no fault of the code. With CI set, hypothesis brings a profile that says the same.
-hypothesis.settings.register_profile("local", deadline=None)
-if "CI" not in os.environ:
-    hypothesis.settings.load_profile("local")
+from tests import quickly
+
+# No deadline: a loaded machine is no fault of the code. `make soak` looks for examples at length.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=30)
+hypothesis.settings.register_profile("long", deadline=None, max_examples=1_000)
+hypothesis.settings.load_profile("quick")
 
 CHROMIUM = os.environ.get("CHROMIUM") or next(
     filter(
@@ -44,20 +50,37 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     }
 
 
+@pytest.fixture(autouse=True)
+def closed_beside_the_loop() -> Iterator[None]:
+    """Close the connection in the thread of sync_to_async, where a test leaves it that runs an event loop of its own.
+
+    One that stays open keeps a PostgreSQL database from being removed, and the log of a SQLite file in use.
+    """
+    yield
+    executor = SyncToAsync.single_thread_executor
+    if executor._threads:
+        executor.submit(connections.close_all).result()
+
+
 @pytest.fixture(scope="session", autouse=True)
-def emptied_quickly() -> Iterator[None]:
-    """Empty PostgreSQL's tables of the few rows that a test leaves: with TRUNCATE, that took longer than most tests."""
-    from django.db import connection
+def outermost_contexts_only() -> Iterator[None]:
+    """Keep only the context of a page for its test: Django copies that of each part, too, which takes as long as some
+    pages do.
+    """
+    keep_all = client.store_rendered_templates  # type: ignore[attr-defined]
 
-    if connection.vendor != "postgresql":
+    def keep_outermost(store: dict[str, Any], *arguments: Any, **named: Any) -> None:
+        if "context" not in store:
+            keep_all(store, *arguments, **named)
+
+    with mock.patch.object(client, "store_rendered_templates", keep_outermost):
         yield
-        return
-    with mock.patch.object(type(connection.ops), "sql_flush", _deletes):
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Let the database be emptied quickly after each test that commits."""
+    with django_db_blocker.unblock():
+        empty = quickly.emptying()
+    with mock.patch.object(TransactionTestCase, "_fixture_teardown", empty):
         yield
-
-
-def _deletes(operations: Any, style: Any, tables: Sequence[str], **options: bool) -> list[str]:
-    """Stand for Django's own: one statement for all tables, those last that triggers write into."""
-    last = {"toolbelt_revision", "toolbelt_agentrevision"}
-    quoted = [operations.quote_name(table) for table in sorted(tables, key=last.__contains__)]
-    return ["; ".join(f"DELETE FROM {table}" for table in quoted)]  # noqa: S608

@@ -1,18 +1,27 @@
 """How does each of a thousand tests start from the same rows, without each of them storing those by hand?
 
 What a configuration becomes is worked out once in a process, by the door that it goes through. From then on its rows
-are inserted as they were.
+are inserted as they were. So are the rows that migrations leave, after a test that commits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeVar, cast
 
 from django.apps import apps
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.contenttypes.models import ContentType
 from django.core.management.color import no_style
-from django.db import connection
+from django.db import connection, transaction
 from django.db import models as orm
+from django.test import Client
+from pytest_django import DjangoDbBlocker
 
 from toolbelt import models
 from toolbelt.store import snapshots
@@ -20,26 +29,108 @@ from toolbelt.store import snapshots
 # Triggers write these.
 _BY_TRIGGERS = {models.Revision, models.AgentRevision}
 _Rows = list[tuple[str, list[tuple[Any, ...]]]]
-_kept: dict[str, _Rows] = {}
+# By name: the rows, and what the call that stored them returned.
+_kept: dict[str, tuple[_Rows, Any]] = {}
+
+Stored = TypeVar("Stored")
 
 
-def stored(name: str, store: Callable[[], object]) -> None:
-    """Let that be stored which ``store`` stores in an empty database; ``name`` says what that is, to know it again."""
+def stored(name: str, store: Callable[[], Stored]) -> Stored:
+    """Have in the database what ``store`` stores in an empty one, and return what it returns.
+
+    ``name`` identifies it: the next time, the rows are inserted as they were. A database that is not empty is written
+    to by ``store`` itself.
+    """
     snapshots.forget()
+    if not _is_empty():
+        return store()
     if name not in _kept:
-        store()
-        _kept[name] = [(model, rows) for model, rows in map(_rows, _models()) if rows]
-        return
+        returned = store()
+        _kept[name] = [(model, rows) for model, rows in map(_rows, _models()) if rows], returned
+        return returned
+    kept, returned = _kept[name]
     with connection.cursor() as cursor:
-        for statement, rows in _kept[name]:
+        for statement, rows in kept:
             cursor.executemany(statement, rows)
         # Rows that come with their numbers do not move PostgreSQL's counters, and a flush may have set those back.
         for statement in connection.ops.sequence_reset_sql(no_style(), _models()):
             cursor.execute(statement)
+    return cast("Stored", returned)
 
 
+def _is_empty() -> bool:
+    tables = [connection.ops.quote_name(model._meta.db_table) for model in _models()]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT " + " OR ".join(f"EXISTS (SELECT 1 FROM {table})" for table in tables))  # noqa: S608
+        return not cursor.fetchone()[0]
+
+
+@contextmanager
+def shared(blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Keep what a fixture stores inside for all tests of its module; each rolls back only what it stores itself."""
+    with blocker.unblock():
+        snapshots.forget()
+        around = transaction.atomic()
+        around.__enter__()
+    try:
+        with blocker.unblock():
+            yield
+    finally:
+        with blocker.unblock():
+            transaction.set_rollback(True)
+            around.__exit__(None, None, None)
+            snapshots.forget()
+
+
+def logged_in(user: AbstractBaseUser) -> Client:
+    """Return a browser with a session of the user, and nothing else that a login does."""
+    session = import_module(settings.SESSION_ENGINE).SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    browser = Client()
+    browser.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
+    return browser
+
+
+def emptying() -> Callable[[object], None]:
+    """Return what empties the database after a test that commits, and puts back what migrations have left there by now.
+
+    Django's own way works out all permissions again and looks for each trigger, which takes longer than most tests.
+    """
+    left = [_rows(model) for model in apps.get_models(include_auto_created=True) if model not in _BY_TRIGGERS]
+    inserts = [_insert_all(statement, rows) for statement, rows in left if rows]
+    deletes = _deletes(connection.introspection.django_table_names(only_existing=True, include_views=False))
+
+    def empty(case: object) -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            for statement in deletes:
+                cursor.execute(statement)
+            for statement, values in inserts:
+                cursor.execute(statement, values)
+        ContentType.objects.clear_cache()
+
+    return empty
+
+
+def _deletes(tables: Iterable[str]) -> list[str]:
+    """Return what empties the tables, those last that triggers write into: in one go, where that is possible."""
+    last = {model._meta.db_table for model in _BY_TRIGGERS}
+    quoted = [connection.ops.quote_name(table) for table in sorted(tables, key=last.__contains__)]
+    statements = [f"DELETE FROM {table}" for table in quoted]  # noqa: S608
+    return statements if connection.vendor == "sqlite" else ["; ".join(statements)]
+
+
+def _insert_all(statement: str, rows: list[tuple[Any, ...]]) -> tuple[str, list[Any]]:
+    """Return what inserts all rows at once."""
+    head, _, marks = statement.partition(" VALUES ")
+    return f"{head} VALUES {', '.join([marks] * len(rows))}", [value for row in rows for value in row]
+
+
+@cache
 def _models() -> list[type[orm.Model]]:
-    """Give the tables, each after those that it refers to."""
+    """Return the tables, each after those that it refers to."""
     found: list[type[orm.Model]] = []
 
     def add(model: type[orm.Model]) -> None:

@@ -1,4 +1,4 @@
-"""Does everybody who asks hear why the database cannot be used, soon, and when to try again?"""
+"""Every interface reports soon that the database is unavailable, and when to try again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tests import breaking, quickly
 from tests.api.conftest import BELT, SETUP, Asking, of_operator
 from tests.breaking import Database
 from toolbelt import models
-from toolbelt.control import belts, tokens
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
 from toolbelt.core import api_tokens
 from toolbelt.runtime import surfaces
 
@@ -85,7 +86,7 @@ def test_a_browser_gets_a_page_that_needs_no_database(database, olive):
         assert time.monotonic() - begun < SOON
     assert answer.status_code == 503
     assert int(answer.headers["Retry-After"]) > 0
-    assert "<h1>Toolbelt is not available</h1>" in answer.content.decode()
+    assert "<h1>Toolbelt is unavailable</h1>" in answer.content.decode()
     assert "The database" in answer.content.decode()
     assert answer.headers["X-Request-ID"] in answer.content.decode()
 

@@ -9,7 +9,7 @@ from django.db import OperationalError, connection
 from django.db.migrations import recorder
 from django.test.utils import CaptureQueriesContext
 
-from toolbelt.web import health
+from toolbelt.web.kit import health
 
 TOKEN = "a-token-of-some-length"
 
@@ -34,7 +34,7 @@ def test_it_is_ready_when_the_database_has_every_migration(client: test.Client) 
 def test_it_is_not_ready_when_a_migration_is_missing(client: test.Client) -> None:
     recorder.MigrationRecorder(connection).record_unapplied("sessions", "0001_initial")
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json()["because"]) == (503, "migrations to apply: 1")
+    assert (answer.status_code, answer.json()["because"]) == (503, "pending migrations: 1")
 
 
 @pytest.mark.django_db
@@ -60,7 +60,7 @@ def test_it_is_not_ready_when_the_database_is_away(client: test.Client, was_read
 
     with connection.execute_wrapper(refuse):
         answer = client.get("/readyz")
-    assert (answer.status_code, answer.json()["because"]) == (503, "the database does not answer")
+    assert (answer.status_code, answer.json()["because"]) == (503, "the database does not respond")
 
 
 @pytest.mark.django_db

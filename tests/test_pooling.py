@@ -1,4 +1,4 @@
-"""Does the pool of connections to PostgreSQL recover from a cut, and say why it has no connection?"""
+"""The PostgreSQL pool recovers from a lost connection, and reports why it has none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import connection
 
 from tests import breaking
 from toolbelt.settings import pooling
-from toolbelt.store.looks import postgresql
+from toolbelt.store.state_probe import postgresql
 
 pytestmark = [breaking.ON_POSTGRESQL, pytest.mark.django_db(transaction=True)]
 

@@ -1,4 +1,4 @@
-"""Do the scripts mean the same in every shell?"""
+"""The scripts behave the same in every shell."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Toolbelt decides which tools, which policy and which focus each AI agent gets.
+"""Toolbelt decides which tools, which policy and which focus each AI agent receives.
 
-What a plugin needs can be imported from here. It is fetched when it is asked for, so that ``import toolbelt``
-alone, of a settings module as of a build, costs nothing.
+Everything that a plugin needs can be imported from here, and so can loadouts and ``ask``, for a program that uses
+Toolbelt in its own process. It is loaded lazily, so that ``import toolbelt``, for example in a settings module or a
+build, is cheap. Only ``ask`` needs Django, and that it is set up.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from toolbelt.core.catalog import ToolCategory
+    from toolbelt.core.loadout_registry import Builder as LoadoutBuilder
+    from toolbelt.core.loadout_registry import Registry as LoadoutRegistry
+    from toolbelt.core.loadouts import WellKnownLoadouts
     from toolbelt.plugins.background import wait
     from toolbelt.plugins.contract import (
         CallContext,
@@ -21,28 +26,36 @@ if TYPE_CHECKING:
         ToolDefinition,
         ToolError,
         ToolPlugin,
+        Wallet,
     )
     from toolbelt.plugins.functions import FunctionPlugin, tool
     from toolbelt.plugins.local import LocalRuntime
     from toolbelt.plugins.registry import ToolPluginRegistry
+    from toolbelt.runtime.surfaces import ask
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "CallContext": "contract",
-    "CodeToolkit": "contract",
-    "DirectiveContext": "contract",
-    "Focus": "contract",
-    "FunctionPlugin": "functions",
-    "LocalRuntime": "local",
-    "PolicyContext": "contract",
-    "RuntimeAPI": "contract",
-    "ToolDefinition": "contract",
-    "ToolError": "contract",
-    "ToolPlugin": "contract",
-    "ToolPluginRegistry": "registry",
-    "tool": "functions",
-    "wait": "background",
+    "CallContext": "plugins.contract",
+    "CodeToolkit": "plugins.contract",
+    "DirectiveContext": "plugins.contract",
+    "Focus": "plugins.contract",
+    "FunctionPlugin": "plugins.functions",
+    "LoadoutBuilder": "core.loadout_registry:Builder",
+    "LoadoutRegistry": "core.loadout_registry:Registry",
+    "LocalRuntime": "plugins.local",
+    "PolicyContext": "plugins.contract",
+    "RuntimeAPI": "plugins.contract",
+    "ToolCategory": "core.catalog",
+    "ToolDefinition": "plugins.contract",
+    "ToolError": "plugins.contract",
+    "ToolPlugin": "plugins.contract",
+    "ToolPluginRegistry": "plugins.registry",
+    "Wallet": "plugins.contract",
+    "WellKnownLoadouts": "core.loadouts",
+    "ask": "runtime.surfaces",
+    "tool": "plugins.functions",
+    "wait": "plugins.background",
 }
 
 __all__ = [
@@ -51,13 +64,19 @@ __all__ = [
     "DirectiveContext",
     "Focus",
     "FunctionPlugin",
+    "LoadoutBuilder",
+    "LoadoutRegistry",
     "LocalRuntime",
     "PolicyContext",
     "RuntimeAPI",
+    "ToolCategory",
     "ToolDefinition",
     "ToolError",
     "ToolPlugin",
     "ToolPluginRegistry",
+    "Wallet",
+    "WellKnownLoadouts",
+    "ask",
     "tool",
     "wait",
 ]
@@ -66,4 +85,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"toolbelt.plugins.{_HOMES[name]}"), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(importlib.import_module(f"toolbelt.{module}"), attribute or name)

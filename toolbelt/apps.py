@@ -1,4 +1,4 @@
-"""What happens once when Toolbelt starts?"""
+"""The Django app, and what happens once when it starts."""
 
 from django.apps import AppConfig
 
@@ -11,18 +11,23 @@ class ToolbeltConfig(AppConfig):
     def ready(self) -> None:
         # Imported here, because checks and receivers need the models, and those need the app registry.
         from toolbelt import checks  # noqa: F401
-        from toolbelt.control import plugins as operators_door
-        from toolbelt.control import roles
-        from toolbelt.control import upstreams as upstreams_door
-        from toolbelt.runtime import code_toolkits, plugins, upstream_news, upstreams
+        from toolbelt.control.agents import connection_cleanup
+        from toolbelt.control.people import roles
+        from toolbelt.control.servers import elicitation
+        from toolbelt.control.servers import plugins as operators_door
+        from toolbelt.control.servers import upstream_servers as upstreams_door
+        from toolbelt.runtime import code_toolkits, plugins, upstream_connections, upstream_news
         from toolbelt.store import receivers, snapshots
-        from toolbelt.web import request_ids
+        from toolbelt.web.kit import request_ids
 
         receivers.connect()
         roles.connect()
         request_ids.connect()
-        code_toolkits.connect()
+        code_toolkits.register()
+        connection_cleanup.connect()
         # The two doors do not know each other: what one finds out, the other writes down.
-        plugins.tell(operators_door.found_broken)
-        upstream_news.tell(upstreams_door.heard)
-        snapshots.watch(upstreams.attend)
+        plugins.set_listener(operators_door.record_failure)
+        upstream_news.tell(upstreams_door.record_unsolicited)
+        upstream_news.tell_of_questions(elicitation.request_review)
+        connection_cleanup.listen(upstream_connections.close_claimed)
+        snapshots.watch(upstream_connections.attend)

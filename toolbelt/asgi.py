@@ -1,4 +1,4 @@
-"""What does an ASGI server run? `uvicorn toolbelt.asgi:application`."""
+"""The ASGI application: `uvicorn toolbelt.asgi:application`."""
 
 import os
 import warnings
@@ -13,7 +13,7 @@ warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume sy
 django = asgi.get_asgi_application()
 
 # Behind Django's start, because settings are read by then.
-from toolbelt import front  # noqa: E402
-from toolbelt.runtime import ready  # noqa: E402
+from toolbelt.front import application as front  # noqa: E402
+from toolbelt.runtime import prepared_answers  # noqa: E402
 
-application = front.Application(django, ready.answers())
+application = front.Application(django, prepared_answers.answers())

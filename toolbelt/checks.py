@@ -1,4 +1,4 @@
-"""Is this installation set up soundly? Toolbelt's part of `manage.py check`, and of `check --deploy`."""
+"""Toolbelt's system checks, for `manage.py check` and `check --deploy`."""
 
 import os
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from toolbelt import conf
 @checks.register
 def settings_are_sound(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
     return [
-        checks.Error(f"{name} should be {should_be}.", id="toolbelt.E001")
-        for name, should_be in conf.unsound()
+        checks.Error(f"{name} should be {expected}.", id="toolbelt.E001")
+        for name, expected in conf.invalid_settings()
     ]
 
 
@@ -25,7 +25,7 @@ def served_over_https(app_configs: Sequence[AppConfig] | None, **kwargs: Any) ->
         return []
     return [
         checks.Warning(
-            "Toolbelt is served over plain HTTP: passwords and tokens can be read on the way.",
+            "Toolbelt is served over plain HTTP: passwords and tokens can be intercepted.",
             hint="Set TOOLBELT_INSECURE_HTTP to off, or unset it, and serve over HTTPS.",
             id="toolbelt.W001",
         )

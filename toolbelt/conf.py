@@ -1,8 +1,7 @@
-"""What does Toolbelt decide by, beyond its rows? Its own settings, each read when it is asked for.
+"""Toolbelt's settings, each read when it is used.
 
-`SETTINGS` is the whole table. A value is read as `conf.HIDE_DENIED`; Django looks for it under
-`TOOLBELT_HIDE_DENIED`, and where that is not set the default here holds. Importing this module needs no
-configured settings; asking for a value does.
+`SETTINGS` is the complete table. `conf.HIDE_DENIED` reads Django's setting `TOOLBELT_HIDE_DENIED`, and if that is not
+set, returns the default defined here. Importing this module does not require configured settings; reading a value does.
 """
 
 import dataclasses
@@ -19,10 +18,14 @@ METRICS_TOKEN: str
 PLUGINS_FILE: str
 PLUGIN_INIT: str
 SECRETS_DIR: str
+WALLET: str
 CALL_SECONDS: float
 CALL_RESULT_BYTES: int
 CALLS_PER_PLUGIN: int
+UPSTREAM_CONNECTIONS: int
+SOCKET_DIR: str
 RECORD_ARGUMENTS: bool
+REPORT_SECONDS: float
 ALLOW_PRIVATE_HTTP: bool
 STDIO_BY_WEB: bool
 WEB_VARIABLES: Sequence[str]
@@ -37,11 +40,13 @@ COMMAND: str
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
+    """A setting. ``is_valid`` checks a value, and ``expected`` describes valid values."""
+
     name: str
     default: Any
-    means: str
-    sound: Callable[[Any], bool]
-    should_be: str
+    description: str
+    is_valid: Callable[[Any], bool]
+    expected: str
 
 
 _KIND_LOADOUTS = types.MappingProxyType(
@@ -55,159 +60,180 @@ def _is_kind_loadouts(value: Any) -> bool:
     )
 
 
+def _boolean(name: str, default: bool, description: str) -> Setting:
+    return Setting(
+        name=name,
+        default=default,
+        description=description,
+        is_valid=lambda value: isinstance(value, bool),
+        expected="true or false",
+    )
+
+
+def _count(name: str, default: int, description: str, *, minimum: int = 1) -> Setting:
+    return Setting(
+        name=name,
+        default=default,
+        description=description,
+        is_valid=lambda value: type(value) is int and value >= minimum,
+        expected="a whole number above 0" if minimum else "a whole number, 0 or more",
+    )
+
+
+def _seconds(name: str, default: int, description: str, *, may_be_zero: bool = False) -> Setting:
+    return Setting(
+        name=name,
+        default=default,
+        description=description,
+        is_valid=lambda value: type(value) in (int, float) and (value > 0 or (may_be_zero and value == 0)),
+        expected="a number of seconds, 0 or more" if may_be_zero else "a number of seconds above 0",
+    )
+
+
+def _path(name: str, of: str, description: str) -> Setting:
+    return Setting(
+        name=name,
+        default="",
+        description=description,
+        is_valid=lambda value: isinstance(value, str),
+        expected=f"the path of a {of}, or empty",
+    )
+
+
 SETTINGS = (
     Setting(
         name="KIND_LOADOUTS",
         default=_KIND_LOADOUTS,
-        means="The loadout of an agent, or of a subagent, that names a kind and no loadout of its own."
+        description="The loadout of each kind of agent or subagent that has no loadout of its own."
         " Kinds that are left out keep their default.",
-        sound=_is_kind_loadouts,
-        should_be=f"a mapping from {', '.join(_KIND_LOADOUTS)} to names of loadouts",
+        is_valid=_is_kind_loadouts,
+        expected=f"a mapping from {', '.join(_KIND_LOADOUTS)} to names of loadouts",
     ),
-    Setting(
-        name="CONFIRM_OFF_TOOLS",
-        default=25,
-        means="An off that takes more active tools away than this asks the operator to confirm.",
-        sound=lambda value: type(value) is int and value >= 0,
-        should_be="a whole number, 0 or more",
+    _count(
+        "CONFIRM_OFF_TOOLS",
+        25,
+        "Turning something off requires confirmation if it removes more active tools than this.",
+        minimum=0,
     ),
-    Setting(
-        name="HIDE_DENIED",
-        default=False,
-        means="Calls of a denied tool are answered `unknown-tool` instead of `tool-denied`,"
-        " so that an agent cannot learn what exists.",
-        sound=lambda value: isinstance(value, bool),
-        should_be="true or false",
+    _boolean(
+        "HIDE_DENIED",
+        False,
+        "Whether calls of a denied tool are answered `unknown-tool` instead of `tool-denied`, so that an agent cannot"
+        " learn what exists.",
     ),
     Setting(
         name="METRICS_TOKEN",
         default="",
-        means="The bearer token with which a scraper may read /metrics; without one, staff alone may.",
-        sound=lambda value: isinstance(value, str) and (value == "" or len(value) >= 20),
-        should_be="empty, or at least 20 characters",
+        description="The bearer token with which a scraper may read /metrics. Without one, only staff may read it.",
+        is_valid=lambda value: isinstance(value, str) and (value == "" or len(value) >= 20),
+        expected="empty, or at least 20 characters",
     ),
-    Setting(
-        name="PLUGINS_FILE",
-        default="",
-        means="The YAML file whose `tool_plugins:` list says which plugins run here; without one, none does.",
-        sound=lambda value: isinstance(value, str),
-        should_be="the path of a file, or empty",
-    ),
+    _path("PLUGINS_FILE", "file", "The YAML file whose `tool_plugins:` list names the plugins to load."),
     Setting(
         name="PLUGIN_INIT",
         default="lazy",
-        means="When a plugin is initialized: at its first call, or when the server starts.",
-        sound=lambda value: value in ("lazy", "start"),
-        should_be="lazy or start",
+        description="When plugins are initialized: at their first call (lazy), or when the server starts (start).",
+        is_valid=lambda value: value in ("lazy", "start"),
+        expected="lazy or start",
+    ),
+    _path(
+        "SECRETS_DIR",
+        "directory",
+        "A directory of files named `<namespace>__<key>`, each with a plugin's secret.",
     ),
     Setting(
-        name="SECRETS_DIR",
+        name="WALLET",
         default="",
-        means="A directory of files named `<namespace>__<key>`, each with one secret of a plugin.",
-        sound=lambda value: isinstance(value, str),
-        should_be="the path of a directory, or empty",
+        description="The function that returns a plugin's `runtime.wallet`, as `module:attribute`. It receives the"
+        " plugin's namespace. Without one, no plugin has a wallet.",
+        is_valid=lambda value: isinstance(value, str) and (value == "" or value.count(":") == 1),
+        expected="module:attribute, or empty",
+    ),
+    _seconds("CALL_SECONDS", 60, "The time limit of a call, including the time it waits for a free slot."),
+    _count("CALL_RESULT_BYTES", 1_000_000, "The maximum size of a call's result, as JSON in UTF-8."),
+    _count(
+        "CALLS_PER_PLUGIN", 16, "How many calls of one plugin a process runs at a time. Further calls wait."
+    ),
+    _count(
+        "UPSTREAM_CONNECTIONS",
+        100,
+        "How many connections to upstream MCP servers a process keeps open in total.",
+    ),
+    _path(
+        "SOCKET_DIR",
+        "directory",
+        "The directory of the sockets by which the processes of a host pass calls on to each other. If empty, the"
+        " user's own directory within the system's temporary directory.",
+    ),
+    _boolean(
+        "RECORD_ARGUMENTS",
+        False,
+        "Whether call records contain the arguments, without the values of keys that name a secret.",
     ),
     Setting(
-        name="CALL_SECONDS",
-        default=60,
-        means="The longest that a call may take, with what it waits for a place.",
-        sound=lambda value: type(value) in (int, float) and value > 0,
-        should_be="a number of seconds above 0",
+        name="REPORT_SECONDS",
+        default=3600,
+        description="How long the agent's own program has to report the outcome of an admitted call. Without"
+        " a report, the call counts as unreported from then on.",
+        is_valid=lambda value: type(value) in (int, float) and 0 < value <= 30 * 86400,
+        expected="a number of seconds above 0, at most 30 days",
     ),
-    Setting(
-        name="CALL_RESULT_BYTES",
-        default=1_000_000,
-        means="The largest result of a call, as JSON in UTF-8.",
-        sound=lambda value: type(value) is int and value > 0,
-        should_be="a whole number above 0",
+    _boolean(
+        "ALLOW_PRIVATE_HTTP",
+        False,
+        "Whether plugins may reach private, loopback, link-local and metadata addresses over HTTP.",
     ),
-    Setting(
-        name="CALLS_PER_PLUGIN",
-        default=16,
-        means="The most calls of one plugin that one process runs at a time; others wait.",
-        sound=lambda value: type(value) is int and value > 0,
-        should_be="a whole number above 0",
-    ),
-    Setting(
-        name="RECORD_ARGUMENTS",
-        default=False,
-        means="Keep the arguments of calls in their records, without the values of keys that name a secret.",
-        sound=lambda value: isinstance(value, bool),
-        should_be="true or false",
-    ),
-    Setting(
-        name="ALLOW_PRIVATE_HTTP",
-        default=False,
-        means="Let plugins reach private, loopback, link-local and metadata addresses over HTTP.",
-        sound=lambda value: isinstance(value, bool),
-        should_be="true or false",
-    ),
-    Setting(
-        name="STDIO_BY_WEB",
-        default=False,
-        means="Let operators set the command of an upstream MCP server by screen, admin and API too:"
-        " it is code that runs on the server.",
-        sound=lambda value: isinstance(value, bool),
-        should_be="true or false",
+    _boolean(
+        "STDIO_BY_WEB",
+        False,
+        "Whether operators may also set the command of an upstream MCP server in the dashboard, admin and API. Such a"
+        " command is code that runs on the server.",
     ),
     Setting(
         name="WEB_VARIABLES",
         default=(),
-        means="Which variables of the server's environment a connection may name that comes in by screen, admin or"
-        " API: names, or beginnings such as `MCP_*`. By default, none.",
-        sound=lambda value: isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value),
-        should_be="a list of names, or of beginnings that end in *",
+        description="The environment variables that a connection may use if it was set in the dashboard, admin or API:"
+        " names, or prefixes such as `MCP_*`. None by default.",
+        is_valid=lambda value: (
+            isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
+        ),
+        expected="a list of names, or of prefixes that end in *",
     ),
-    Setting(
-        name="API_PER_MINUTE",
-        default=3000,
-        means="How many requests a minute each token may make of one process; 0: any number.",
-        sound=lambda value: type(value) is int and value >= 0,
-        should_be="a whole number, 0 or more",
+    _count(
+        "API_PER_MINUTE",
+        3000,
+        "How many requests per minute each token may send to one process; 0 for no limit.",
+        minimum=0,
     ),
-    Setting(
-        name="API_BODY_BYTES",
-        default=2_500_000,
-        means="The largest body that the API takes.",
-        sound=lambda value: type(value) is int and value > 0,
-        should_be="a whole number above 0",
-    ),
+    _count("API_BODY_BYTES", 2_500_000, "The maximum size of a request's body in the API."),
     Setting(
         name="API_BODY_DEPTH",
         default=64,
-        means="How deep the JSON in a body may be nested.",
-        sound=lambda value: type(value) is int and 0 < value <= 500,
-        should_be="a whole number from 1 to 500",
+        description="How deeply the JSON in a request's body may be nested.",
+        is_valid=lambda value: type(value) is int and 0 < value <= 500,
+        expected="a whole number from 1 to 500",
     ),
-    Setting(
-        name="STALE_SECONDS",
-        default=60,
-        means="How long an agent keeps the surface that it last had, marked as stale, while the database cannot be"
-        " read; 0: not at all.",
-        sound=lambda value: type(value) in (int, float) and value >= 0,
-        should_be="a number of seconds, 0 or more",
+    _seconds(
+        "STALE_SECONDS",
+        60,
+        "How long agents receive their last known surface, marked as stale, while the database is unavailable; 0 to"
+        " turn this off.",
+        may_be_zero=True,
     ),
-    Setting(
-        name="REQUESTS_AT_ONCE",
-        default=1000,
-        means="How many requests one process works on at a time; open streams do not count. Others are answered 503.",
-        sound=lambda value: type(value) is int and value > 0,
-        should_be="a whole number above 0",
+    _count(
+        "REQUESTS_AT_ONCE",
+        1000,
+        "How many requests a process handles at a time, not counting open streams. Further requests are answered with"
+        " 503.",
     ),
-    Setting(
-        name="BODY_SECONDS",
-        default=30,
-        means="How long the body of a request may take to arrive.",
-        sound=lambda value: type(value) in (int, float) and value > 0,
-        should_be="a number of seconds above 0",
-    ),
+    _seconds("BODY_SECONDS", 30, "How long the body of a request may take to arrive."),
     Setting(
         name="COMMAND",
         default=".venv/bin/python manage.py",
-        means="How a command of this installation is run, as its pages and messages print it: what stands before the"
-        " command's name.",
-        sound=lambda value: isinstance(value, str) and value.strip() != "" and "\n" not in value,
-        should_be="what is typed in a shell before a command's name, in one line",
+        description="How this installation's pages and messages print management commands: what precedes a command's"
+        " name.",
+        is_valid=lambda value: isinstance(value, str) and value.strip() != "" and "\n" not in value,
+        expected="one line: what you type before a command's name",
     ),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -223,10 +249,10 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def unsound() -> list[tuple[str, str]]:
-    """The settings whose value cannot be used: (name as set, what it should be)."""
+def invalid_settings() -> list[tuple[str, str]]:
+    """Return the settings whose values are not valid: each one's name, and what is expected."""
     return [
-        (f"TOOLBELT_{setting.name}", setting.should_be)
+        (f"TOOLBELT_{setting.name}", setting.expected)
         for setting in SETTINGS
-        if not setting.sound(getattr(settings, f"TOOLBELT_{setting.name}", setting.default))
+        if not setting.is_valid(getattr(settings, f"TOOLBELT_{setting.name}", setting.default))
     ]

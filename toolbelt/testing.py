@@ -1,18 +1,22 @@
-"""What do tests of toolkits, plugins and configurations need? The test kit, for this project and for others'.
+"""The test kit for toolkits, plugins and configurations, for this project and others.
 
-``RowsWorld`` runs scenarios (see toolbelt.core.scenarios) through rows and the two doors; ``switched`` and
-``overridden`` set a switch or override for the length of a test, and within ``at`` it is another moment.
+``RowsWorld`` runs scenarios (see toolbelt.core.scenarios) through the database, `control` and `runtime`; ``switched``
+and ``overridden`` set a switch or override during a test, and ``at`` sets the current time. For tools that the agent's
+own program runs, ``declared`` creates a plugin with approved tools, and ``admitted`` runs a block as an admitted call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any
 
-from toolbelt.control import actors, entries, switches
-from toolbelt.control import belts as belt_files
+from toolbelt.control import writing
+from toolbelt.control.access import switches
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts as belt_files
+from toolbelt.control.servers import approvals, client_plugins, upstream_servers
 from toolbelt.core import belts, calls, meta_tools, scenarios, surface
 from toolbelt.runtime import calls as gate
 from toolbelt.runtime import meta_tools as own_tools
@@ -20,42 +24,48 @@ from toolbelt.runtime import surfaces
 from toolbelt.store import clock, snapshots
 from toolbelt.store import entries as rows
 
-ACTOR = actors.Actor(name="test", via="system")
+# Has a call admitted that the agent's own program runs, runs the block, and reports its outcome.
+admitted = gate.admitted
+
+OPERATOR = writing.by("test", via="system")
 
 
 class RowsWorld:
-    """The road that operators and agents take: a belt is imported, questions go through ``runtime``.
+    """Runs scenarios like operators and agents: belts are imported, and requests go through ``runtime``.
 
-    A lenient belt is written as rows behind the validator's back, as raw SQL or a fixture could have done.
-    Needs an empty database.
+    A lenient belt is written to the database without validation, as raw SQL or a fixture could. Requires an empty
+    database.
     """
 
     def at(self, now: datetime) -> AbstractContextManager[None]:
-        """Let it be this moment within the block."""
+        """Set the current time within the block."""
         return at(now)
 
     def load(self, belt: Mapping[str, Any], *, lenient: bool) -> None:
         """Store a whole configuration."""
         if not lenient:
-            belt_files.import_(ACTOR, belt)
-            return
+            belts.load(dict(belt))
+            if not belts.check(dict(belt)):
+                belt_files.import_(OPERATOR.replace(confirm=True), belt)
+                return
+            # A scenario may state what is refused on saving, such as a pattern with a * in the middle.
         document = belts.dump(belts.load(dict(belt), lenient=True))
         for section, kind in belt_files.SECTIONS.items():
             for entry in document.get(section, ()):
                 rows.write(kind, {"name": entry} if kind == "category" else entry)
 
     def edit(self, changes: Mapping[str, list[dict[str, Any]]], *, lenient: bool) -> None:
-        """Make an operator's changes through the operators' door."""
+        """Make an operator's changes through ``control``."""
         for section, edited in changes.items():
             kind = belt_files.SECTIONS[section]
             for entry in edited:
-                name = entry[entries.naming(kind)]
+                name = entry[entries.name_field(kind)]
                 if name not in rows.names(kind):
-                    entries.put(ACTOR, kind, entry)
+                    entries.put(OPERATOR, kind, entry)
                 elif lenient:
                     rows.write(kind, {**entries.read(kind, name), **entry})
                 else:
-                    entries.change(ACTOR, kind, name, entry, confirm=True)
+                    entries.change(OPERATOR.replace(confirm=True), kind, name, entry)
 
     def surface(
         self,
@@ -65,7 +75,7 @@ class RowsWorld:
         message: str | None,
         subagent: str | None,
     ) -> surface.Surface:
-        """Ask through the agents' door."""
+        """Return a surface through ``runtime``."""
         return surfaces.ask(agent, session, request_id, message, subagent)
 
     def call(
@@ -77,41 +87,59 @@ class RowsWorld:
         arguments: Any,
         subagent: str | None,
     ) -> Mapping[str, Any]:
-        """Call through the agents' door; a tool that is admitted is not run."""
+        """Call a tool through ``runtime``. A tool that may be called is not actually run."""
         if tool in meta_tools.DEFINITIONS:
-            told = own_tools.call(agent, tool, arguments, session, request_id, subagent)
-            return told.document() if isinstance(told, calls.Refusal) else {"is_error": False, **told.content}
+            result = own_tools.call(agent, tool, arguments, session, request_id, subagent)
+            if isinstance(result, calls.Refusal):
+                return result.document()
+            return {"is_error": False, **result.content}
         answer = gate.admit(agent, tool, arguments, session, request_id, subagent)
         return answer.document() if isinstance(answer, calls.Refusal) else {"is_error": False}
 
 
 def run_through_rows(scenario: Mapping[str, Any]) -> list[scenarios.Failure]:
-    """Run one scenario through rows and the two doors; what did not come out as expected."""
+    """Run a scenario through the database, `control` and `runtime`. Return the expectations that failed."""
     return list(scenarios.run(scenario, RowsWorld()))
 
 
 def at(now: datetime) -> AbstractContextManager[None]:
-    """Let it be this moment within the block, for everyone in the process: what was given until then is over."""
+    """Set the current time within the block, for the whole process: switches with an earlier expiry have expired."""
     return clock.stopped(now)
+
+
+def declared(plugin: str, tools: Sequence[Mapping[str, Any]], *, namespace: str = "") -> Sequence[str]:
+    """Declare these tools for a plugin that the agent's own program runs, and approve them; return their keys.
+
+    The plugin is created if it does not exist. Each tool is a mapping as in :func:`client_plugins.declare`.
+    """
+    if plugin not in rows.names("plugin"):
+        entries.create(
+            OPERATOR, "plugin", {"name": plugin, **({"namespace": namespace} if namespace else {})}
+        )
+    client_plugins.declare(OPERATOR.actor, plugin, tools)
+    waiting = approvals.review(plugin).waiting
+    upstream_servers.approve(OPERATOR.actor, plugin, {change.key: change.shown for change in waiting})
+    stored = snapshots.catalog()
+    return [key for key in stored.tools_of_plugin.get(plugin, ()) if not stored.tools[key].retired]
 
 
 @contextmanager
 def switched(agent: str, toolkit: str, on: bool | None) -> Iterator[None]:
-    """Set the agent's switch of ``toolkit`` within the block, and put it back behind it."""
+    """Set the agent's switch of ``toolkit`` within the block, and restore it afterwards."""
     before = snapshots.find(agent, None).agent.switches.get(toolkit)
-    switches.flip(ACTOR, agent, toolkit, on, confirm=True)
+    switches.flip(OPERATOR.replace(confirm=True), agent, toolkit, on)
     try:
         yield
     finally:
-        switches.flip(ACTOR, agent, toolkit, before, confirm=True)
+        switches.flip(OPERATOR.replace(confirm=True), agent, toolkit, before)
 
 
 @contextmanager
 def overridden(agent: str, tool: str, on: bool | None) -> Iterator[None]:
-    """Set the agent's override of ``tool`` within the block, and put it back behind it."""
+    """Set the agent's override of ``tool`` within the block, and restore it afterwards."""
     before = snapshots.find(agent, None).agent.overrides.get(tool)
-    switches.override(ACTOR, agent, tool, on, confirm=True)
+    switches.override(OPERATOR.replace(confirm=True), agent, tool, on)
     try:
         yield
     finally:
-        switches.override(ACTOR, agent, tool, before, confirm=True)
+        switches.override(OPERATOR.replace(confirm=True), agent, tool, before)

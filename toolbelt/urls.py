@@ -1,11 +1,11 @@
-"""Where does each address lead? The screens bring their own; here are the addresses of the installation itself."""
+"""The installation's URLs. Those of the dashboard are in `toolbelt.web.urls`."""
 
 from django.contrib import admin
 from django.urls import include, path, re_path
 
 from toolbelt.api import application, views
-from toolbelt.mcp import absent, discovery
-from toolbelt.web import frame, health
+from toolbelt.mcp import discovery, unavailable_page
+from toolbelt.web.kit import frame, health
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
@@ -17,15 +17,15 @@ urlpatterns = [
     path("api/v1/openapi.json", views.document, name="openapi"),
     path("api/v1/", application.api.urls),
     # Answered in front of Django, where there is a front.
-    path("mcp", absent.page, name="mcp"),
-    path("mcp/<path:rest>", absent.page, name="mcp_of_agent"),
+    path("mcp", unavailable_page.page, name="mcp"),
+    path("mcp/<path:rest>", unavailable_page.page, name="mcp_of_agent"),
     # Where MCP clients look for OAuth, and for the transport before Streamable HTTP.
     re_path(discovery.OAUTH, discovery.no_oauth, name="no_oauth"),
     re_path(discovery.SSE, discovery.no_sse, name="no_sse"),
     path("", include("toolbelt.web.urls")),
 ]
 
-handler400 = "toolbelt.web.frame.bad_request"
-handler403 = "toolbelt.web.frame.forbidden"
-handler404 = "toolbelt.web.frame.not_found"
-handler500 = "toolbelt.web.frame.server_error"
+handler400 = "toolbelt.web.kit.frame.bad_request"
+handler403 = "toolbelt.web.kit.frame.forbidden"
+handler404 = "toolbelt.web.kit.frame.not_found"
+handler500 = "toolbelt.web.kit.frame.server_error"

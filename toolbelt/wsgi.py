@@ -1,4 +1,4 @@
-"""What does a WSGI server run? The same application as `toolbelt.asgi`, for hosts that only speak WSGI."""
+"""The WSGI application: the same as `toolbelt.asgi`, for hosts that only support WSGI."""
 
 import os
 
@@ -9,11 +9,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "toolbelt.settings")
 django = wsgi.get_wsgi_application()
 
 # Behind Django's start, because settings are read by then.
-from toolbelt.front import gate  # noqa: E402
-from toolbelt.runtime import access, availability, plugins  # noqa: E402
+from toolbelt.front import request_limits  # noqa: E402
+from toolbelt.runtime import availability, credentials, plugins  # noqa: E402
 
-application = gate.WsgiGate(django)
+application = request_limits.WsgiRequestLimits(django)
 
 availability.start()
 plugins.start()
-access.start()
+credentials.start()

@@ -47,8 +47,8 @@ class Player:
     # A session of ADK's is one of a user's, and so it is here.
     before_session = "u/"
 
-    def __init__(self) -> None:
-        self.toolbelt = google_adk.Toolbelt(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN))
+    def __init__(self, loads: Any = "step") -> None:
+        self.toolbelt = google_adk.Toolbelt(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN), loads=loads)
         self.kept = sessions.InMemorySessionService()
 
     def events(self, runner: runners.Runner, **given: Any) -> list[Any]:
@@ -95,6 +95,11 @@ class Blocking(Player):
 def play(request: pytest.FixtureRequest) -> Player:
     player: Player = request.param()
     return player
+
+
+@pytest.fixture
+def pinned() -> Player:
+    return Player("run")
 
 
 def test_the_programs_own_tools_stay(play: Player) -> None:

@@ -53,8 +53,8 @@ def _generation(message: messages.AIMessage) -> outputs.ChatResult:
 class Blocking:
     """Invokes from a thread."""
 
-    def __init__(self) -> None:
-        self.toolbelt = langchain.Toolbelt(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN))
+    def __init__(self, loads: Any = "step") -> None:
+        self.toolbelt = langchain.Toolbelt(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN), loads=loads)
         self.kept = memory.InMemorySaver()
 
     def invoke(self, agent: Any, *given: Any) -> Any:
@@ -86,6 +86,11 @@ def play(request: pytest.FixtureRequest) -> Any:
     return request.param()
 
 
+@pytest.fixture
+def pinned() -> Any:
+    return Blocking("run")
+
+
 def test_the_programs_own_tools_stay_and_are_its_own_to_run(play: Any) -> None:
     @tools.tool
     def shout(text: str) -> str:
@@ -115,7 +120,7 @@ def test_the_documented_program_runs() -> None:
     assert "desk__add" in model.steps[0].tools
 
 
-def test_a_run_that_was_interrupted_goes_on_as_the_same_request(play: Any) -> None:
+def test_a_run_that_was_interrupted_goes_on_as_the_same_run(play: Any) -> None:
     session = kit.session()
     config: Any = {"configurable": {"thread_id": session}}
     agent = agents.create_agent(
@@ -128,5 +133,6 @@ def test_a_run_that_was_interrupted_goes_on_as_the_same_request(play: Any) -> No
     for _ in range(2):
         done = play.invoke(agent, None, config)
     assert done["messages"][-1].text == "Five."
-    one, other = (call["request_id"] for call in kit.calls(session=session))
-    assert one == other
+    one, other = (call["request_id"] for call in kit.recorded(2, session=session))
+    assert one != other
+    assert one.rpartition(".")[0] == other.rpartition(".")[0]

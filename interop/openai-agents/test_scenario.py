@@ -76,7 +76,8 @@ def _item(reply: scenario.Reply, number: int) -> Any:
 class Player:
     """Runs an agent in one go."""
 
-    def __init__(self) -> None:
+    def __init__(self, loads: Any = "step") -> None:
+        self.loads = loads
         self.kept = agents.SQLiteSession("kept")
         self.toolbelt = http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN)
 
@@ -91,6 +92,7 @@ class Player:
             model=model,
             toolbelt=self.toolbelt,
             session=session,
+            loads=self.loads,
             **more,
         )
         kept = agents.SQLiteSession(session)
@@ -116,6 +118,11 @@ class Streaming(Player):
 def play(request: pytest.FixtureRequest) -> Player:
     player: Player = request.param()
     return player
+
+
+@pytest.fixture
+def pinned() -> Player:
+    return Player("run")
 
 
 def test_the_programs_own_tools_stay(play: Player) -> None:

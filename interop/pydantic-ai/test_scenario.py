@@ -20,9 +20,10 @@ from toolbelt.adapters.connection import http
 class Player:
     """Runs an agent, from a thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, loads: Any = "step") -> None:
         self.histories: dict[str, list[Any]] = {}
-        self.given = {"capabilities": [adapter.Toolbelt(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN))]}
+        connection = http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN)
+        self.given = {"capabilities": [adapter.Toolbelt(connection, loads=loads)]}
 
     def __call__(self, session: str, message: str, script: scenario.Script, **more: Any) -> scenario.Played:
         steps: list[scenario.Step] = []
@@ -60,6 +61,11 @@ def _result(part: Any) -> scenario.Result:
 @pytest.fixture
 def play() -> Player:
     return Player()
+
+
+@pytest.fixture
+def pinned() -> Player:
+    return Player("run")
 
 
 def test_the_toolset_alone_gives_tools_and_policy(play: Player) -> None:

@@ -1,8 +1,9 @@
-"""What does the official conformance suite want to call? Its tools, from an MCP server that stands behind Toolbelt.
+"""Offer what the official conformance suite asks for, as an MCP server that stands behind Toolbelt.
 
-The suite calls them by name, and wants certain answers: text, an image, sound, resources, errors, progress, and that
-the list changes. Run by Toolbelt over stdio, so each of these answers goes through Toolbelt as any upstream server's
-does. The list it changes as an operator would: it overrides a tool by the HTTP API.
+The suite asks for tools, prompts and resources by name, and wants certain answers: text, an image, sound, resources,
+errors, progress, log messages, questions to the user, and that the list changes. Run by Toolbelt over stdio, so each
+of these answers goes through Toolbelt as any upstream server's does. The list it changes as an operator would: it
+overrides a tool by the HTTP API.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import Any
 
 import httpx2
 import mcp_types as types
+import suite_offers
 from mcp.server import Server, stdio
 from mcp.server.context import ServerRequestContext
 
-# A red dot, and no sound at all.
-PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+# No sound at all.
 WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 
 NOTHING: Mapping[str, Any] = {"type": "object", "properties": {}}
@@ -47,7 +48,7 @@ SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
 }
 _text = types.TextContent(type="text", text="This is a simple text response for testing.")
-_image = types.ImageContent(type="image", data=PNG, mime_type="image/png")
+_image = types.ImageContent(type="image", data=suite_offers.PNG, mime_type="image/png")
 _resource = types.EmbeddedResource(
     type="resource",
     resource=types.TextResourceContents(
@@ -65,16 +66,77 @@ ANSWERS: Mapping[str, list[types.ContentBlock]] = {
     "test_logging_tool": [_text],
     "test_streaming_elicitation": [_text],
     "test_trigger_tool_change": [_text],
+    "test_trigger_prompt_change": [_text],
     "test_one_more": [_text],
     "json_schema_2020_12_tool": [_text],
 }
-SCHEMAS = {"json_schema_2020_12_tool": SCHEMA}
+SCHEMAS = {
+    "json_schema_2020_12_tool": SCHEMA,
+    "test_elicitation": {"type": "object", "properties": {"message": {"type": "string"}}},
+}
 
-_hidden = False
+
+def _form(required: list[str], **fields: Any) -> Mapping[str, Any]:
+    return {"type": "object", "properties": fields, "required": required}
+
+
+_TEXT = {"type": "string"}
+_NAME = _form(["name"], name=_TEXT)
+_OPTIONS = ["option1", "option2", "option3"]
+_TITLED = [{"const": f"value{number}", "title": f"Choice {number}"} for number in (1, 2, 3)]
+# What a tool asks, turn by turn: under which key, in which words, by which form.
+QUESTIONS: Mapping[str, list[tuple[str, str, Mapping[str, Any]]]] = {
+    "test_elicitation": [("user", "", _form(["username", "email"], username=_TEXT, email=_TEXT))],
+    "test_elicitation_sep1034_defaults": [
+        (
+            "defaults",
+            "Please check.",
+            _form(
+                [],
+                name={"type": "string", "default": "John Doe"},
+                age={"type": "integer", "default": 30},
+                score={"type": "number", "default": 95.5},
+                status={"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+                verified={"type": "boolean", "default": True},
+            ),
+        )
+    ],
+    "test_elicitation_sep1330_enums": [
+        (
+            "choices",
+            "Please choose.",
+            _form(
+                [],
+                untitledSingle={"type": "string", "enum": _OPTIONS},
+                titledSingle={"type": "string", "oneOf": _TITLED},
+                legacyEnum={
+                    "type": "string",
+                    "enum": ["opt1", "opt2", "opt3"],
+                    "enumNames": ["Option One", "Option Two", "Option Three"],
+                },
+                untitledMulti={"type": "array", "items": {"type": "string", "enum": _OPTIONS}},
+                titledMulti={"type": "array", "items": {"anyOf": _TITLED}},
+            ),
+        )
+    ],
+    "test_input_required_result_elicitation": [("user_name", "What is your name?", _NAME)],
+    "test_input_required_result_request_state": [
+        ("confirm", "Please confirm", _form(["ok"], ok={"type": "boolean"}))
+    ],
+    "test_input_required_result_tampered_state": [
+        ("confirm", "Please confirm", _form(["ok"], ok={"type": "boolean"}))
+    ],
+    "test_input_required_result_multi_round": [
+        ("first", "What is your name?", _NAME),
+        ("second", "What is your favorite color?", _form(["color"], color=_TEXT)),
+    ],
+}
+
+_hidden: set[str] = set()
 
 
 async def listed(_: ServerRequestContext[Any], __: Any) -> types.ListToolsResult:
-    names = [*ANSWERS, "test_error_handling"]
+    names = [*ANSWERS, *QUESTIONS, "test_error_handling", "test_tool_with_logging"]
     tools = [
         types.Tool(
             name=name, description=f"Does as {name} says.", input_schema=dict(SCHEMAS.get(name, NOTHING))
@@ -86,7 +148,13 @@ async def listed(_: ServerRequestContext[Any], __: Any) -> types.ListToolsResult
 
 async def called(
     context: ServerRequestContext[Any], params: types.CallToolRequestParams
-) -> types.CallToolResult:
+) -> types.CallToolResult | types.InputRequiredResult:
+    if params.name in QUESTIONS:
+        return asked(params)
+    if params.name == "test_tool_with_logging":
+        for said in ("Tool execution started", "Tool processing data", "Tool execution completed"):
+            await context.session.send_log_message("info", said)
+            await asyncio.sleep(0.05)
     if params.name == "test_error_handling":
         said = types.TextContent(type="text", text="This tool intentionally returns an error for testing")
         return types.CallToolResult(content=[said], is_error=True)
@@ -96,21 +164,51 @@ async def called(
             await asyncio.sleep(0.05)
     if params.name == "test_trigger_tool_change":
         await flip("test_one_more")
+    if params.name == "test_trigger_prompt_change":
+        await flip(f"prompt_{suite_offers.EXTRA_PROMPT}")
     return types.CallToolResult(content=ANSWERS.get(params.name, [_text]))
 
 
+def asked(params: types.CallToolRequestParams) -> types.CallToolResult | types.InputRequiredResult:
+    """Ask what the tool asks in this turn, or say how it went in the end. The turn is all that the state says."""
+    turn = int(params.request_state or 0)
+    questions = QUESTIONS[params.name]
+    answered = params.input_responses or {}
+    if params.request_state is not None and questions[turn][0] in answered:
+        turn += 1
+    if turn == len(questions):
+        said = f"Elicitation completed: {answered}. state-ok"
+        return types.CallToolResult(content=[types.TextContent(type="text", text=said)])
+    key, message, form = questions[turn]
+    shown = message or str((params.arguments or {}).get("message"))
+    request = types.ElicitRequest(
+        params=types.ElicitRequestFormParams(message=shown, requested_schema=dict(form))
+    )
+    return types.InputRequiredResult(input_requests={key: request}, request_state=str(turn))
+
+
 async def flip(tool: str) -> None:
-    """Hide a tool from the suite's agent, and the next time show it again."""
-    global _hidden
-    _hidden = not _hidden
+    """Hide a tool or prompt from the suite's agent, and the next time show it again."""
+    _hidden.symmetric_difference_update({tool})
     address = f"{os.environ['SUITE_ADDRESS']}/api/v1/agents/conformance/overrides/{tool}"
     headers = {"Authorization": f"Bearer {os.environ['SUITE_TOKEN']}"}
     async with httpx2.AsyncClient(headers=headers) as http:
-        (await http.put(address, json={"on": not _hidden, "confirm": True})).raise_for_status()
+        (await http.put(address, json={"on": tool not in _hidden, "confirm": True})).raise_for_status()
 
 
 async def main() -> None:
-    server = Server("suite", version="1", on_list_tools=listed, on_call_tool=called)
+    server = Server(
+        "suite",
+        version="1",
+        on_list_tools=listed,
+        on_call_tool=called,
+        on_list_prompts=suite_offers.list_prompts,
+        on_get_prompt=suite_offers.get_prompt,
+        on_list_resources=suite_offers.list_resources,
+        on_list_resource_templates=suite_offers.list_templates,
+        on_read_resource=suite_offers.read_resource,
+        on_completion=suite_offers.complete,
+    )
     async with stdio.stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 

@@ -1,5 +1,5 @@
-// How does a page hear of what others change? It listens to a stream that says which revision it is by now, asks for
-// itself anew where that is a later one than its own, and says by word and shape whether it hears anything at all.
+// Updates a page when others change something. It listens to a stream of revision numbers, requests the page again when
+// a later revision arrives, and shows whether the stream is connected.
 (() => {
   "use strict";
 
@@ -15,17 +15,17 @@
   const [SHORTEST, LONGEST] = [1000, 30000];
   const WORDS = {
     live: "Live",
-    often: "Not live: every 5 s",
-    away: "Not live, reconnecting",
+    often: "Refreshes every 5 s",
+    away: "Reconnecting…",
     over: "Not live: log in again",
-    gone: "Not live: load the page anew",
-    unsaved: "Not live: not saved yet",
+    gone: "Not live: reload the page",
+    unsaved: "Not live: unsaved changes",
   };
   // What moves no revision (calls, sessions) is looked for now and then.
   const EVERY = 1000 * Number(place.dataset.every ?? 0);
   // A page that costs too much to be made anew for each change says so, and is told only how much there is by now.
   const IS_STILL = "still" in place.dataset;
-  const LOOKS = `${place.dataset.what} every ${EVERY / 1000} s`;
+  const POLLS = `every ${EVERY / 1000} s`;
 
   let control = null;
   let timer = 0;
@@ -43,7 +43,8 @@
     const before = place.dataset.state;
     place.dataset.state = state;
     place.hidden = false;
-    const live = IS_STILL ? `Not live: ${LOOKS}` : EVERY ? `${WORDS.live}, ${LOOKS}` : WORDS.live;
+    const often = EVERY ? `${WORDS.live}, ${place.dataset.what} refresh ${POLLS}` : WORDS.live;
+    const live = IS_STILL ? `Refreshes ${POLLS}` : often;
     const words = state === "live" || (state === "often" && IS_STILL) ? live : WORDS[state];
     place.querySelector("[data-words]").textContent = words;
     // At first it is no news that it is live; that it is not, is. And of what is not saved, the page itself tells.

@@ -119,7 +119,7 @@
       const used = [...inUse].filter((unit) => gone.contains(unit));
       if (!used.length) gone.remove();
       else waiting.set(gone, null);
-      for (const form of used) if (form.matches(FORM)) markForm(form, "This is gone by now.");
+      for (const form of used) if (form.matches(FORM)) markForm(form, "This was removed.");
     }
   }
 
@@ -136,22 +136,22 @@
   // What is in use waits, and says so if it is not what it was.
   function hold(unit, fresh) {
     waiting.set(unit, fresh);
-    if (!fresh) return markForm(unit, "This is gone by now.");
+    if (!fresh) return markForm(unit, "This was removed.");
     const [was, is] = [unit, fresh].map((part) => part.querySelector("[name=was]"));
     if (is?.dataset.now) {
-      const by = is.dataset.by || "somebody else";
+      const by = is.dataset.by || "another operator";
       mark(unit, was?.value === is.value ? "" : `Changed by ${by}: now ${is.dataset.now}`, is.dataset.what);
     } else if (unit.matches(FORM)) {
-      markForm(unit, sourceOf(unit) === sourceOf(fresh) ? "" : "Somebody changed this meanwhile.");
+      markForm(unit, sourceOf(unit) === sourceOf(fresh) ? "" : "Another operator changed this.");
     }
   }
 
   function markForm(form, said) {
     if (!said || !form.querySelector(FILLED)) return mark(form, said);
     const button = document.createElement("button");
-    Object.assign(button, { type: "button", className: "link", textContent: "Discard mine and show it" });
+    Object.assign(button, { type: "button", className: "link", textContent: "Discard my changes and show theirs" });
     button.dataset.discards = "";
-    mark(form, `${said} Yours stays as you left it.`, "", button);
+    mark(form, `${said} Your unsaved changes are kept.`, "", button);
   }
 
   function mark(unit, said, what = "", button = null) {

@@ -42,7 +42,7 @@ def taking(**schema: Any) -> Document:
 
 @functools.cache
 def real() -> tuple[Document, ...]:
-    """Give every tool of every real catalog, as it stands in a surface."""
+    """Return every tool of every real catalog, as it stands in a surface."""
     return tuple(
         _real(file.stem, listed)
         for file in sorted(CATALOGS.glob("*.json"))

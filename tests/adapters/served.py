@@ -19,5 +19,5 @@ def answer(request: httpx.Request) -> httpx.Response:
 
 
 def transport() -> httpx.MockTransport:
-    """Give what an httpx client takes in place of a network."""
+    """Return what an httpx client takes in place of a network."""
     return httpx.MockTransport(answer)

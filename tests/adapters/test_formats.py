@@ -1,4 +1,4 @@
-"""Does each provider get all of a surface, the first step's focus, and an error where it takes less?"""
+"""Each provider gets the complete surface and the focus of the first step, or an error that names the cause."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def step(form: str, given: documents.Document) -> dict[str, Any]:
     said = render(form, given)
     first: dict[str, Any] = said["first_step"]
     # It replaces some of what every step is sent, and brings nothing that the next step would have to take back.
-    assert first.keys() <= said.keys()
+    assert first.keys() <= {"system", *said}
     return first
 
 
@@ -201,9 +201,22 @@ def test_openai_responses_narrows_the_choice_and_keeps_the_tools() -> None:
     assert step("openai_responses", ALL) == {"tool_choice": "required"}
 
 
-def test_anthropic_is_sent_the_tools_in_focus_alone() -> None:
+def test_anthropic_keeps_every_definition_and_is_told_the_focus_behind_the_policy() -> None:
+    # Without the definitions of the next step, its cache and the thinking that it preserves would be invalid.
+    with_policy = document(
+        "a", "b", "c", "load_tools", policy="Be kind.", directive=focus("a", "b", required=True)
+    )
+    said = render("anthropic", with_policy)
+    assert said["first_step"]["system"] == [
+        *said["system"],
+        {"type": "text", "text": "Call one of these tools in your next step: a, b, load_tools."},
+    ]
     narrow, must = step("anthropic", NARROW), step("anthropic", MUST)
-    assert names(narrow["tools"]) == names(must["tools"]) == ["a", "b", "load_tools"]
+    assert not {"tools"} & (narrow.keys() | must.keys())
+    assert (
+        narrow["system"][-1]["text"]
+        == "If you call a tool, call one of these in your next step: a, b, load_tools."
+    )
     assert (narrow["tool_choice"], must["tool_choice"]) == ({"type": "auto"}, {"type": "any"})
     assert step("anthropic", ONE) == {"tool_choice": {"type": "tool", "name": "a"}}
     assert step("anthropic", ALL) == {"tool_choice": {"type": "any"}}
@@ -240,9 +253,9 @@ def test_one_tool_too_many_is_an_error_that_says_how_many_fit(form: str, most: i
     fitting = [f"t{number}" for number in range(most - 2)] + ["load_tools", "search_tools"]
     render(form, document(*fitting))
     (problem,) = problems(form, document(*fitting, "z"))
-    assert problem.startswith(f"tools: {most + 1} tools are active, and")
-    assert f"takes at most {most}." in problem
-    assert f"a budget of {most - 2} tools, and 2 of Toolbelt's own come on top." in problem
+    assert problem.startswith(f"tools: {most + 1} tools are active, but")
+    assert f"accepts at most {most}." in problem
+    assert f"a budget of {most - 2} tools, which leaves room for 2 meta-tools." in problem
 
 
 @pytest.mark.parametrize("form", ["anthropic", "mcp", "openai_responses", "vercel"])
@@ -267,7 +280,10 @@ def test_every_tool_that_does_not_fit_is_named_at_once(form: str) -> None:
         "tools.one.input_schema",
         "tools.two.input_schema",
     ]
-    assert "does not take this schema, and no other form means the same: it has anyOf at its top." in said[0]
+    assert (
+        "does not support this schema, and no other form has the same meaning: it has anyOf at its top"
+        in said[0]
+    )
     assert "Override the tool off for this agent" in said[0]
 
 
@@ -319,6 +335,14 @@ def test_gemini_is_sent_nothing_that_refers_and_no_const() -> None:
     assert declared["parameters_json_schema"] == {"type": "object", "properties": {"k": {"enum": ["a"]}}}
 
 
+@pytest.mark.parametrize("provider", ["anthropic", "openai_chat", "gemini"])
+def test_a_list_of_items_of_an_older_draft_is_sent_in_words_of_today(provider: str) -> None:
+    point = {"type": "array", "items": [{"type": "number"}], "additionalItems": False}
+    sent = json.dumps(render(provider, taking(properties={"at": point})))
+    assert '"prefixItems": [{"type": "number"}]' in sent
+    assert "additionalItems" not in sent
+
+
 def test_a_schema_too_deep_to_be_read_is_a_problem_and_no_crash() -> None:
     deep: dict[str, Any] = {}
     for _ in range(5000):
@@ -339,13 +363,13 @@ def test_an_unknown_format_is_told_the_known_ones() -> None:
     with pytest.raises(errors.Invalid) as refused:
         adapters.render("openai", PLAIN)
     assert str(refused.value) == (
-        "format: 'openai' is no format: it is one of anthropic, gemini, mcp, openai_chat, openai_responses, vercel."
+        "format: Unknown format 'openai'. Use one of anthropic, gemini, mcp, openai_chat, openai_responses, vercel."
     )
 
 
 @pytest.mark.parametrize("form", adapters.FORMATS)
 def test_a_mode_that_is_not_there_is_refused(form: str) -> None:
-    with pytest.raises(errors.Invalid, match="mode: 'append' is no mode: it is rewrite"):
+    with pytest.raises(errors.Invalid, match="mode: Unknown mode 'append'"):
         adapters.render(form, PLAIN, "append")
 
 

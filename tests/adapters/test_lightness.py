@@ -1,4 +1,4 @@
-"""Does an agent's environment need anything of the server's?"""
+"""An agent's environment needs none of the server's dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is each step sent what its surface holds, and can the model read whatever a call comes to?"""
+"""Each step gets the content of its surface, and every outcome of a call is readable for the model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AnsweringLater(Answering):
         return super().call(run, tool, arguments)
 
 
-def both(answer: Mapping[str, Any] | errors.ToolbeltError) -> list[runs.Told]:
+def both(answer: Mapping[str, Any] | errors.ToolbeltError) -> list[runs.CallResult]:
     """Call from a thread and from an event loop."""
     later: Any = AnsweringLater(answer)
     return [
@@ -53,13 +53,13 @@ def test_a_step_is_sent_the_active_tools_by_name_and_the_policy() -> None:
 def test_a_first_step_is_sent_its_focus_and_toolbelts_own() -> None:
     directive = documents.focus("b", required=True)
     step = runs.step(documents.document("a", "b", "load_tools", directive=directive))
-    assert (step.names, step.required, step.one) == (("b", "load_tools"), True, None)
+    assert (step.names, step.required, step.only_tool) == (("b", "load_tools"), True, None)
 
 
 def test_the_only_tool_that_must_be_called_is_named() -> None:
     step = runs.step(documents.document("a", "b", directive=documents.focus("b", required=True)))
-    assert step.one == "b"
-    assert runs.step(documents.document("b", directive=documents.focus("b"))).one is None
+    assert step.only_tool == "b"
+    assert runs.step(documents.document("b", directive=documents.focus("b"))).only_tool is None
 
 
 def test_where_nothing_may_be_called_no_tool_is_sent() -> None:
@@ -69,9 +69,9 @@ def test_where_nothing_may_be_called_no_tool_is_sent() -> None:
 
 def test_a_tool_of_the_programs_own_is_never_hidden_by_another() -> None:
     step = runs.step(documents.document("a", "b"))
-    assert runs.beside(step, ["c"]) is step
+    assert runs.check_names(step, ["c"]) is step
     with pytest.raises(errors.Invalid, match=r"tools\.b: Two tools have this name"):
-        runs.beside(step, ["b", "c"])
+        runs.check_names(step, ["b", "c"])
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_tool_of_the_programs_own_is_never_hidden_by_another() -> None:
     [("Hi.", "Be.", "Hi.\n\nBe."), (None, "Be.", "Be."), ("Hi.", "", "Hi."), ("", "", "")],
 )
 def test_the_policy_stands_last(own: str | None, policy: str, said: str) -> None:
-    assert runs.joined(own, policy) == said
+    assert runs.append_policy(own, policy) == said
 
 
 def test_a_session_has_the_frameworks_own_ids() -> None:
@@ -130,7 +130,7 @@ def test_a_refusal_is_read_with_every_place() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        protocol.Unreachable("The call of add was lost: cut. It may have run."),
+        protocol.Unreachable("The call of add failed: cut. It may have run."),
         protocol.TooMany("Too often.", 7),
         errors.Invalid([errors.Problem(path="arguments", message="not JSON: NaN")]),
     ],

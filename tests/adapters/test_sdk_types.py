@@ -1,4 +1,4 @@
-"""Do the providers' own SDKs take what is rendered, for every tool of the real catalogs?
+"""The providers' SDKs accept the rendered parameters for every tool of the real catalogs.
 
 A type's word for it is not enough: a TypedDict drops a key that it does not know and says nothing. So what comes out of
 a check is compared with what went in. The SDKs are slow to import: each is imported by the test that needs it.
@@ -21,12 +21,12 @@ SAID = [{"role": "user", "content": "Hello."}]
 
 
 def kept(adapter: pydantic.TypeAdapter[Any], value: Any) -> Any:
-    """Give what an SDK's type keeps of a value, as JSON."""
+    """Return what an SDK's type keeps of a value, as JSON."""
     return plain(adapter.validate_python(value))
 
 
 def plain(value: Any) -> Any:
-    """Give a checked value as JSON; some types check a list only while it is read."""
+    """Return a checked value as JSON; some types check a list only while it is read."""
     match value:
         case Mapping():
             return {key: plain(one) for key, one in value.items()}
@@ -55,7 +55,7 @@ def requests(form: str) -> Iterator[dict[str, Any]]:
 
 
 def steps(form: str, given: documents.Document) -> Iterator[dict[str, Any]]:
-    """Give what is passed at the first step, and after it."""
+    """Return what is passed at the first step, and after it."""
     said = adapters.render(form, given)
     first = said.pop("first_step", {})
     yield {**said, **first}

@@ -77,19 +77,19 @@ class Page:
 
     @property
     def boxes(self) -> dict[str, str]:
-        """Give the boxes that can be ticked, with what a tick would send."""
+        """Return the boxes that can be ticked, with what a tick would send."""
         reader = _Reader()
         reader.feed(self.html)
         return reader.boxes
 
     @property
     def was_saved(self) -> bool:
-        """Say whether the answer leads away from the form, as it does where everything was saved."""
+        """Return whether the answer leads away from the form, as it does where everything was saved."""
         return bool(self.status == 302)
 
     @property
     def errors(self) -> dict[str, list[str]]:
-        """Give what the form says is wrong, by field; lines as ``members-0-tool``, a table's own as ``members``."""
+        """Return what the form says is wrong, by field; lines as ``members-0-tool``, a table's own as ``members``."""
         found = {_place(name): list(said) for name, said in self.form.errors.items()}
         for table in self.response.context["inline_admin_formsets"]:
             formset = table.formset
@@ -101,7 +101,7 @@ class Page:
 
     @property
     def form(self) -> Any:
-        """Give the form itself."""
+        """Return the form itself."""
         return self.response.context["adminform"].form
 
 

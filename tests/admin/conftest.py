@@ -13,7 +13,8 @@ from django.urls import reverse
 from tests import quickly
 from tests.admin import browsing
 from toolbelt import models
-from toolbelt.control import actors, belts
+from toolbelt.control import writing
+from toolbelt.control.config import belts
 
 Opens = Callable[[Any], browsing.Page]
 
@@ -63,16 +64,14 @@ BELT: dict[str, Any] = {
 @pytest.fixture
 def stored(db: None) -> None:
     """Store the configuration, as an import does."""
-    setup = actors.Actor(name="setup", via="import")
+    setup = writing.by("setup", via="import")
     quickly.stored("admin", lambda: belts.import_(setup, BELT))
 
 
 @pytest.fixture
 def client(db: None) -> Client:
-    """Give a browser at which an operator is logged in who may do everything."""
-    browser = Client()
-    browser.force_login(auth.User.objects.create_superuser("olga"))
-    return browser
+    """Return a browser at which an operator is logged in who may do everything."""
+    return quickly.logged_in(auth.User.objects.create_superuser("olga"))
 
 
 @pytest.fixture
@@ -82,7 +81,7 @@ def opened(stored: None, client: Client) -> Opens:
 
 
 def address(subject: Any, view: str = "") -> str:
-    """Give the address of a row's form, of a model's form for a new row, or of another view of either."""
+    """Return the address of a row's form, of a model's form for a new row, or of another view of either."""
     named = f"admin:toolbelt_{subject._meta.model_name}"
     if isinstance(subject, type):
         return reverse(f"{named}_{view or 'add'}")
@@ -102,5 +101,5 @@ def tool(key: str) -> models.Tool:
 
 
 def last_entries(number: int = 1) -> list[models.AuditEntry]:
-    """Give the newest entries of the audit, the oldest of them first."""
+    """Return the newest entries of the audit, the the oldest of them first."""
     return list(models.AuditEntry.objects.all()[:number])[::-1]

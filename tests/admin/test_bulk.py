@@ -40,7 +40,7 @@ def test_tools_are_retired_and_come_back(stored, client):
 def test_what_is_so_already_is_said_and_not_recorded(stored, client):
     act(client, "retire", conftest.tool("clock"))
     page = act(client, "retire", conftest.tool("clock"), conftest.tool("git__wipe"))
-    assert told(page) == ["1 changed. 1 were so already."]
+    assert told(page) == ["1 changed. 1 already up to date."]
     assert models.AuditEntry.objects.filter(actor="olga").count() == 2
 
 
@@ -59,13 +59,15 @@ def test_toolkits_are_moved_and_moved_back(stored, client):
     def keys() -> list[str]:
         return list(models.Toolkit.objects.values_list("key", flat=True))
 
-    assert told(act(client, "move_to_top", conftest.toolkit("time"))) == ["The order was changed."]
+    assert told(act(client, "move_to_top", conftest.toolkit("time"))) == ["Order changed."]
     assert keys() == ["time", "dev", "sales"]
     act(client, "move_up", conftest.toolkit("sales"))
     assert keys() == ["time", "sales", "dev"]
     act(client, "move_to_bottom", conftest.toolkit("time"))
     assert keys() == ["sales", "dev", "time"]
-    assert told(act(client, "move_to_bottom", conftest.toolkit("time"))) == ["They stood there already."]
+    assert told(act(client, "move_to_bottom", conftest.toolkit("time"))) == [
+        "No changes: the order is already as requested."
+    ]
     assert {entry.action for entry in conftest.last_entries(3)} == {"toolkit.order"}
 
 
@@ -91,6 +93,6 @@ def test_approving_holds_a_tool_to_its_present_version(stored, client):
     assert "clock" in active()
     models.Tool.objects.filter(key="clock").update(description="Tells lies.")
     assert "clock" not in active()
-    assert "changed since its approval" in client.get(conftest.address(models.Tool, "changelist")).text
+    assert "changed since approval" in client.get(conftest.address(models.Tool, "changelist")).text
     act(client, "approve", conftest.tool("clock"))
     assert "clock" in active()

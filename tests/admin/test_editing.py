@@ -7,11 +7,13 @@ from django.contrib.admin import models as admin_log
 
 from tests.admin import conftest
 from toolbelt import models
-from toolbelt.control import actors, entries, switches
+from toolbelt.control import writing
+from toolbelt.control.access import switches
+from toolbelt.control.catalog import entries
 from toolbelt.core import surface
 from toolbelt.runtime import surfaces
 
-OTHER = actors.Actor(name="paul", via="screen")
+OTHER = writing.by("paul", via="screen")
 
 
 def asked(agent: str = "ada") -> surface.Surface:
@@ -23,7 +25,7 @@ def active(agent: str = "ada") -> set[str]:
 
 
 def audited(action: str, key: str) -> models.AuditEntry:
-    """Give the newest entry of the audit, which tells of this."""
+    """Return the newest entry of the audit, which tells of this."""
     [entry] = conftest.last_entries()
     assert (entry.actor, entry.via, entry.action, entry.subject_key) == ("olga", "admin", action, key)
     return entry
@@ -143,7 +145,7 @@ def test_an_edit_that_brings_a_destructive_tool_is_confirmed_as_it_was_shown(ope
     page = page.line("tools", tool=conftest.tool("git__wipe")).send()
     [said] = page.errors["confirm"]
     assert said.startswith("title, tools: ")
-    assert "These come: git__wipe." in said
+    assert "Adds: git__wipe." in said
     # Another title is another edit: what was shown is not what would be done now.
     page = page.tick("confirm").type(title="Ada Lovelace").send()
     assert not page.was_saved
@@ -218,7 +220,7 @@ def test_members_that_somebody_else_changed_are_refused_over_their_table(opened)
     page = opened(conftest.toolkit("dev")).line("members", tool=conftest.tool("git__wipe"))
     entries.change(OTHER, "toolkit", "dev", {"members": ["git__status"]})
     page = page.send()
-    assert "members of dev was changed by somebody else" in page.errors["members"][0]
+    assert "members of dev was changed by another operator" in page.errors["members"][0]
     assert page.send().was_saved
     assert conftest.toolkit("dev").members.count() == 3
 

@@ -11,13 +11,14 @@ from django.utils import formats, timezone
 
 from tests.admin import conftest
 from toolbelt import models
-from toolbelt.control import actors, switches, undo
+from toolbelt.control import undo, writing
+from toolbelt.control.access import switches
 from toolbelt.core import grants
 from toolbelt.runtime import surfaces
 from toolbelt.store import clock, snapshots
 
-OTHER = actors.Actor(name="paul", via="screen")
-ME = actors.Actor(name="olga", via="admin")
+OTHER = writing.by("paul", via="screen")
+ME = writing.by("olga", via="admin")
 
 
 def active(agent: str) -> set[str]:
@@ -150,7 +151,7 @@ def test_a_flip_for_a_protected_agent_is_done_when_it_is_confirmed(opened):
     assert not page.was_saved
     [said] = page.errors["confirm"]
     assert "cyd is protected" in said
-    assert "These go: git__commit, git__status" in said or "These go: git__status, git__commit" in said
+    assert "Removes: git__commit, git__status" in said or "Removes: git__status, git__commit" in said
     assert models.ToolkitSwitch.objects.get(agent__key="cyd").on
     assert page.tick("confirm").send().was_saved
     assert not models.ToolkitSwitch.objects.get(agent__key="cyd").on
@@ -163,6 +164,17 @@ def test_a_confirmation_counts_for_what_was_shown_alone(opened):
     assert any("sales on" in said for said in page.errors["confirm"])
     assert models.ToolkitSwitch.objects.get(agent__key="cyd").on
     assert page.tick("confirm").send().was_saved
+
+
+def test_flips_and_edits_of_one_form_are_confirmed_once_with_what_they_do_together(opened):
+    page = flipped(opened(conftest.agent("cyd")), "dev", False)
+    page = page.line("overrides", tool=conftest.tool("git__wipe"), on=True).send()
+    [said] = page.errors["confirm"]
+    assert "dev off, git__wipe on: " in said
+    assert "Adds: git__wipe." in said
+    assert "Removes: git__commit, git__status." in said
+    assert page.tick("confirm").send().was_saved
+    assert active("cyd") == {"git__wipe"}
 
 
 def test_the_confirmation_is_not_there_before_it_is_needed(opened):
@@ -194,24 +206,22 @@ def test_a_budget_that_refuses_is_said_at_the_line(opened):
 
 def test_one_toolkit_in_two_lines_is_refused(opened):
     page = opened(conftest.agent("ada")).line("switches", toolkit=conftest.toolkit("dev"), on=False).send()
-    assert page.errors["switches-1-toolkit"] == ["'dev' stands twice: take one out."]
+    assert page.errors["switches-1-toolkit"] == ["'dev' is listed twice: remove one."]
 
 
 @pytest.mark.parametrize("number", ["999999", "nonsense", "9" * 40])
 def test_a_line_that_names_no_tool_is_refused(opened, number):
     page = opened(conftest.agent("ada")).line("overrides", tool=number, on=True).send()
-    assert page.errors["overrides-2-tool"] == [
-        "There is nothing of this number any more: choose another one."
-    ]
+    assert page.errors["overrides-2-tool"] == ["This entry no longer exists: choose another one."]
 
 
 def until(hours: int = 2) -> dt.datetime:
-    """Give a moment that is still to come, to the second."""
+    """Return a moment that is still to come, to the second."""
     return timezone.now().replace(microsecond=0) + dt.timedelta(hours=hours)
 
 
 def typed(moment: dt.datetime) -> dict[str, str]:
-    """Give what is typed into the two boxes of an end."""
+    """Return what is typed into the two boxes of an end."""
     local = timezone.localtime(moment)
     return {"ends_0": f"{local:%Y-%m-%d}", "ends_1": f"{local:%H:%M:%S}"}
 
@@ -226,7 +236,7 @@ def test_a_new_line_sets_a_switch_for_a_while(opened):
     assert page.line("switches", toolkit=conftest.toolkit("sales"), on=True, **typed(at)).send().was_saved
     assert ends("ada") == {"sales": at}
     [entry] = conftest.last_entries()
-    assert entry.after == {"on": True, "ends": grants.written(at), "then": None}
+    assert entry.after == {"on": True, "ends": grants.format_time(at), "then": None}
     with clock.stopped(at):
         assert "sales" not in snapshots.find("ada", None).agent.switches
 
@@ -240,6 +250,13 @@ def test_a_new_agent_may_begin_with_something_for_a_while(opened):
     )
     assert page.send().was_saved
     assert ends("dee") == {"clock": at}
+
+
+def test_a_new_agent_cannot_begin_with_something_that_is_over(opened):
+    page = opened(models.Agent).type(key="dee")
+    page = page.line("overrides", tool=conftest.tool("clock"), on=True, **typed(until(-1))).send()
+    assert "is in the past" in page.errors["overrides-0-ends"][0]
+    assert not models.Agent.objects.filter(key="dee").exists()
 
 
 def test_what_ends_is_shown_with_its_end_and_left_alone_keeps_it(opened, client):
@@ -267,7 +284,7 @@ def test_an_end_that_cannot_be_is_said_at_its_line(opened):
     page = opened(conftest.agent("ada"))
     page = page.line("switches", toolkit=conftest.toolkit("sales"), on=True, **typed(until(-1))).send()
     assert not page.was_saved
-    line = page.html.index("is over already")
+    line = page.html.index("is in the past")
     assert page.html.rindex('class="form-row', 0, line) > page.html.index('id="switches-0"'), "at its line"
     assert "field-ends" in page.html[line - 400 : line]
     assert ends("ada") == {}
@@ -292,10 +309,10 @@ def test_what_is_over_and_not_written_down_is_shown_as_it_stands_and_not_brought
 
 def test_an_end_that_somebody_else_gave_meanwhile_is_said(opened):
     page = flipped(opened(conftest.agent("ada")), "dev", False)
-    switches.flip(OTHER, "ada", "dev", False, ends=until(), confirm=True)
+    switches.flip(OTHER.replace(confirm=True), "ada", "dev", False, ends=until())
     page = page.send()
     assert not page.was_saved
-    assert "was changed by somebody else" in page.html
+    assert "was changed by another operator" in page.html
 
 
 def test_whoever_saw_another_end_is_told_though_it_is_on_as_it_was(opened):
@@ -304,4 +321,4 @@ def test_whoever_saw_another_end_is_told_though_it_is_on_as_it_was(opened):
     switches.override(OTHER, "ada", "clock", False, ends=until(3))
     page = page.change("overrides", page.number("overrides", "tool", conftest.tool("clock")), on=True).send()
     assert not page.was_saved
-    assert "was changed by somebody else" in page.html
+    assert "was changed by another operator" in page.html

@@ -13,10 +13,12 @@ from tests.admin import conftest
 from tests.admin.test_pages import staff
 from tests.admin.test_removing import told
 from toolbelt import models
-from toolbelt.control import actors, switches, tokens
-from toolbelt.runtime import access, meta_tools, surfaces
+from toolbelt.control import writing
+from toolbelt.control.access import switches
+from toolbelt.control.people import tokens
+from toolbelt.runtime import credentials, meta_tools, surfaces
 
-PAUL = actors.Actor(name="paul", via="screen")
+PAUL = writing.by("paul", via="screen")
 
 
 def log(client: Client, **asked: Any) -> list[models.AuditEntry]:
@@ -79,7 +81,7 @@ def test_what_was_changed_since_is_not_undone(stored, client):
     switches.flip(PAUL, "ada", "dev", False)
     [entry] = conftest.last_entries()
     switches.flip(PAUL, "ada", "dev", None)
-    assert "was changed by somebody else" in told(undo(client, entry))[0]
+    assert "was changed by another operator" in told(undo(client, entry))[0]
     assert not models.ToolkitSwitch.objects.filter(agent__key="ada").exists()
 
 
@@ -144,9 +146,11 @@ def test_tokens_are_read_and_revoked_and_no_more(stored, client):
     assert client.post(conftest.address(row, "delete"), {"post": "yes"}).status_code == 403
     listing = conftest.address(models.ApiToken, "changelist")
     sent = {"action": "revoke", helpers.ACTION_CHECKBOX_NAME: [row.pk]}
-    assert staff("view_apitoken").post(listing, sent).status_code != 200 or access.recognize(issued[0].text)
+    assert staff("view_apitoken").post(listing, sent).status_code != 200 or credentials.recognize(
+        issued[0].text
+    )
     assert told(client.post(listing, sent, follow=True)) == ["1 revoked."]
-    assert [access.recognize(one.text) is None for one in issued] == [True, False]
+    assert [credentials.recognize(one.text) is None for one in issued] == [True, False]
     [entry] = conftest.last_entries()
     assert (entry.action, entry.actor, entry.via) == ("token.revoke", "olga", "admin")
 
@@ -155,4 +159,4 @@ def test_an_agent_that_has_tokens_can_be_deleted(stored, client):
     text = tokens.issue(PAUL, agent="cyd").text
     client.post(conftest.address(conftest.agent("cyd"), "delete"), {"post": "yes"})
     assert not models.Agent.objects.filter(key="cyd").exists()
-    assert access.recognize(text) is None
+    assert credentials.recognize(text) is None

@@ -14,7 +14,8 @@ from django.urls import reverse
 
 from tests.admin import browsing, conftest
 from toolbelt import models
-from toolbelt.control import actors, belts
+from toolbelt.control import writing
+from toolbelt.control.config import belts
 
 EDITED = (
     models.Category,
@@ -26,11 +27,11 @@ EDITED = (
     models.Agent,
 )
 READ = (models.AgentSession, models.AuditEntry, models.CallRecord)
-MOST_QUERIES = 15
+MAX_QUERIES = 15
 
 
 def addresses() -> Iterator[str]:
-    """Give the address of every page: the lists, and the forms of the first and the last row."""
+    """Return the address of every page: the lists, and the forms of the first and the last row."""
     yield reverse("admin:index")
     yield reverse("admin:app_list", args=["toolbelt"])
     for model in (*EDITED, *READ):
@@ -66,7 +67,7 @@ def many_more() -> None:
         ],
         "sub_apps": [{"key": "hall", "tool_names": keys, "agents": [f"zoe_{one}" for one in range(8)]}],
     }
-    belts.import_(actors.Actor(name="setup", via="import"), document)
+    belts.import_(writing.by("setup", via="import"), document)
     zoe = models.Agent.objects.get(key="zoe_1")
     for number in range(30):
         models.AgentSession.objects.create(agent=zoe, key=f"chat {number}")
@@ -84,7 +85,7 @@ def test_every_page_opens_with_few_queries_however_much_is_stored(stored, client
     many_more()
     many = {address: queries(client, address) for address in addresses()}
     for address, number in many.items():
-        assert number <= MOST_QUERIES, address
+        assert number <= MAX_QUERIES, address
         assert number <= few.get(address, number), address
 
 

@@ -21,7 +21,7 @@ def refused(page: Any) -> dict[str, list[str]]:
     page = page.send()
     assert not page.was_saved
     errors: dict[str, list[str]] = page.errors
-    assert errors.pop("") == ["Nothing was saved yet."]
+    assert errors.pop("") == ["Nothing was saved."]
     return errors
 
 
@@ -32,7 +32,7 @@ def test_a_name_that_cannot_be(opened):
 
 def test_a_name_that_is_taken(opened):
     errors = refused(opened(models.Toolkit).type(key="dev"))
-    assert errors == {"key": ["'dev' is there already: change that one, or choose another name."]}
+    assert errors == {"key": ["'dev' already exists: change that toolkit, or choose another name."]}
 
 
 def test_a_name_that_differs_in_case_alone(opened):
@@ -46,7 +46,7 @@ def test_a_tools_name_for_a_toolkit(opened):
 def test_a_tool_outside_the_namespace_of_its_plugin(opened):
     plugin = models.Plugin.objects.get(name="git")
     errors = refused(opened(models.Tool).type(key="push", plugin=plugin.pk))
-    assert errors == {"key": ["'push' lies outside the namespace of its plugin 'git': call it 'git__push'."]}
+    assert errors == {"key": ["'push' is outside the namespace of its plugin 'git': call it 'git__push'."]}
 
 
 def test_a_schema_that_is_none(opened):
@@ -91,8 +91,8 @@ def test_all_that_is_wrong_is_said_at_once(opened):
     page.line("members", tool=conftest.tool("clock"), options="[1]")
     errors = refused(page)
     assert "Did you mean clock?" in errors["tool_notes"][0]
-    assert "give it 'any' or 'all'" in errors["triggers"][0]
-    assert "'git__status' stands twice" in errors["members-2-tool"][0]
+    assert "set 'any' or 'all'" in errors["triggers"][0]
+    assert "'git__status' is listed twice" in errors["members-2-tool"][0]
     assert "must be a mapping" in errors["members-3-options"][0]
 
 
@@ -135,12 +135,12 @@ def test_a_number_that_is_none(opened):
 
 def test_a_form_that_was_tampered_with(opened):
     page = opened(conftest.agent("ada")).type(title="X", as_loaded='["no"]').send()
-    assert page.errors["as_loaded"] == ["This form was not sent as it was loaded: load it again."]
+    assert page.errors["as_loaded"] == ["The form data is incomplete: reload the page and try again."]
 
 
 def test_a_duplicate_among_an_agents_toolkits(opened):
     page = opened(conftest.agent("ada")).line("allowed_toolkits", toolkit=conftest.toolkit("sales"))
-    assert "'sales' stands twice" in refused(page)["allowed_toolkits-1-toolkit"][0]
+    assert "'sales' is listed twice" in refused(page)["allowed_toolkits-1-toolkit"][0]
 
 
 def test_a_refusal_is_no_error_of_the_server_and_keeps_what_was_typed(opened):

@@ -10,13 +10,13 @@ from django.test import Client
 
 from tests.admin import conftest
 from toolbelt import models
-from toolbelt.control import actors, undo
+from toolbelt.control import undo, writing
 
-ME = actors.Actor(name="olga", via="admin")
+ME = writing.by("olga", via="admin")
 
 
 def told(response: Any) -> list[str]:
-    """Give the messages that the page shows where the answer leads."""
+    """Return the messages that the page shows where the answer leads."""
     return [str(message) for message in response.context["messages"]]
 
 

@@ -12,17 +12,22 @@ from django.test import Client
 
 from tests import quickly
 from toolbelt.api import limits
-from toolbelt.control import actors, belts, tokens
+from toolbelt.control import writing
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
 
-SETUP = actors.Actor(name="setup", via="command")
+SETUP = writing.by("setup", via="command")
 BELT: dict[str, Any] = {
-    "plugins": [{"name": "kb", "namespace": "kb", "category": "search"}],
+    "plugins": [
+        {"name": "kb", "namespace": "kb", "category": "search", "in_code": True},
+        {"name": "base", "in_code": True},
+    ],
     "tools": [
         {"key": "kb__find", "plugin": "kb", "description": "Find.", "annotations": {"readOnlyHint": True}},
         {"key": "kb__read", "plugin": "kb", "description": "Read.", "annotations": {"readOnlyHint": True}},
         {"key": "kb__drop", "plugin": "kb", "description": "Drop.", "annotations": {"destructiveHint": True}},
-        {"key": "clock", "description": "Tell the time.", "default_on": True},
-        {"key": "hidden", "description": "Nobody has it."},
+        {"key": "clock", "plugin": "base", "description": "Tell the time.", "default_on": True},
+        {"key": "hidden", "plugin": "base", "description": "Nobody has it."},
     ],
     "toolkits": [
         {

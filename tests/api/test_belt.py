@@ -1,4 +1,4 @@
-"""Does a whole configuration go out and come in over the network, in both forms, all of it or nothing?"""
+"""A whole configuration is exported and imported over HTTP, in both formats, as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import pytest
 import yaml
 
 from tests.api.conftest import BELT, SETUP, Asking, of_operator
-from toolbelt.control import belts, entries, queries, switches
+from toolbelt.control.access import switches
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
+from toolbelt.control.reports import queries
 
 YAML = "application/yaml"
 NEW = {
@@ -108,14 +111,14 @@ def test_every_problem_is_told_with_its_path_and_nothing_is_written(olga: Asking
     ("text", "said"),
     [
         ("agents: [", "cannot be read"),
-        ("agents: []\nagents: []", "stands twice"),
-        ("agents: &a []\ntools: *a", "aliases are not taken"),
+        ("agents: []\nagents: []", "is repeated in one mapping"),
+        ("agents: &a []\ntools: *a", "aliases are not allowed"),
         ("[" * 2000, "nested more than"),
         ("a: !!python/object/apply:os.system ['true']", "cannot be read"),
         ("a: !!bool x", "cannot be read"),
         ("a: 2026-99-99", "cannot be read"),
-        ("- agents", "A belt is a mapping"),
-        ("null", "A belt is a mapping"),
+        ("- agents", "A belt must be a mapping"),
+        ("null", "A belt must be a mapping"),
         ("agents: 2026-01-01", "must be a list"),
     ],
 )

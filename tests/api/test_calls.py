@@ -1,4 +1,4 @@
-"""Are the calls that agents made found, by whom and how they ended?"""
+"""Calls can be listed by caller and outcome."""
 
 from __future__ import annotations
 
@@ -67,6 +67,8 @@ def test_a_call_is_told_whole(olga: Asking, called: None) -> None:
         "tool": "kb__find",
         "plugin": "kb",
         "outcome": "tool-denied",
+        "reason": "",
+        "revision": None,
         "error": "",
         "duration_ms": 1,
         "arguments_bytes": 0,

@@ -1,4 +1,4 @@
-"""Is the log of changes read as it is asked for, and is each change taken back by whoever may do the reverse?"""
+"""The log is filtered, and changes are undone by operators who may make the reverse change."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.api.conftest import SETUP, Asking, of_operator
-from toolbelt.control import actors, entries, queries, switches, tools_config
+from toolbelt.control import writing
+from toolbelt.control.access import switches, tools_config
+from toolbelt.control.catalog import entries
+from toolbelt.control.reports import queries
 
-NIGHT = actors.Actor(name="nora", via="screen")
+NIGHT = writing.by("nora", via="screen")
 
 
 @pytest.fixture
 def changed(stored: None) -> list[int]:
     """Change a few things; give the numbers of the changes, in order."""
     done = [
-        switches.flip(NIGHT, "ada", "reading", True, reason="on call"),
+        switches.flip(NIGHT.replace(reason="on call"), "ada", "reading", True),
         switches.override(SETUP, "bob", "clock", False),
         entries.change(NIGHT, "toolkit", "reading", {"title": "Books"}),
     ]
@@ -167,7 +170,7 @@ def test_taking_back_takes_the_permission_to_do_the_reverse(changed: list[int]) 
     may_flip = Asking(of_operator("mia", "change_agent"))
     assert may_flip.post(f"/changes/{changed[2]}/undo", {}).status_code == 403
     assert may_flip.post(f"/changes/{changed[0]}/undo", {}).status_code == 200
-    done = tools_config.put(NIGHT, "bob", {"kb__find": True}, confirm=True)
+    done = tools_config.put(NIGHT.replace(confirm=True), "bob", {"kb__find": True})
     assert Asking(of_operator("ned")).post(f"/changes/{done.entry}/undo", {"whole": True}).status_code == 403
 
 

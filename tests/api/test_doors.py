@@ -16,7 +16,7 @@ from django.utils import timezone
 from tests.api.conftest import SETUP, Asking, of_operator
 from toolbelt import models
 from toolbelt.api import application
-from toolbelt.control import tokens
+from toolbelt.control.people import tokens
 from toolbelt.core import api_tokens
 
 DOCUMENT = application.api.get_openapi_schema(path_prefix="")
@@ -30,7 +30,11 @@ WRITES = [one for one in OPERATIONS if one[0] not in READING and not one[1].ends
 AGENTS_OWN = {
     "get_surface",
     "ask_for_surface",
+    "read_declared_tools",
+    "declare_tools",
     "call_tool",
+    "admit_calls",
+    "report_outcome",
     "list_agent_toolkits",
     "list_agent_sessions",
     "get_session",
@@ -54,7 +58,7 @@ def address(path: str, agent: str = "ada") -> str:
 
 
 def configured() -> list[Any]:
-    """Give all rows but those that agents write: sessions and calls."""
+    """Return all rows but those that agents write: sessions and calls."""
     kept = (models.AgentSession, models.CallRecord)
     every = [model for model in apps.get_app_config("toolbelt").get_models() if model not in kept]
     return [list(model._default_manager.order_by("pk").values()) for model in every]
@@ -110,7 +114,7 @@ def test_a_token_that_may_read_writes_nothing(reader, subtests):
         with subtests.test(name):
             answer = reader.send(method, address(path), {})
             assert answer.status_code == 403
-            assert "may only read" in answer.json()["detail"]
+            assert "is read-only" in answer.json()["detail"]
 
 
 def test_an_operator_without_permissions_writes_nothing(stored, subtests):

@@ -1,4 +1,4 @@
-"""Can everything that is configured be listed, read, made, changed and removed, with what stands against it told?"""
+"""All configuration can be listed, read, created, changed and removed, and errors name every problem."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.api.conftest import SETUP, Asking, of_operator
-from toolbelt.api import sought
-from toolbelt.control import belts as configuration
-from toolbelt.control import entries, lists, queries
+from toolbelt.api import list_filters
+from toolbelt.control.catalog import entries, lists
+from toolbelt.control.config import belts as configuration
+from toolbelt.control.reports import queries
 from toolbelt.core import belts
 from toolbelt.runtime import surfaces
 
@@ -28,7 +29,7 @@ KINDS = {kind.section.replace("_", "-"): name for name, kind in belts.KINDS.item
 
 
 def name_of(section: str) -> str:
-    return str(NEW[section][entries.naming(KINDS[section])])
+    return str(NEW[section][entries.name_field(KINDS[section])])
 
 
 @pytest.mark.parametrize("section", NEW)
@@ -56,7 +57,7 @@ def test_what_is_there_is_not_created_again(olga: Asking, section: str) -> None:
     olga.post(f"/{section}", NEW[section])
     again = olga.post(f"/{section}", NEW[section])
     assert (again.status_code, again.json()["code"]) == (409, "refused")
-    assert "is there already" in again.json()["detail"]
+    assert "already exists" in again.json()["detail"]
 
 
 @pytest.mark.parametrize("section", NEW)
@@ -120,7 +121,7 @@ def test_what_a_change_of_an_agent_does_to_the_model_is_told(olga: Asking) -> No
 
 def test_what_agents_share_is_held_to_their_budgets(olga: Asking) -> None:
     budget = {"max_tools": len(surfaces.ask("ada").because), "on_exceed": "refuse"}
-    entries.change(SETUP, "agent", "ada", {"budget": budget}, confirm=True)
+    entries.change(SETUP.replace(confirm=True), "agent", "ada", {"budget": budget})
     answer = olga.post("/sub-apps", NEW["sub-apps"] | {"tool_names": ["kb__find"]})
     assert (answer.status_code, answer.json()["code"]) == (409, "refused")
     assert "The budget of ada is 1 tools; this would make 2 tools" in answer.json()["detail"]
@@ -242,10 +243,11 @@ def test_a_token_that_may_only_read_changes_nothing(reader: Asking) -> None:
         ("/tools?toolkit=reading&q=look", []),
         ("/tools?toolkit=reading&q=FIND", ["kb__find"]),
         ("/tools?retired=true", []),
-        ("/tools?plugin=", ["clock", "hidden"]),
+        ("/tools?plugin=base", ["clock", "hidden"]),
+        ("/tools?plugin=", []),
         ("/toolkits?tool=kb__drop", ["dropping"]),
         ("/toolkits?q=looks", ["reading"]),
-        ("/plugins?active=true&status=ready", ["kb"]),
+        ("/plugins?active=true&status=ready", ["kb", "base"]),
         ("/plugins?blocked=true", []),
         ("/loadouts?parent=minimal", []),
         ("/agents?protected=false", ["ada", "bob"]),
@@ -303,6 +305,6 @@ def test_listing_costs_the_same_however_many_there_are(olga: Asking, section: st
 
 
 def test_what_the_network_may_ask_for_is_what_can_be_told_apart() -> None:
-    common = set(sought.Asked.model_fields)
-    for kind, asked in sought.BY_KIND.items():
+    common = set(list_filters.ListQuery.model_fields)
+    for kind, asked in list_filters.BY_KIND.items():
         assert set(asked.model_fields) - common == set(lists.TRAITS[kind])

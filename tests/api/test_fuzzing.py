@@ -1,4 +1,4 @@
-"""Does any operation break, or answer what its document does not say, whatever it is sent?
+"""No operation fails on any input, and every response matches the OpenAPI document.
 
 Schemathesis makes requests up from the OpenAPI document, sound and unsound ones, the same ones each time.
 """
@@ -25,7 +25,7 @@ from tests.api.conftest import SETUP, of_operator
 from tests.api.test_doors import AGENTS_OWN
 from toolbelt import models
 from toolbelt.api import application
-from toolbelt.control import tokens
+from toolbelt.control.people import tokens
 
 EXAMPLES = 3
 CHECKS = [
@@ -60,7 +60,7 @@ THERE = {
 
 
 def document() -> dict[str, Any]:
-    """Give the OpenAPI document, with names in it to choose from."""
+    """Return the OpenAPI document, with names in it to choose from."""
     made: dict[str, Any] = json.loads(json.dumps(application.api.get_openapi_schema()))
     for _, _, described in application.described_operations(made):
         for parameter in described["parameters"]:

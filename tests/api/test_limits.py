@@ -1,4 +1,4 @@
-"""How many requests does each caller have left?"""
+"""Each caller has its own request limit."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Are the operators of one agent named over the API by who may, and nobody else?"""
+"""An agent's operators can be set over the API by those with the permission."""
 
 from __future__ import annotations
 
 from django.contrib.auth import models as logins
 
 from tests.api.conftest import SETUP, Asking
-from toolbelt.control import roles, tokens
+from toolbelt.control.people import roles, tokens
 
 PATH = "/agents/ada/operators"
 

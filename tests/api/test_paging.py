@@ -1,4 +1,4 @@
-"""Do lists come in pages that can be walked, whichever list it is, and is what cannot be a page said?"""
+"""Every list is returned in pages, and invalid pages are refused."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ def test_lists_are_there():
 
 
 def test_the_page_behind_the_last_one_is_empty(olga, subtests):
-    furthest = {"offset": paging.FURTHEST}
+    furthest = {"offset": paging.MAX_OFFSET}
     for path, parameter, name in LISTS:
         if parameter in furthest:
             with subtests.test(name):
-                page = olga.get(address(path), {parameter: furthest[parameter], "limit": paging.MOST}).json()
+                page = olga.get(
+                    address(path), {parameter: furthest[parameter], "limit": paging.MAX_LIMIT}
+                ).json()
                 assert (page["items"], page["next"]) == ([], None)
 
 
@@ -35,12 +37,12 @@ def test_the_largest_id_is_behind_none(olga, subtests):
     for path, parameter, name in LISTS:
         if parameter == "older_than":
             with subtests.test(name):
-                assert olga.get(address(path), {parameter: paging.LARGEST}).status_code == 200
+                assert olga.get(address(path), {parameter: paging.MAX_INTEGER}).status_code == 200
 
 
 def test_what_is_no_page_is_refused(olga, subtests):
     for path, parameter, name in LISTS:
-        for wrong in ({"limit": 0}, {"limit": paging.MOST + 1}, {parameter: -1}, {parameter: 10**20}):
+        for wrong in ({"limit": 0}, {"limit": paging.MAX_LIMIT + 1}, {parameter: -1}, {parameter: 10**20}):
             with subtests.test(name, **wrong):
                 answer = olga.get(address(path), wrong)
                 assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, next(iter(wrong)))
@@ -48,7 +50,7 @@ def test_what_is_no_page_is_refused(olga, subtests):
 
 @pytest.mark.parametrize("size", [1, 2, 50])
 def test_a_list_is_walked_from_page_to_page(olga, size):
-    whole = [one["key"] for one in olga.get("/tools", {"limit": paging.MOST}).json()["items"]]
+    whole = [one["key"] for one in olga.get("/tools", {"limit": paging.MAX_LIMIT}).json()["items"]]
     walked, page = [], olga.get("/tools", {"limit": size}).json()
     while True:
         walked += [one["key"] for one in page["items"]]

@@ -1,4 +1,4 @@
-"""What is a caller told that did something wrong, or whom something went wrong for?"""
+"""Errors of callers and of the server are reported as problem details."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INVALID = errors.Invalid([errors.Problem(path="agents.ada.tools[1]", message="Th
     ],
 )
 def test_an_error_of_the_core_is_a_problem_with_its_code(error, status, more):
-    problem = problems.of(error)
+    problem = problems.from_error(error)
     document = problem.document()
     assert (problem.status, document["status"]) == (status, status)
     assert (document["code"], document["detail"]) == (error.code, str(error))
@@ -61,10 +61,10 @@ def test_the_nearest_names_are_said_to_operators_alone(olga, ada):
     [
         (b"{", 400, "not-json", "line 1 column 2"),
         (b"\xff", 400, "not-json", "UTF-8"),
-        (b'{"tool": "a", "tool": "b"}', 400, "not-json", "'tool' stands twice"),
+        (b'{"tool": "a", "tool": "b"}', 400, "not-json", "the key 'tool' is repeated"),
         (b'{"tool": "a", "arguments": {"x": NaN}}', 400, "not-json", "NaN"),
         (b'{"tool": "a", "arguments": {"x": 1e999}}', 400, "not-json", "too large"),
-        (b'{"tool": "a", "arguments": {"x": "\\ud800"}}', 400, "not-json", "half a character"),
+        (b'{"tool": "a", "arguments": {"x": "\\ud800"}}', 400, "not-json", "lone surrogate"),
         (b'{"tool": "a", "arguments": ' + b"[" * 64 + b"]" * 64 + b"}", 400, "too-deep", "64 levels"),
         (b"[" * 100_000, 400, "too-deep", "64 levels"),
         (b"[1]", 422, "invalid", "valid dictionary"),
@@ -96,7 +96,7 @@ def test_a_body_is_no_larger_than_is_said(ada, settings):
     settings.TOOLBELT_API_BODY_BYTES = 100
     answer = ada.post("/agents/ada/calls", {"tool": "clock", "arguments": {"x": "y" * 100}})
     assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
-    assert "100 may be sent" in answer.json()["detail"]
+    assert "at most 100 are allowed" in answer.json()["detail"]
 
 
 def test_a_body_larger_than_django_takes_is_told_so(ada, settings):

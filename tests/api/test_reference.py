@@ -1,4 +1,4 @@
-"""Is the API documented as it is, where people and programs look?"""
+"""Tests of the API reference: the OpenAPI document, the HTML page and the page in docs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def olive(db: None) -> Client:
 
 def test_the_page_of_the_reference_is_current():
     written = http_api.PAGE.read_text(encoding="utf-8")
-    assert written == http_api.page(), "write it anew: python -m scripts.http_api"
+    assert written == http_api.page(), "write it again: python -m scripts.http_api"
 
 
 def test_every_operation_is_on_the_page(olive):
@@ -81,21 +81,27 @@ def test_no_two_shapes_are_called_the_same(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "name"),
     [
-        ({"type": "string"}, "text"),
-        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "whole number or null"),
-        ({"type": "array", "items": {"$ref": "#/components/schemas/Tool"}}, "list of Tool"),
-        ({"type": "object", "additionalProperties": {"type": "boolean"}}, "object of true or false"),
+        ({"type": "string"}, "string"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "integer or null"),
+        ({"type": "array", "items": {"$ref": "#/components/schemas/Tool"}}, "array of Tool"),
+        ({"type": "object", "additionalProperties": {"type": "boolean"}}, "map of string to boolean"),
         ({"type": "object", "additionalProperties": True}, "object"),
         ({"enum": ["a", "b"], "type": "string"}, "one of a, b"),
-        ({"type": "string", "format": "date-time"}, "time"),
-        ({"description": "Whatever."}, "anything"),
-        ({}, "nothing"),
+        ({"enum": ["", "a"], "type": "string"}, "one of a or an empty string"),
+        (
+            {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
+            "array of (string or null)",
+        ),
+        ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]}, "[string, integer]"),
+        ({"type": "string", "format": "date-time"}, "timestamp"),
+        ({"description": "Whatever."}, "any"),
+        ({}, "none"),
     ],
 )
-def test_a_schema_is_said_in_words(schema, said):
-    assert reference.kind(schema) == said
+def test_the_type_of_a_schema_is_named_in_words(schema, name):
+    assert reference.type_name(schema) == name
 
 
 def test_every_code_of_a_problem_has_its_place():

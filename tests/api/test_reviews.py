@@ -1,4 +1,4 @@
-"""Can a script do with an upstream server what the screen does: ask it, look, approve, keep off?"""
+"""A script can list, approve and reject an upstream server's tools like the dashboard."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from tests.api.conftest import Asking
 from tests.plugins.upstream import serving
 from tests.web import servers
 from toolbelt import models
-from toolbelt.control import upstreams
-from toolbelt.runtime import upstreams as running
+from toolbelt.control.catalog import entries
+from toolbelt.control.servers import upstream_servers
+from toolbelt.runtime import upstream_connections as running
 
 
 @pytest.fixture
@@ -20,12 +21,12 @@ def changed(stored: None) -> None:
 
 
 def shown(olga: Asking) -> dict[str, str]:
-    """Give what a review shows each tool with."""
+    """Return what a review shows each tool with."""
     return {one["tool"]: one["shown"] for one in olga.get("/plugins/files/review").json()["changes"]}
 
 
 def waiting() -> set[str]:
-    return {change.key for change in upstreams.review("files").waiting}
+    return {change.key for change in upstream_servers.review("files").waiting}
 
 
 @pytest.mark.usefixtures("changed")
@@ -74,7 +75,7 @@ def test_a_text_that_gives_orders_has_to_be_confirmed(olga):
 def test_what_is_kept_off_is_blocked_for_everyone(olga):
     body = {"tools": {"files__ls": shown(olga)["files__ls"]}}
 
-    assert olga.post("/plugins/files/refuse", body).json() == {"tools": ["files__ls"]}
+    assert olga.post("/plugins/files/reject", body).json() == {"tools": ["files__ls"]}
     assert servers.stored("files__ls").blocked
     assert "files__ls" not in waiting()
 
@@ -103,11 +104,18 @@ def address() -> Iterator[str]:
 @pytest.mark.django_db(transaction=True)
 def test_a_server_is_asked_and_all_that_it_has_is_approved(olga, monkeypatch, address):
     monkeypatch.setenv("SERVED", serving.TOKEN)
-    upstreams.add(servers.SHELL, "served", {"url": address, "headers": {"Authorization": "Bearer ${SERVED}"}})
+    upstream_servers.add(
+        servers.SHELL.actor, "served", {"url": address, "headers": {"Authorization": "Bearer ${SERVED}"}}
+    )
 
     asked = olga.post("/plugins/served/refresh", None).json()
     assert asked["error"] == ""
     assert asked["created"] == ["served__add", "served__grow"]
+
+    status = olga.get("/plugins/served/status").json()
+    assert (status["state"], status["reason"], status["connection"]) == ("ready", "", "open")
+    assert (status["sharing"], status["open_connections"], status["max_connections"]) == ("shared", 1, 20)
+    assert status["answered"] is not None
 
     versions = {one["tool"]: one["shown"] for one in olga.get("/plugins/served/review").json()["changes"]}
     assert olga.post("/plugins/served/approve", {"tools": versions}).json()["tools"] == list(versions)
@@ -115,10 +123,40 @@ def test_a_server_is_asked_and_all_that_it_has_is_approved(olga, monkeypatch, ad
 
 @pytest.mark.django_db(transaction=True)
 def test_a_server_that_cannot_be_asked_says_why(olga):
-    upstreams.add(servers.SHELL, "gone", {"url": "http://127.0.0.1:9/mcp"})
+    upstream_servers.add(servers.SHELL.actor, "gone", {"url": "http://127.0.0.1:9/mcp"})
+    assert olga.get("/plugins/gone/status").json()["state"] == "not-asked"
 
     asked = olga.post("/plugins/gone/refresh", None)
 
     assert asked.status_code == 200
     assert asked.json()["error"]
+    status = olga.get("/plugins/gone/status").json()
+    assert (status["state"], status["reason"]) == ("failed", asked.json()["error"])
+    assert (status["connection"], status["open_connections"]) == ("waiting", 0)
+    assert status["retry_in"] > 0
     running.stop()
+
+
+def test_the_connections_of_a_command_are_set_by_the_api_and_its_command_is_not(olga):
+    command = {"command": "npx", "args": ["-y", "some-server"]}
+    upstream_servers.add(servers.SHELL.actor, "local", command)
+    settings = {"sharing": "agent", "idle": 60, "max_connections": 5}
+
+    done = olga.patch("/plugins/local", {"changes": {"upstream": {**command, **settings}}})
+
+    assert (done.status_code, done.json()["after"]["upstream"]) == (200, {**command, **settings})
+    status = olga.get("/plugins/local/status").json()
+    assert [status[name] for name in ("sharing", "idle", "max_connections")] == ["agent", 60, 5]
+    other = {**command, **settings, "args": ["-y", "another-server"]}
+    assert olga.patch("/plugins/local", {"changes": {"upstream": other}}).json()["code"] == "refused"
+
+
+@pytest.mark.parametrize(("change", "state"), [({"active": False}, "off"), ({"blocked": True}, "blocked")])
+def test_a_server_that_an_operator_switched_off_says_so(olga, change, state):
+    servers.add()
+    entries.change(servers.SHELL, "plugin", "files", change)
+    assert olga.get("/plugins/files/status").json()["state"] == state
+
+
+def test_a_plugin_that_is_no_server_has_no_status(olga):
+    assert olga.get("/plugins/nothing/status").status_code == 404

@@ -1,4 +1,4 @@
-"""Does the OpenAPI document say of each shape what it is, under a name that no other shape has?"""
+"""The OpenAPI document describes each shape under a unique name."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_operation_is_described_and_has_a_place() -> None:
 
 @pytest.mark.parametrize("kind", belts.KINDS)
 def test_the_schema_of_an_entry_names_every_field_that_it_may_have(kind: belts.KindName) -> None:
-    shown = entry_schemas.whole(kind).model_json_schema()
+    shown = entry_schemas.entry_model(kind).model_json_schema()
     assert tuple(shown["properties"]) == (belts.KINDS[kind].fields or ("name",))
     assert shown["additionalProperties"] is False
 
@@ -61,13 +61,13 @@ ENTRIES: list[tuple[belts.KindName, dict[str, Any], bool]] = [
 def test_the_schema_of_an_entry_takes_what_the_door_takes(
     kind: belts.KindName, entry: dict[str, Any], fits: bool
 ) -> None:
-    shown = entry_schemas.whole(kind).model_json_schema()
+    shown = entry_schemas.entry_model(kind).model_json_schema()
     written = entry["name"] if kind == "category" else entry
     assert (schema.violations(json.dumps(shown), entry) == ()) is fits
     assert (list(belts.KINDS[kind].shape.problems(written, ())) == []) is fits
 
 
 def test_what_may_be_changed_is_everything_but_the_name() -> None:
-    shown = entry_schemas.changes("agent").model_json_schema()
+    shown = entry_schemas.changes_model("agent").model_json_schema()
     assert set(shown["properties"]) == {*belts.KINDS["agent"].fields} - {"key"}
     assert schema.violations(json.dumps(shown), {"tools_config": None, "title": "x"}) == ()

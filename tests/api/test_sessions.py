@@ -1,4 +1,4 @@
-"""What is an application told of its conversations, and what may it do about them?"""
+"""An application can list its sessions and change them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 
 from tests.api.conftest import SETUP, Asking
 from toolbelt import models
-from toolbelt.control import belts, queries
+from toolbelt.control.config import belts
+from toolbelt.control.reports import queries
 from toolbelt.runtime import surfaces
 
 

@@ -1,4 +1,4 @@
-"""Moments and yes-or-no values are taken in one form: no number stands for either, in an address or in a body."""
+"""Times and booleans have one form each: numbers are accepted for neither."""
 
 from __future__ import annotations
 

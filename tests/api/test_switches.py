@@ -1,11 +1,15 @@
-"""Does a flip over the API say what is wanted, compare what was seen, and tell what it did?"""
+"""A flip over the API states a value, compares with what was read, and returns its effect."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.api.conftest import SETUP, Asking, of_operator
-from toolbelt.control import entries, queries, roles, switches, tools_config
+from toolbelt.control.access import switches, tools_config
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
+from toolbelt.control.people import roles
+from toolbelt.control.reports import queries
 
 SWITCH = "/agents/ada/switches/reading"
 OVERRIDE = "/agents/ada/overrides/kb__find"
@@ -40,8 +44,50 @@ def test_a_tool_is_overridden_and_cleared(olga: Asking) -> None:
 
 def test_what_is_so_already_changes_nothing(olga: Asking) -> None:
     answer = olga.put("/agents/ada/switches/dropping", {"on": False})
-    assert answer.json() == {"change": None, "before": False, "after": False, "effect": None}
+    assert answer.json() == {
+        "change": None,
+        "before": False,
+        "after": False,
+        "effect": None,
+        "dry_run": False,
+        "reasons": [],
+    }
     assert olga.delete(SWITCH).json()["change"] is None
+
+
+def test_a_dry_run_has_the_effect_that_the_screen_shows_and_writes_nothing(olga: Asking) -> None:
+    revision = belts.revision()
+    told = olga.put(SWITCH, {"on": True, "dry_run": True}).json()
+    assert (told["change"], told["dry_run"], told["after"]) == (None, True, True)
+    effect = switches.preview("ada", "reading", True)
+    assert told["effect"]["added"] == list(effect.added)
+    assert (told["effect"]["sessions"], told["effect"]["breaks"]) == (effect.sessions, list(effect.breaks))
+    assert belts.revision() == revision
+    assert tools_config.read("ada") == {"dropping": False}
+
+
+def test_a_dry_run_says_what_would_have_to_be_confirmed(olga: Asking) -> None:
+    told = olga.put("/agents/ada/switches/dropping", {"on": True, "dry_run": True}).json()
+    assert "destructive" in told["reasons"][0]
+    cleared = olga.delete("/agents/ada/switches/dropping?dry_run=true").json()
+    assert (cleared["dry_run"], cleared["before"], cleared["after"]) == (True, False, None)
+    assert tools_config.read("ada") == {"dropping": False}
+
+
+def test_a_dry_run_is_refused_where_the_change_would_be(olga: Asking) -> None:
+    assert olga.put("/agents/ada/switches/none", {"on": True, "dry_run": True}).status_code == 404
+    stale = olga.put(SWITCH, {"on": True, "was": False, "dry_run": True})
+    assert stale.json()["code"] == "stale"
+
+
+def test_whole_configurations_and_entries_have_a_dry_run_too(olga: Asking) -> None:
+    revision = belts.revision()
+    put = olga.put("/agents/ada/tools-config?dry_run=true", {"reading": True})
+    assert put.json()["effect"]["added"] == ["kb__find", "kb__read"]
+    assert "ETag" not in put.headers
+    patched = olga.patch("/agents/ada", {"changes": {"tools": ["kb__find"]}, "dry_run": True})
+    assert patched.json()["effect"]["added"] == ["kb__find"]
+    assert belts.revision() == revision
 
 
 @pytest.mark.parametrize("was", [True, None])
@@ -63,7 +109,7 @@ def test_what_destroys_something_is_asked_about_with_the_differences(olga: Askin
     asked = olga.put("/agents/ada/switches/dropping", {"on": True})
 
     assert (asked.status_code, asked.json()["code"]) == (409, "confirmation-required")
-    assert asked.json()["reasons"] == ["Tools that can destroy something go on: kb__drop."]
+    assert asked.json()["reasons"] == ["Enables destructive tools: kb__drop."]
     assert asked.json()["differences"]["tools"] == [1, 2]
     assert tools_config.read("ada") == {"dropping": False}
 

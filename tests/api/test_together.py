@@ -1,4 +1,4 @@
-"""Do operators who write over the API at the same moment lose anything, or overwrite each other unseen?"""
+"""Concurrent writes over the API lose nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 
 from tests import concurrently
 from tests.api.conftest import SETUP, Asking, of_operator
-from toolbelt.control import belts, queries, tools_config
+from toolbelt.control.access import tools_config
+from toolbelt.control.config import belts
+from toolbelt.control.reports import queries
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

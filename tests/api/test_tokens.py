@@ -1,4 +1,4 @@
-"""Is a token shown once, issued and revoked by those who may, and then worth nothing?"""
+"""A token is shown once, issued and revoked by those with the permission, and rejected afterwards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import pytest
 
 from tests.api.conftest import Asking, of_operator
-from toolbelt.control import queries
+from toolbelt.control.reports import queries
 from toolbelt.runtime import calls
 
 

@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django import live_server_helper
 
 from tests.browser import looks, watching, windows
-from toolbelt.control import queries
+from toolbelt.control.reports import queries
 
 PASSWORD = "correct horse battery"
 # What the operators who work with agents may do.
@@ -93,7 +93,7 @@ def server(demo_file: Path) -> Iterator[str]:
 def demo(
     server: str, demo_file: Path, django_db_blocker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    """Give one test a demo of its own; give the address that serves it.
+    """Yield one test a demo of its own; give the address that serves it.
 
     Its pages hear of nothing that others do: what is on them when, the test decides (`test_live` is about the others).
     """
@@ -105,13 +105,13 @@ def demo(
 
 @pytest.fixture
 def look() -> looks.Look:
-    """Give how this test looks at the pages; `looks` has marks that vary it."""
+    """Return how this test looks at the pages; `looks` has marks that vary it."""
     return looks.DESK
 
 
 @pytest.fixture(scope="session")
 def kept_windows(browser: Browser) -> windows.Windows:
-    """Give the windows that tests take turns with."""
+    """Return the windows that tests take turns with."""
     return windows.Windows(browser)
 
 
@@ -130,7 +130,7 @@ def pytest_runtest_makereport(
 def open_page(
     demo: str, look: looks.Look, kept_windows: windows.Windows, request: pytest.FixtureRequest
 ) -> Iterator[OpensPage]:
-    """Give a way to open a browser of one's own: who looks, at what, and how, if not as the test does.
+    """Yield a way to open a browser of one's own: who looks, at what, and how, if not as the test does.
 
     Whatever the browser complains of in its console fails the test; what belongs to the test it says with ``expects``.
     So does a page that ends up wider than its window, or with controls that are too small for it.
@@ -185,7 +185,7 @@ def _wrong(page: Page, watch: watching.Watch) -> list[str]:
 
 @pytest.fixture
 def access(open_page: OpensPage) -> Page:
-    """Give an operator's browser at the Access page of the assistant."""
+    """Return an operator's browser at the Access page of the assistant."""
     return open_page("/agents/assistant/")
 
 

@@ -21,7 +21,7 @@ class Line:
 
     @property
     def sent(self) -> int:
-        """Say how much was sent."""
+        """Return how much was sent."""
         return len(self._held)
 
     def wait_for(self, count: int) -> None:

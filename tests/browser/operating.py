@@ -24,7 +24,7 @@ def row(page: Page, toolkit: str, tool: str) -> Locator:
 
 
 def choice(page: Page, toolkit: str, tool: str, word: str) -> Locator:
-    """Find one of the three choices of a tool: Inherit, On, Off."""
+    """Find one of the three choices of a tool: Default, On, Off."""
     return row(page, toolkit, tool).get_by_role("radio", name=re.compile(rf"^{word}\b"))
 
 
@@ -51,7 +51,7 @@ def more(page: Page, toolkit: str) -> Locator:
 
 
 def runs_scripts(page: Page) -> bool:
-    """Say whether scripts run here."""
+    """Return whether scripts run here."""
     return page.locator("html.js").count() > 0
 
 
@@ -82,7 +82,7 @@ def question(page: Page) -> Locator:
 def leave(page: Page) -> None:
     """Answer a question by leaving all as it is."""
     role: Literal["button", "link"] = "button" if runs_scripts(page) else "link"
-    question(page).get_by_role(role, name="Leave as it is").click()
+    question(page).get_by_role(role, name="Cancel").click()
 
 
 def menu(page: Page) -> Locator:
@@ -96,7 +96,7 @@ def menu(page: Page) -> Locator:
 
 
 def focus(page: Page) -> str:
-    """Say what has the focus: its id, or what a reader would hear of it."""
+    """Return what has the focus: its id, or what a reader would hear of it."""
     said: str = page.evaluate(
         """() => {
             const here = document.activeElement;

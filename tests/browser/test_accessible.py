@@ -15,7 +15,8 @@ from tests.browser import looks, operating
 from tests.browser.conftest import OpensPage
 from tests.web import servers
 from toolbelt import models
-from toolbelt.control import actors, switches
+from toolbelt.control import writing
+from toolbelt.control.access import switches
 from toolbelt.runtime import calls
 
 pytestmark = pytest.mark.browser
@@ -160,7 +161,7 @@ def ask_on_a_page(page: Page) -> None:
             form.submit();
         }"""
     )
-    expect(page.get_by_role("link", name="Leave as it is")).to_be_visible()
+    expect(page.get_by_role("link", name="Cancel")).to_be_visible()
 
 
 def evict(page: Page) -> None:
@@ -172,13 +173,13 @@ def evict(page: Page) -> None:
 def issue(page: Page) -> None:
     """Let a token stand on the page, and its line."""
     page.get_by_role("button", name="Issue").click()
-    expect(page.get_by_text("never shown again")).to_be_visible()
+    expect(page.get_by_text("not shown again")).to_be_visible()
 
 
 def save_nonsense(page: Page) -> None:
     """Let a form stand there that was not taken."""
-    page.get_by_label("Most tools").evaluate("(field) => { field.min = ''; field.value = '-1' }")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_label("Maximum tools").evaluate("(field) => { field.min = ''; field.value = '-1' }")
+    page.get_by_role("button", name="Save changes").click()
     expect(page.get_by_role("alert")).to_be_visible()
 
 
@@ -196,8 +197,8 @@ def choose(view: str) -> Callable[[Page], None]:
 def propose(page: Page) -> None:
     """Let it stand there what a save would do to whom."""
     page.get_by_label("Disabled").fill("git")
-    page.get_by_role("button", name="Save", exact=True).last.click()
-    expect(page.get_by_role("heading", name="What it changes for whom")).to_be_visible()
+    page.get_by_role("button", name="Save changes", exact=True).last.click()
+    expect(page.get_by_role("heading", name="Effect on agents")).to_be_visible()
 
 
 def open_menu(page: Page) -> None:
@@ -206,7 +207,7 @@ def open_menu(page: Page) -> None:
 
 
 def open_bulk(page: Page) -> None:
-    page.get_by_text("All shown").click()
+    page.get_by_text("Bulk actions").click()
 
 
 STEPS: Mapping[str, tuple[str, Callable[[Page], None]]] = {
@@ -253,7 +254,7 @@ def _ask_axe(page: Page, rules: tuple[str, ...] = ()) -> list[str]:
 
 
 def let_into_everything(name: str) -> None:
-    """Make somebody staff: some pages are for nobody else."""
+    """Make somebody staff: some pages are for no one else."""
     get_user_model().objects.filter(username=name).update(is_staff=True)
 
 
@@ -266,7 +267,7 @@ def test_no_page_is_forgotten() -> None:
 def eventful(demo: str) -> None:
     """Let there be something on each page, and let olive into all of them."""
     let_into_everything("olive")
-    switches.flip(actors.Actor(name="otto", via="api"), "omni", "tickets", False, reason="Too many.")
+    switches.flip(writing.by("otto", via="api").replace(reason="Too many."), "omni", "tickets", False)
     servers.changed()
     calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="s1")
 

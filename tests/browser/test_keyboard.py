@@ -27,38 +27,35 @@ SEEN = """() => {
 
 @pytest.fixture
 def runner(open_page: OpensPage) -> Page:
-    """Give an operator's browser at an agent that works with Git, with those tools open."""
+    """Return an operator's browser at an agent that works with Git, with those tools open."""
     page = open_page("/agents/runner/?open=toolkit-local_git")
     operating.row(page, "local_git", STATUS).wait_for()
     return page
 
 
-def test_space_flips_a_switch_and_the_focus_stays(runner: Page) -> None:
-    switch = operating.switch(runner, "research")
-    switch.focus()
+def test_space_flips_a_switch_and_the_third_state_is_a_button_beside_it(runner: Page) -> None:
+    research = operating.switch(runner, "research")
+    research.focus()
     for checked in ("true", "false", "true"):
         runner.keyboard.press("Space")
-        expect(switch).to_have_attribute("aria-checked", checked)
-        expect(switch).to_be_focused()
-
-
-def test_the_third_state_is_a_button_beside_the_switch(runner: Page) -> None:
+        expect(research).to_have_attribute("aria-checked", checked)
+        expect(research).to_be_focused()
     switch = operating.switch(runner, "local_git")
     switch.focus()
     runner.keyboard.press("Tab")
     other = operating.section(runner, "local_git").locator("[data-other]")
     expect(other).to_be_focused()
-    expect(other).to_contain_text("Follow defaults")
+    expect(other).to_contain_text("Reset to default")
     runner.keyboard.press("Enter")
     expect(switch).to_have_attribute("data-stored", "unset")
-    expect(operating.section(runner, "local_git")).to_contain_text("Follows defaults")
+    expect(operating.section(runner, "local_git")).to_contain_text("Default")
     expect(other).to_contain_text("Turn off")
     expect(other).to_be_focused()
 
 
 def test_arrows_choose_and_the_focus_goes_with_the_choice(runner: Page) -> None:
     row = operating.row(runner, "local_git", STATUS)
-    operating.choice(runner, "local_git", STATUS, "Inherit").focus()
+    operating.choice(runner, "local_git", STATUS, "Default").focus()
     runner.keyboard.press("ArrowRight")
     expect(row.locator("[name=was]")).to_have_value("true")
     expect(operating.choice(runner, "local_git", STATUS, "On")).to_be_focused()
@@ -71,7 +68,7 @@ def test_arrows_choose_and_the_focus_goes_with_the_choice(runner: Page) -> None:
 def test_fast_arrows_end_where_the_last_one_went(runner: Page, waits: bool) -> None:
     line = network.Line(runner, "POST")
     row = operating.row(runner, "local_git", STATUS)
-    operating.choice(runner, "local_git", STATUS, "Inherit").focus()
+    operating.choice(runner, "local_git", STATUS, "Default").focus()
     runner.keyboard.press("ArrowRight")
     if waits:
         line.wait_for(1)
@@ -83,7 +80,7 @@ def test_fast_arrows_end_where_the_last_one_went(runner: Page, waits: bool) -> N
     expect(operating.choice(runner, "local_git", STATUS, "Off")).to_be_checked()
     expect(operating.choice(runner, "local_git", STATUS, "Off")).to_be_focused()
     assert snapshots.find("runner", None).agent.overrides[STATUS] is False
-    expect(operating.notice(runner)).not_to_contain_text("changed by somebody else")
+    expect(operating.notice(runner)).not_to_contain_text("changed by another operator")
 
 
 def test_a_choice_survives_a_filter_that_answers_in_between(runner: Page) -> None:
@@ -101,7 +98,7 @@ def test_a_choice_survives_a_filter_that_answers_in_between(runner: Page) -> Non
     assert snapshots.find("runner", None).agent.overrides[STATUS] is False
 
 
-def test_undo_and_dismiss_leave_the_focus_somewhere(runner: Page) -> None:
+def test_what_takes_its_own_button_away_leaves_the_focus_somewhere(runner: Page) -> None:
     switch = operating.switch(runner, "local_git")
     switch.focus()
     runner.keyboard.press("Space")
@@ -115,17 +112,19 @@ def test_undo_and_dismiss_leave_the_focus_somewhere(runner: Page) -> None:
     expect(operating.notice(runner)).to_be_empty()
     assert operating.focus(runner) != "nothing"
 
-
-def test_a_reset_takes_its_button_away_and_keeps_the_place(runner: Page) -> None:
     operating.choice(runner, "local_git", STATUS, "Off").check(force=True)
-    reset = operating.section(runner, "local_git").get_by_role("button", name="Reset the overrides")
+    reset = operating.section(runner, "local_git").get_by_role("button", name="Reset overrides")
     reset.focus()
     runner.keyboard.press("Enter")
     expect(reset).to_have_count(0)
     assert operating.focus(runner) == "toolkit-local_git:counts"
 
 
-def test_shortcuts_find_the_filter_and_can_be_switched_off(runner: Page) -> None:
+def test_shortcuts_find_the_filter_and_the_content_and_can_be_switched_off(runner: Page) -> None:
+    runner.keyboard.press("Tab")
+    expect(runner.get_by_role("link", name="Skip to content")).to_be_focused()
+    runner.keyboard.press("Enter")
+    expect(runner.get_by_role("main")).to_be_focused()
     runner.keyboard.press("/")
     expect(runner.get_by_role("searchbox")).to_be_focused()
     runner.keyboard.type("/?")
@@ -142,18 +141,10 @@ def test_shortcuts_find_the_filter_and_can_be_switched_off(runner: Page) -> None
     expect(runner.get_by_role("searchbox")).not_to_be_focused()
 
 
-def test_one_can_skip_to_the_content(runner: Page) -> None:
-    runner.reload()
-    runner.keyboard.press("Tab")
-    expect(runner.get_by_role("link", name="Skip to content")).to_be_focused()
-    runner.keyboard.press("Enter")
-    expect(runner.get_by_role("main")).to_be_focused()
-
-
 @pytest.mark.parametrize(
-    "address", ["/agents/", "/agents/runner/?q=git_status", "/changes/?person=nobody", "/login/"]
+    ("address", "theme"),
+    [("/agents/", "dark"), ("/agents/runner/?q=git_status", "light"), ("/login/", "dark")],
 )
-@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_wherever_tab_leads_one_sees_where_one_is(open_page: OpensPage, address: str, theme: str) -> None:
     page = open_page(address, who=None if address == "/login/" else "olive", theme=theme)
     page.keyboard.press("Tab")

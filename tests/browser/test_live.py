@@ -16,12 +16,15 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser import operating, serving
 from tests.browser.conftest import OpensPage, use
 from tests.web import servers
-from toolbelt.control import actors, agents, entries, stops, switches
+from toolbelt.control import writing
+from toolbelt.control.access import switches
+from toolbelt.control.agents import agents
+from toolbelt.control.catalog import blocking, entries
 from toolbelt.runtime import calls
 
 pytestmark = pytest.mark.browser
 
-OTTO = actors.Actor(name="otto", via="api")
+OTTO = writing.by("otto", via="api")
 CHANNELS = "slack__slack_list_channels"
 LIVE = re.compile(r"^\s*Live\b")
 
@@ -38,7 +41,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, demo_file: Path) -> Iterato
 def streaming(
     demo: str, served: tuple[str, Path], demo_file: Path, tmp_path: Path, django_db_blocker: Any
 ) -> Iterator[str]:
-    """Give the server a demo that nobody has changed; give its address."""
+    """Yield the server a demo that nobody has changed; give its address."""
     address, file = served
     for log in ("-wal", "-shm"):
         Path(f"{file}{log}").unlink(missing_ok=True)
@@ -49,7 +52,7 @@ def streaming(
 
 @pytest.fixture
 def open_live(streaming: str, open_page: OpensPage) -> OpensPage:
-    """Give a way to open a page of the server that streams, and to wait until it is live."""
+    """Return a way to open a page of the server that streams, and to wait until it is live."""
 
     def open_(address: str, **options: Any) -> Page:
         page = open_page(address, at=streaming, **options)
@@ -64,12 +67,12 @@ def state(page: Page) -> Locator:
 
 
 def flip(toolkit: str, on: bool | None) -> None:
-    switches.flip(OTTO, "assistant", toolkit, on, confirm=True)
+    switches.flip(OTTO.replace(confirm=True), "assistant", toolkit, on)
     connections.close_all()
 
 
 def override(tool: str, on: bool | None) -> None:
-    switches.override(OTTO, "assistant", tool, on, confirm=True)
+    switches.override(OTTO.replace(confirm=True), "assistant", tool, on)
     connections.close_all()
 
 
@@ -97,7 +100,7 @@ def test_another_s_flip_appears_but_never_under_a_control_in_use(open_live: Open
     if not operating.row(page, "team_chat", CHANNELS).count():
         operating.opened(page, "team_chat")
     row = operating.row(page, "team_chat", CHANNELS)
-    chosen = operating.choice(page, "team_chat", CHANNELS, "Inherit")
+    chosen = operating.choice(page, "team_chat", CHANNELS, "Default")
     chosen.focus()
     override(CHANNELS, False)
     expect(row).to_contain_text("Changed by otto: now Off")
@@ -113,23 +116,23 @@ def test_what_is_done_under_a_mark_is_refused_and_then_shown(open_live: OpensPag
     switch = operating.switch(page, "tickets")
     switch.focus()
     flip("tickets", None)
-    expect(operating.section(page, "tickets")).to_contain_text("Changed by otto: now Follows defaults")
+    expect(operating.section(page, "tickets")).to_contain_text("Changed by otto: now Default")
     switch.press("Enter")
-    expect(operating.notice(page)).to_contain_text("was changed by somebody else")
+    expect(operating.notice(page)).to_contain_text("was changed by another operator")
     expect(operating.section(page, "tickets")).not_to_contain_text("Changed by otto")
     expect(switch).to_have_attribute("data-stored", "unset")
 
 
 def change(kind: str, name: str, **changes: Any) -> None:
-    entries.change(OTTO, kind, name, changes, confirm=True)
+    entries.change(OTTO.replace(confirm=True), kind, name, changes)
     connections.close_all()
 
 
 def test_pages_of_what_is_shared_follow(open_live: OpensPage) -> None:
     servers.changed()
 
-    def stop(kind: stops.Kind, name: str) -> None:
-        stops.stop(OTTO, kind, name, True, was=False)
+    def stop(kind: blocking.Kind, name: str) -> None:
+        blocking.set_blocked(OTTO, kind, name, True, was=False)
 
     said = "Said by otto."
     changes: dict[str, tuple[Callable[[], Any], str]] = {
@@ -141,8 +144,8 @@ def test_pages_of_what_is_shared_follow(open_live: OpensPage) -> None:
             lambda: change("agent", "kiosk", budget={"max_tools": 76}),
             "76 tools",
         ),
-        "/tools/git__git_status/": (lambda: stop("tool", "git__git_status"), "for every agent"),
-        "/plugins/files/": (lambda: stop("plugin", "files"), "Lift the stop"),
+        "/tools/git__git_status/": (lambda: stop("tool", "git__git_status"), "for all agents"),
+        "/plugins/files/": (lambda: stop("plugin", "files"), "Unblock"),
     }
     page = open_live("/")
     for address, (act, text) in changes.items():
@@ -161,9 +164,9 @@ def test_what_is_not_saved_is_never_overwritten(open_live: OpensPage) -> None:
     role.fill("Mine")
     change("agent", "assistant", title="Otto's")
     expect(page.locator("#agent-facts")).to_contain_text("otto changed")
-    expect(mark).to_contain_text("Somebody changed this meanwhile. Yours stays as you left it.")
+    expect(mark).to_contain_text("Another operator changed this. Your unsaved changes are kept.")
     expect(title).not_to_have_value("Otto's")
-    page.get_by_role("button", name="Discard mine and show it").click()
+    page.get_by_role("button", name="Discard my changes and show theirs").click()
     expect(title).to_have_value("Otto's")
     expect(role).not_to_have_value("Mine")
     expect(mark).to_have_count(0)
@@ -178,10 +181,10 @@ def test_what_is_not_saved_is_never_overwritten(open_live: OpensPage) -> None:
     role.fill("Mine")
     change("agent", "assistant", role="Otto's")
     expect(mark).to_be_visible()
-    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("button", name="Save changes", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("Not saved")
     expect(role).to_have_value("Mine")
-    expect(state(page)).to_have_text("Not live: not saved yet")
+    expect(state(page)).to_have_text("Not live: unsaved changes")
 
 
 def test_rows_that_an_editor_moved_are_kept_and_ticks_stay_where_they_are(open_live: OpensPage) -> None:
@@ -197,7 +200,7 @@ def test_rows_that_an_editor_moved_are_kept_and_ticks_stay_where_they_are(open_l
     page.get_by_role("button", name=f"Move down: {moved}").click()
     expect(first).to_have_text(before)
     expect(mark).to_be_visible()
-    page.get_by_role("button", name="Discard mine and show it").click()
+    page.get_by_role("button", name="Discard my changes and show theirs").click()
     expect(page.get_by_label("Description").first).to_have_value("Said by otto.")
 
     page.goto("/compare/?a=runner&b=assistant")
@@ -210,10 +213,10 @@ def test_rows_that_an_editor_moved_are_kept_and_ticks_stay_where_they_are(open_l
 
     page.goto("/toolkits/issues/")
     expect(state(page)).to_have_text("Live")
-    page.get_by_text("Switch it for many agents").click()
+    page.get_by_text("Switch for several agents").click()
     page.get_by_role("checkbox", name="runner").check(force=True)
     # Those behind it move up.
-    agents.archive(OTTO, "assistant", True, confirm=True)
+    agents.archive(OTTO.replace(confirm=True), "assistant", True)
     connections.close_all()
     expect(page.locator("#holders")).not_to_contain_text("assistant")
     ticked = page.get_by_role("checkbox", checked=True)
@@ -223,14 +226,14 @@ def test_rows_that_an_editor_moved_are_kept_and_ticks_stay_where_they_are(open_l
 
 def test_calls_are_counted_and_sessions_appear_without_a_revision(open_live: OpensPage) -> None:
     page = open_live("/agents/assistant/sessions/")
-    expect(state(page)).to_have_text("Live, sessions every 10 s")
+    expect(state(page)).to_have_text("Live, sessions refresh every 10 s")
     calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="s1")
     connections.close_all()
     come_back(page)
     expect(page.locator(".session")).to_contain_text("s1")
 
     page.goto("/calls/")
-    expect(state(page)).to_have_text("Not live: new calls every 15 s")
+    expect(state(page)).to_have_text("Refreshes every 15 s")
     expect(page.locator(".call")).to_have_count(1)
     calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="s2")
     connections.close_all()
@@ -251,8 +254,8 @@ def come_back(page: Page) -> None:
 def test_a_page_without_a_network_says_so_and_catches_up(open_live: OpensPage) -> None:
     page = open_live("/agents/assistant/", expects="ERR_INTERNET_DISCONNECTED|ERR_NETWORK")
     page.context.set_offline(True)
-    expect(state(page)).to_have_text("Not live, reconnecting")
-    expect(page.locator("#live")).to_have_text("Not live, reconnecting")
+    expect(state(page)).to_have_text("Reconnecting…")
+    expect(page.locator("#live")).to_have_text("Reconnecting…")
     flip("notion_docs", False)
     page.context.set_offline(False)
     expect(state(page)).to_have_text("Live")
@@ -273,6 +276,6 @@ def test_a_server_that_does_not_stream_is_asked_now_and_then(
 ) -> None:
     monkeypatch.undo()
     page = open_page("/agents/assistant/")
-    expect(state(page)).to_have_text("Not live: every 5 s")
+    expect(state(page)).to_have_text("Refreshes every 5 s")
     flip("notion_docs", False)
     expect(operating.switch(page, "notion_docs")).to_have_attribute("aria-checked", "false")

@@ -23,7 +23,7 @@ IS_OFF = "toolkit local_git is off"
 
 @pytest.fixture
 def runner(open_page: OpensPage) -> Page:
-    """Give an operator's browser at an agent that works with Git."""
+    """Return an operator's browser at an agent that works with Git."""
     return open_page("/agents/runner/")
 
 
@@ -103,8 +103,8 @@ def test_what_is_asked_while_flips_are_under_way_waits_for_the_last(open_page: O
         operating.switch(page, toolkit).click()
         changes.wait_for(count)
     with asking(page, "show=") as asked:
-        for word in ("Overridden", "Active"):
-            page.get_by_role("radio", name=word).check(force=True)
+        for word in ("Overridden", "On"):
+            page.locator("#filter").get_by_role("radio", name=re.compile(rf"^{word}\b")).check(force=True)
         changes.deliver(1)
         expect(operating.notice(page)).to_contain_text("notion_docs is off for assistant.")
         changes.deliver(0)
@@ -121,7 +121,7 @@ def test_a_flip_that_gets_lost_holds_up_nothing(open_page: OpensPage) -> None:
     changes.wait_for(1)
     operating.section(page, "local_git").locator("summary").click()
     changes.lose(0)
-    expect(operating.notice(page)).to_contain_text("Toolbelt did not answer.")
+    expect(operating.notice(page)).to_contain_text("Toolbelt did not respond.")
     # What is stored by now, the page could not know otherwise.
     expect(status(page)).to_contain_text(IS_OFF)
 
@@ -130,17 +130,15 @@ def test_a_flip_that_gets_lost_holds_up_nothing(open_page: OpensPage) -> None:
 def test_a_late_answer_to_a_form_that_is_gone_takes_nothing_back(open_page: OpensPage) -> None:
     page = open_page("/agents/runner/?q=wikipedia&open=toolkit-research")
     line = network.Line(page, "POST")
-    operating.section(page, "research").get_by_role("button", name="Reset the overrides").click()
+    operating.section(page, "research").get_by_role("button", name="Reset overrides").click()
     line.wait_for(1)
     operating.switch(page, "research").click()
     line.wait_for(2)
     line.deliver(1)
     # Its answer knew of the reset: nothing is left to be reset.
-    expect(
-        operating.section(page, "research").get_by_role("button", name="Reset the overrides")
-    ).to_have_count(0)
+    expect(operating.section(page, "research").get_by_role("button", name="Reset overrides")).to_have_count(0)
     line.deliver(0)
-    expect(operating.notice(page)).to_contain_text("1 override of runner reset.")
+    expect(operating.notice(page)).to_contain_text("1 override of runner reset to default.")
     expect(operating.switch(page, "research")).to_have_attribute("data-stored", "true")
     expect(operating.section(page, "research").locator("form[data-control=switch] [name=was]")).to_have_value(
         "true"
@@ -164,7 +162,7 @@ def test_a_choice_is_sent_before_a_filter_takes_it_away(open_page: OpensPage) ->
 
 
 @looks.with_scripts
-def test_the_filter_that_was_typed_last_wins(runner: Page) -> None:
+def test_the_filter_that_was_typed_last_wins_and_a_section_opens_with_what_fits(runner: Page) -> None:
     line = network.Line(runner, "GET")
     for count, typed in enumerate(("slack", "git_status"), 1):
         runner.get_by_role("searchbox").fill(typed)
@@ -174,10 +172,8 @@ def test_the_filter_that_was_typed_last_wins(runner: Page) -> None:
     line.deliver(0)
     expect(runner).to_have_url(re.compile("q=git_status"))
     expect(status(runner)).to_be_visible()
-
-
-@looks.with_scripts
-def test_a_section_opens_after_a_filter_with_what_fits(runner: Page) -> None:
+    line.open()
+    runner.get_by_role("searchbox").fill("")
     runner.get_by_role("radio", name="Destructive").check(force=True)
     expect(runner).to_have_url(re.compile("show=destructive"))
     section = operating.opened(runner, "local_git")
@@ -192,7 +188,7 @@ def test_a_section_that_did_not_come_comes_when_it_is_opened_again(open_page: Op
     summary.click()
     line.wait_for(1)
     line.lose(0)
-    expect(operating.notice(page)).to_contain_text("Toolbelt did not answer.")
+    expect(operating.notice(page)).to_contain_text("Toolbelt did not respond.")
     line.open()
     summary.click()
     summary.click()

@@ -16,6 +16,15 @@ pytestmark = pytest.mark.browser
 
 BUSY = re.compile(r"\bhtmx-request\b")
 TALK = "slack__slack_list_channels"
+WATCH_ANIMATIONS = """() => {
+  const look = () => {
+    for (const chosen of document.querySelectorAll(".threeway :checked + span")) {
+      if (getComputedStyle(chosen).animationName === "fading") document.documentElement.dataset.fading = "seen";
+    }
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
 
 
 def form(page: Page, toolkit: str) -> Locator:
@@ -45,10 +54,12 @@ def test_a_flip_shows_that_it_is_under_way_and_is_sent_once(open_page: OpensPage
 def test_a_choice_shows_that_it_is_under_way(open_page: OpensPage) -> None:
     page = open_page("/agents/assistant/?q=slack")
     line = network.Line(page, "POST")
+    # The page may learn of the change by its stream before the answer arrives, so a single look can come too late.
+    page.evaluate(WATCH_ANIMATIONS)
     operating.choose(page, "team_chat", TALK, "Off")
-    chosen = operating.row(page, "team_chat", TALK).locator(".threeway label:has(:checked) > span")
-    expect(chosen).to_have_css("animation-name", "fading")
     line.wait_for(1)
+    expect(page.locator("html")).to_have_attribute("data-fading", "seen")
+    chosen = operating.row(page, "team_chat", TALK).locator(".threeway label:has(:checked) > span")
     line.deliver(0)
     expect(chosen).to_have_css("animation-name", "none")
     expect(chosen).to_have_text("Off")
@@ -59,8 +70,8 @@ def test_one_who_waits_long_is_told_so_and_no_longer_than_it_takes(open_page: Op
     page = open_page("/agents/runner/?q=issue_")
     line = network.Line(page, "POST")
     operating.switch(page, "issues").click()
-    expect(operating.notice(page)).to_contain_text("Still waiting for an answer.")
-    expect(page.locator("#live")).to_contain_text("Still waiting for an answer.")
+    expect(operating.notice(page)).to_contain_text("Still waiting for a response.")
+    expect(page.locator("#live")).to_contain_text("Still waiting for a response.")
     line.deliver(0)
     # A question takes the place of no notice.
     expect(operating.question(page)).to_contain_text("Turn on issues for runner?")
@@ -112,11 +123,11 @@ def test_an_answer_that_gets_lost_is_told_and_one_can_look_again(open_page: Open
     operating.switch(page, "tickets").click()
     line.wait_for(1)
     line.lose(0)
-    expect(operating.notice(page)).to_contain_text("Toolbelt did not answer. What is stored may differ")
+    expect(operating.notice(page)).to_contain_text("Toolbelt did not respond. This page may be out of date")
     expect(operating.switch(page, "tickets")).to_have_attribute("aria-checked", "true")
     expect(operating.switch(page, "tickets")).to_be_enabled()
     line.open()
-    operating.notice(page).get_by_role("link", name="Look again").click()
+    operating.notice(page).get_by_role("link", name="Reload the page").click()
     expect(operating.switch(page, "tickets")).to_have_attribute("aria-checked", "false")
     assert snapshots.find("assistant", None).agent.switches["tickets"] is False
 
@@ -126,8 +137,8 @@ def test_without_a_network_a_choice_is_put_back_and_can_be_made_again(open_page:
     page = open_page("/agents/assistant/?q=slack", expects="ERR_INTERNET_DISCONNECTED|htmx:sendError")
     page.context.set_offline(True)
     operating.choose(page, "team_chat", TALK, "Off")
-    expect(operating.notice(page)).to_contain_text("Toolbelt did not answer.")
-    expect(operating.choice(page, "team_chat", TALK, "Inherit")).to_be_checked()
+    expect(operating.notice(page)).to_contain_text("Toolbelt did not respond.")
+    expect(operating.choice(page, "team_chat", TALK, "Default")).to_be_checked()
     page.context.set_offline(False)
     operating.choose(page, "team_chat", TALK, "Off")
     expect(operating.row(page, "team_chat", TALK)).to_contain_text("its override is off")
@@ -136,7 +147,7 @@ def test_without_a_network_a_choice_is_put_back_and_can_be_made_again(open_page:
 @looks.with_scripts
 def test_a_form_that_leads_elsewhere_is_sent_once_too(open_page: OpensPage) -> None:
     page = open_page("/agents/runner/settings/")
-    page.get_by_label("Its key").fill("runner-two")
+    page.get_by_label("Key of the new agent").fill("runner-two")
     line = network.Line(page, "POST")
     page.get_by_role("button", name="Duplicate").hover()
     box = page.get_by_role("button", name="Duplicate").bounding_box() or pytest.fail("it is not there")
@@ -144,5 +155,5 @@ def test_a_form_that_leads_elsewhere_is_sent_once_too(open_page: OpensPage) -> N
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         line.wait_for(1)
     line.deliver(line.sent - 1)
-    expect(operating.notice(page)).to_contain_text("runner-two is configured as runner is.")
+    expect(operating.notice(page)).to_contain_text("Agent runner-two created as a copy of runner.")
     assert line.sent == 1

@@ -22,22 +22,30 @@ def holder(page: Page, agent: str) -> Locator:
 
 
 @looks.with_scripts
-def test_an_agent_is_switched_and_the_page_follows(open_page: OpensPage) -> None:
+def test_an_agent_is_switched_and_all_are_stopped_and_the_page_follows(open_page: OpensPage) -> None:
     page = open_page(f"{LOCAL_GIT}?whose=runner")
     runner = holder(page, "runner")
-    expect(page.locator("#told")).to_contain_text("12 of 12 tools active")
+    expect(page.locator("#told")).to_contain_text("12 of 12 tools on")
     runner.get_by_role("switch").click()
     expect(operating.notice(page)).to_contain_text("local_git is off for runner.")
     expect(runner).to_contain_text("toolkit local_git is off")
     expect(runner.get_by_role("switch")).to_have_attribute("aria-checked", "false")
     expect(runner.get_by_role("switch")).to_be_focused()
-    expect(page.locator("#told")).to_contain_text("0 of 12 tools active")
+    expect(page.locator("#told")).to_contain_text("0 of 12 tools on")
     operating.notice(page).get_by_role("button", name="Undo").click()
-    expect(runner).to_contain_text("12 of 12 active")
+    expect(runner).to_contain_text("12 of 12 on")
     expect(runner.get_by_role("switch")).to_have_attribute("aria-checked", "true")
-    runner.get_by_role("button", name="Follow defaults").click()
+    runner.get_by_role("button", name="Reset to default").click()
     expect(runner.get_by_role("button", name="Turn off")).to_be_visible()
     assert "local_git" not in snapshots.find("runner", None).agent.switches
+
+    page.get_by_role("button", name="Block for everyone").click()
+    expect(operating.notice(page)).to_contain_text("local_git is blocked for everyone.")
+    expect(page.locator("#marks")).to_contain_text("blocked for everyone")
+    expect(runner).to_contain_text("toolkit local_git is blocked for everyone")
+    page.get_by_role("button", name="Unblock").click()
+    expect(page.locator("#marks")).not_to_contain_text("blocked for everyone")
+    expect(page.get_by_role("button", name="Block for everyone")).to_be_focused()
 
 
 @looks.with_scripts
@@ -51,28 +59,16 @@ def test_a_message_is_tried_while_it_is_typed_and_a_question_is_asked(open_page:
     expect(holder(page, "runner")).to_contain_text("toolkit issues is on")
 
 
-@looks.with_scripts
-def test_a_stop_reaches_every_agent_at_once(open_page: OpensPage) -> None:
-    page = open_page(LOCAL_GIT)
-    page.get_by_role("button", name="Stop for everyone").click()
-    expect(operating.notice(page)).to_contain_text("local_git is stopped for everyone.")
-    expect(page.locator("#marks")).to_contain_text("stopped for everyone")
-    expect(holder(page, "runner")).to_contain_text("toolkit local_git is blocked for everyone")
-    page.get_by_role("button", name="Lift the stop").click()
-    expect(holder(page, "runner")).to_contain_text("12 of 12 active")
-    expect(page.get_by_role("button", name="Stop for everyone")).to_be_focused()
-
-
 @looks.without_scripts
 def test_it_all_works_without_scripts(open_page: OpensPage) -> None:
     page = open_page(LOCAL_GIT)
     holder(page, "runner").get_by_role("switch").click()
     expect(operating.notice(page)).to_contain_text("local_git is off for runner.")
     expect(page).to_have_url(LOCAL_GIT)
-    page.get_by_role("button", name="Stop for everyone").click()
-    expect(operating.notice(page)).to_contain_text("local_git is stopped for everyone.")
+    page.get_by_role("button", name="Block for everyone").click()
+    expect(operating.notice(page)).to_contain_text("local_git is blocked for everyone.")
     operating.notice(page).get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("button", name="Stop for everyone")).to_be_visible()
+    expect(page.get_by_role("button", name="Block for everyone")).to_be_visible()
     page.get_by_label("Try a message").fill("commit this")
     page.get_by_role("button", name="Try", exact=True).click()
     expect(page.get_by_text("matches first")).to_be_visible()

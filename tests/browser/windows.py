@@ -49,7 +49,7 @@ class Windows:
         self._lent: list[Window] = []
 
     def lend(self, at: str, **options: Any) -> Page:
-        """Give a window that nobody uses, which has these options and looks at this address."""
+        """Return a window that nobody uses, which has these options and looks at this address."""
         key = repr((at, sorted(options.items())))
         kept = self._free.get(key)
         if kept:

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tests import quickly
-from toolbelt.control import actors, belts
+from toolbelt.control import writing
+from toolbelt.control.config import belts
 
 BELT: dict[str, Any] = {
     "plugins": [{"name": "git", "namespace": "git", "category": "git"}],
@@ -50,10 +51,10 @@ BELT: dict[str, Any] = {
 
 
 @pytest.fixture
-def operator() -> actors.Actor:
-    return actors.Actor(name="olive", via="screen")
+def operator() -> writing.Write:
+    return writing.by("olive", via="screen")
 
 
 @pytest.fixture
-def stored(db: None, operator: actors.Actor) -> None:
+def stored(db: None, operator: writing.Write) -> None:
     quickly.stored("control", lambda: belts.import_(operator, BELT))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tests.plugins.upstream import listing
-from toolbelt.control import actors, reviews, upstreams
+from toolbelt.control import writing
+from toolbelt.control.servers import approvals, upstream_servers
 from toolbelt.core import catalog
 from toolbelt.store import snapshots
 
-OPERATOR = actors.Actor(name="olive", via="command")
+OPERATOR = writing.by("olive", via="command")
 
 
 REACHED = {"url": "https://files.example/mcp"}
@@ -22,11 +23,11 @@ WRITE = listing.tool("write", "Write a file.", {"path": {"type": "string"}})
 
 
 def add(name: str = "files", **given: Any) -> None:
-    upstreams.add(OPERATOR, name, REACHED, **given)
+    upstream_servers.add(OPERATOR.actor, name, REACHED, **given)
 
 
-def listed(*tools: dict[str, Any], name: str = "files", **said: Any) -> upstreams.Recorded:
-    return upstreams.record(OPERATOR, name, upstreams.Answer(tools=tools, **said))
+def listed(*tools: dict[str, Any], name: str = "files", **said: Any) -> upstream_servers.RecordedTools:
+    return upstream_servers.record(OPERATOR.actor, name, upstream_servers.Answer(tools=tools, **said))
 
 
 def stored(key: str) -> catalog.Tool:
@@ -34,17 +35,17 @@ def stored(key: str) -> catalog.Tool:
 
 
 def shown(name: str = "files") -> dict[str, str]:
-    return {change.key: change.shown for change in upstreams.review(name).waiting}
+    return {change.key: change.shown for change in upstream_servers.review(name).waiting}
 
 
-def approve_all(name: str = "files", **given: Any) -> upstreams.Approved:
-    return upstreams.approve(OPERATOR, name, shown(name), **given)
+def approve_all(name: str = "files", **given: Any) -> upstream_servers.Approved:
+    return upstream_servers.approve(OPERATOR.actor, name, shown(name), **given)
 
 
-def only(name: str = "files") -> reviews.Change:
-    (change,) = upstreams.review(name).changes
+def only(name: str = "files") -> approvals.Change:
+    (change,) = upstream_servers.review(name).changes
     return change
 
 
-def told(recorded: upstreams.Recorded) -> list[str]:
+def told(recorded: upstream_servers.RecordedTools) -> list[str]:
     return [str(problem) for problem in recorded.problems]

@@ -1,13 +1,17 @@
-"""Do operators who write at the same moment lose anything?"""
+"""Concurrent changes by operators lose nothing."""
 
 import pytest
 
 from tests import concurrently
 from tests.control.conftest import BELT
-from toolbelt.control import actors, belts, entries, queries, switches
+from toolbelt.control import writing
+from toolbelt.control.access import switches
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
+from toolbelt.control.reports import queries
 
 pytestmark = pytest.mark.django_db(transaction=True)
-OPERATOR = actors.Actor(name="olive", via="screen")
+OPERATOR = writing.by("olive", via="screen")
 
 
 def test_writers_of_different_keys_all_get_through() -> None:

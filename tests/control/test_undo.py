@@ -1,15 +1,20 @@
-"""Can every change be taken back, unless somebody changed the same thing since?"""
+"""Every change can be undone, unless a later change affects the same values."""
 
 import pytest
 
-from toolbelt.control import actors, agents, belts, entries, queries, switches, tools_config, undo
+from toolbelt.control import undo, writing
+from toolbelt.control.access import switches, tools_config
+from toolbelt.control.agents import agents
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
+from toolbelt.control.reports import queries
 from toolbelt.core import errors
 from toolbelt.runtime import surfaces
 
 pytestmark = pytest.mark.usefixtures("stored")
 
 
-def test_undoing_a_flip_brings_the_surface_back_to_the_byte(operator: actors.Actor) -> None:
+def test_undoing_a_flip_brings_the_surface_back_to_the_byte(operator: writing.Write) -> None:
     before = surfaces.ask("bob")
     change = switches.flip(operator, "bob", "reading", False)
     assert surfaces.ask("bob").fingerprint != before.fingerprint
@@ -19,7 +24,7 @@ def test_undoing_a_flip_brings_the_surface_back_to_the_byte(operator: actors.Act
     assert surfaces.ask("bob").fingerprint == before.fingerprint
 
 
-def test_undoing_leaves_an_entry_of_its_own_that_can_be_undone_too(operator: actors.Actor) -> None:
+def test_undoing_leaves_an_entry_of_its_own_that_can_be_undone_too(operator: writing.Write) -> None:
     change = switches.flip(operator, "bob", "reading", False)
     undone = undo.undo(operator, change.entry or 0)
     entry = queries.change(undone.entry or 0)
@@ -31,7 +36,7 @@ def test_undoing_leaves_an_entry_of_its_own_that_can_be_undone_too(operator: act
     assert [definition.name for definition in surfaces.ask("bob").tools] == ["clock"]
 
 
-def test_undoing_what_was_changed_since_is_refused_with_all_three_states(operator: actors.Actor) -> None:
+def test_undoing_what_was_changed_since_is_refused_with_all_three_states(operator: writing.Write) -> None:
     change = switches.flip(operator, "bob", "reading", False)
     switches.clear(operator, "bob", "reading")
 
@@ -41,8 +46,8 @@ def test_undoing_what_was_changed_since_is_refused_with_all_three_states(operato
     assert (refused.value.was, refused.value.now, refused.value.wanted) == (False, None, True)
 
 
-def test_undoing_needs_no_second_confirmation(operator: actors.Actor) -> None:
-    switches.flip(operator, "ada", "pushing", True, confirm=True)
+def test_undoing_needs_no_second_confirmation(operator: writing.Write) -> None:
+    switches.flip(operator.replace(confirm=True), "ada", "pushing", True)
     change = switches.flip(operator, "ada", "pushing", False)
 
     undo.undo(operator, change.entry or 0)
@@ -50,7 +55,7 @@ def test_undoing_needs_no_second_confirmation(operator: actors.Actor) -> None:
     assert "git__push" in surfaces.ask("ada").because
 
 
-def test_undoing_one_field_leaves_the_others_as_they_are(operator: actors.Actor) -> None:
+def test_undoing_one_field_leaves_the_others_as_they_are(operator: writing.Write) -> None:
     change = entries.change(operator, "toolkit", "reading", {"policy": "Changed."})
     entries.change(operator, "toolkit", "reading", {"title": "Reading"})
 
@@ -60,7 +65,7 @@ def test_undoing_one_field_leaves_the_others_as_they_are(operator: actors.Actor)
     assert (entry["policy"], entry["title"]) == ("Look before you write: {active_tools}.", "Reading")
 
 
-def test_a_removed_agent_comes_back_whole(operator: actors.Actor) -> None:
+def test_a_removed_agent_comes_back_whole(operator: writing.Write) -> None:
     before = entries.read("agent", "bob")
     change = entries.remove(operator, "agent", "bob")
     with pytest.raises(errors.NotFound):
@@ -71,7 +76,7 @@ def test_a_removed_agent_comes_back_whole(operator: actors.Actor) -> None:
     assert entries.read("agent", "bob") == before
 
 
-def test_undoing_a_creation_removes_what_nobody_has_touched_since(operator: actors.Actor) -> None:
+def test_undoing_a_creation_removes_what_nobody_has_touched_since(operator: writing.Write) -> None:
     change = entries.put(operator, "agent", {"key": "eve"})
 
     undo.undo(operator, change.entry or 0)
@@ -79,67 +84,67 @@ def test_undoing_a_creation_removes_what_nobody_has_touched_since(operator: acto
     assert "eve" not in queries.agent_keys()
 
 
-def test_undoing_an_equipment_gives_the_former_loadout_back(operator: actors.Actor) -> None:
+def test_undoing_an_equipment_gives_the_former_loadout_back(operator: writing.Write) -> None:
     agents.equip(operator, "ada", "minimal")
-    change = agents.equip(operator, "ada", "full", confirm=True)
+    change = agents.equip(operator.replace(confirm=True), "ada", "full")
 
     undo.undo(operator, change.entry or 0)
 
     assert entries.read("agent", "ada")["loadout"] == "minimal"
 
 
-def test_undoing_an_act_takes_back_all_of_it(operator: actors.Actor) -> None:
+def test_undoing_an_act_takes_back_all_of_it(operator: writing.Write) -> None:
     switches.override(operator, "ada", "clock", False)
     switches.override(operator, "ada", "git__log", True)
     change = tools_config.change(operator, "ada", {"clock": None, "git__log": None})
 
-    undone = undo.undo_act(operator, change.entry or 0)
+    undone = undo.undo_batch(operator, change.entry or 0)
 
     assert entries.read("agent", "ada")["tools_config"] == {"clock": False, "git__log": True}
     assert undone.effect is not None
     assert (undone.effect.added, undone.effect.removed) == (("git__log",), ("clock",))
 
 
-def test_a_whole_import_can_be_taken_back_entry_by_entry(operator: actors.Actor) -> None:
+def test_a_whole_import_can_be_taken_back_entry_by_entry(operator: writing.Write) -> None:
     belts.import_(operator, {"agents": [{"key": "eve"}, {"key": "bob", "title": "Bob"}]})
     newest = queries.changes(size=2).entries
 
-    undo.undo_act(operator, newest[0].id)
+    undo.undo_batch(operator, newest[0].id)
 
     assert queries.agent_keys() == ["ada", "bob"]
     assert "title" not in entries.read("agent", "bob")
 
 
-def test_an_unknown_change_is_said_to_be_unknown(operator: actors.Actor) -> None:
+def test_an_unknown_change_is_said_to_be_unknown(operator: writing.Write) -> None:
     with pytest.raises(errors.NotFound):
         undo.undo(operator, 10**9)
 
 
-def test_undoing_an_act_of_which_a_part_is_undone_takes_back_the_rest(operator: actors.Actor) -> None:
+def test_undoing_an_act_of_which_a_part_is_undone_takes_back_the_rest(operator: writing.Write) -> None:
     switches.override(operator, "ada", "clock", False)
     switches.override(operator, "ada", "git__log", True)
     change = tools_config.change(operator, "ada", {"clock": None, "git__log": None})
     first = queries.changes(agent="ada", key="clock").entries[0]
     undo.undo(operator, first.id)
 
-    undo.undo_act(operator, change.entry or 0)
+    undo.undo_batch(operator, change.entry or 0)
 
     assert entries.read("agent", "ada")["tools_config"] == {"clock": False, "git__log": True}
 
 
-def test_the_undoing_of_an_act_can_be_undone_as_one(operator: actors.Actor) -> None:
+def test_the_undoing_of_an_act_can_be_undone_as_one(operator: writing.Write) -> None:
     switches.override(operator, "ada", "clock", False)
     switches.override(operator, "ada", "git__log", True)
     change = tools_config.change(operator, "ada", {"clock": None, "git__log": None})
-    undone = undo.undo_act(operator, change.entry or 0)
+    undone = undo.undo_batch(operator, change.entry or 0)
 
-    undo.undo_act(operator, undone.entry or 0)
+    undo.undo_batch(operator, undone.entry or 0)
 
     assert "tools_config" not in entries.read("agent", "ada")
 
 
 def test_a_switch_that_an_import_set_can_be_undone_after_another_key_was_flipped(
-    operator: actors.Actor,
+    operator: writing.Write,
 ) -> None:
     belts.import_(operator, {"agents": [{"key": "ada", "tools_config": {"reading": True}}]})
     written = queries.changes(agent="ada", key="reading").entries[0]

@@ -1,6 +1,6 @@
-"""Small catalogs, agents and snapshots, made from little, for tests of the rules.
+"""Builders of small catalogs, agents and snapshots for tests of the rules.
 
-Names stand in one text, parted by spaces: ``catalog_of("read push", toolkits={"repo": "read push"})``.
+Names are written in one text, separated by spaces: ``catalog_of("read push", toolkits={"repo": "read push"})``.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ Names = str | Iterable[str]
 
 
 def names(given: Names) -> tuple[str, ...]:
-    """Give the names in a text, or the names themselves."""
+    """Return the names in a text, or the names themselves."""
     return tuple(given.split()) if isinstance(given, str) else tuple(given)
 
 
 def tool(key: str, **fields: Any) -> catalog.Tool:
-    """Make a tool; what stands before ``__`` in its key is its plugin."""
+    """Return a tool; the prefix of its key before ``__`` is its plugin."""
     namespace, separator, _ = key.partition(keys.SEPARATOR)
     return catalog.Tool(key=key, **{"plugin": namespace if separator else "", **fields})
 
 
 def toolkit(key: str, members: Names | Mapping[str, Any] = (), **fields: Any) -> catalog.Toolkit:
-    """Make a toolkit; as a mapping, ``members`` hold their options."""
+    """Return a toolkit; as a mapping, ``members`` hold their options."""
     options = members if isinstance(members, Mapping) else dict.fromkeys(names(members))
     made = tuple(catalog.Member(tool=one, options=handed) for one, handed in options.items())
     return catalog.Toolkit(key=key, members=made, **fields)
@@ -39,14 +39,14 @@ def catalog_of(
     loadouts: Iterable[catalog.Loadout] = (),
     sub_apps: Iterable[catalog.SubApp] = (),
 ) -> catalog.Catalog:
-    """Make a catalog; plugins that tools name and nobody gave are there too, ready and without a category."""
+    """Make a catalog; plugins that tools name and no one gave are in code, ready and without a category."""
     made = [
         tool(one) if isinstance(one, str) else one
         for one in (names(tools) if isinstance(tools, str) else tools)
     ]
     given = {plugin.name: plugin for plugin in plugins}
     for name in (one.plugin for one in made if one.plugin):
-        given.setdefault(name, catalog.Plugin(name=name))
+        given.setdefault(name, catalog.Plugin(name=name, in_code=True))
     kits = [toolkit(*one) for one in toolkits.items()] if isinstance(toolkits, Mapping) else toolkits
     return catalog.compile_(
         tools=made, toolkits=kits, plugins=given.values(), loadouts=loadouts, sub_apps=sub_apps
@@ -56,7 +56,7 @@ def catalog_of(
 def agent(
     *, tools: Names | Mapping[str, Any] = (), allowed: Names = (), initial: Names = (), **fields: Any
 ) -> agents.Agent:
-    """Make the agent ada; ``tools`` are always on (as a mapping, with their options)."""
+    """Return the agent ada; ``tools`` are always on (as a mapping, with their options)."""
     options = tools if isinstance(tools, Mapping) else dict.fromkeys(names(tools))
     always_on = tuple(agents.AlwaysOn(tool=one, options=handed) for one, handed in options.items())
     return agents.Agent(
@@ -78,7 +78,7 @@ def session(
     loadout: str = "",
     request_id: str | None = None,
 ) -> sessions.Session:
-    """Make a session that has loaded these, in this request (None: before any)."""
+    """Return a session that has loaded these names in this request (None: in an earlier one)."""
     made = sessions.Session(key="s", loadout=loadout)
     kinds: tuple[tuple[sessions.Kind, Names], ...] = (
         ("toolkit", toolkits),
@@ -87,23 +87,23 @@ def session(
     )
     for kind, loaded in kinds:
         for name in names(loaded):
-            made = sessions.changed(made, kind, name, True, request_id)
+            made = sessions.with_change(made, kind, name, True, request_id)
     return made
 
 
 def snapshot(stored: catalog.Catalog, ada: agents.Agent | None = None, **fields: Any) -> resolution.Snapshot:
-    """Make a snapshot, with a session in which nothing is loaded if none is given."""
+    """Return a snapshot, with a session in which nothing is loaded if none is given."""
     return resolution.Snapshot(
         catalog=stored, agent=ada or agent(), **{"session": sessions.Session(key="s"), **fields}
     )
 
 
 def decided(stored: catalog.Catalog, ada: agents.Agent | None, key: str, **fields: Any) -> tuple[str, str]:
-    """Give the state of a tool and the reason code."""
+    """Return the state of a tool and the reason code."""
     decision = budgets.resolve(snapshot(stored, ada, **fields)).decision(key)
     return decision.state, decision.code
 
 
 def active(stored: catalog.Catalog, ada: agents.Agent | None = None, **fields: Any) -> list[str]:
-    """Give the keys of what is active."""
+    """Return the keys of what is active."""
     return list(budgets.resolve(snapshot(stored, ada, **fields)).active)

@@ -13,7 +13,7 @@ from toolbelt.core import belts
 
 @st.composite
 def spoiled_documents(draw: st.DrawFn) -> strategies.Document:
-    """Make a sound document in which some places were overwritten, taken out or doubled."""
+    """Return a valid document in which some values were replaced, removed or duplicated."""
     document = copy.deepcopy(draw(strategies.documents()))
     junk = strategies.JSON | st.sampled_from(
         ["load_tools", "ghost", "  ", "git__status", "GIT", "(", "minimal", float("nan"), 10**400]
@@ -43,7 +43,7 @@ def spoiled_documents(draw: st.DrawFn) -> strategies.Document:
 
 @st.composite
 def junk_documents(draw: st.DrawFn) -> Any:
-    """Make any JSON at all, and JSON that has the words of a belt in the wrong places."""
+    """Return any JSON at all, and JSON that has the words of a belt in the wrong places."""
     text, anything = strategies.TEXT, strategies.JSON
     words = [*belts.KINDS["agent"].fields, *belts.KINDS["toolkit"].fields, "name", "status", "any", "tool"]
     entry = st.dictionaries(st.sampled_from(words) | text, anything, max_size=5) | anything

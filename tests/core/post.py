@@ -12,7 +12,7 @@ STRICT = catalog.Loadout(name="strict", parent="house", disabled=("mail__send", 
 
 
 def stored(**tool_fields: Any) -> catalog.Catalog:
-    """Make a catalog in which only ``mail__send`` has these fields."""
+    """Return a catalog in which only ``mail__send`` has these fields."""
     return building.catalog_of(
         [
             "git__log",

@@ -175,7 +175,7 @@ class Rulebook:
         found = {tool: self.decide(at, tool, subagent) for tool in self.tools}
         budget = self.agents[at[0]].get("budget") or {}
         if budget.get("on_exceed") == "defer":
-            for group in self._goers(found):
+            for group in self._goers(at, found, subagent):
                 if sum(state == "active" for state, _ in found.values()) <= budget["max_tools"]:
                     break
                 found |= {tool: ("discoverable", "budget") for tool in group if self._may_go(found, tool)}
@@ -184,18 +184,49 @@ class Rulebook:
     def _may_go(self, found: Decided, tool: str) -> bool:
         return found[tool][0] == "active" and found[tool][1] not in EXPLICIT
 
-    def _goers(self, found: Decided) -> list[list[str]]:
-        loose = sorted((tool for tool in found if not self.over(tool)), reverse=True)
-        by_itself = [[tool] for tool in loose if found[tool][1] != "loaded"]
-        by_name = [[tool] for tool in loose if found[tool][1] == "loaded"]
-        return by_itself + by_name + [self.members(kit) for kit in reversed(self.kits)]
+    def _goers(self, at: At, found: Decided, subagent: str | None) -> list[list[str]]:
+        """Return what goes together: first what a loadout or default brings, then initial toolkits, then loads."""
+        requested = [] if subagent else [*self._initial(at), *self._loads(at)]
+        asked = {tool for group in requested for tool in group}
+        brought = [tool for tool in found if tool not in asked]
+        loose = sorted((tool for tool in brought if not self.over(tool)), reverse=True)
+        kits = [[tool for tool in self.members(kit) if tool in brought] for kit in reversed(self.kits)]
+        return [[tool] for tool in loose] + kits + requested
+
+    def _initial(self, at: At) -> list[list[str]]:
+        ada = self.agents[at[0]]
+        initial = [
+            kit for kit in self.kits if kit in ada["initial_toolkits"] and kit in ada["allowed_toolkits"]
+        ]
+        needed = {tool for group in self._loads(at) for tool in group}
+        return [[tool for tool in self.members(kit) if tool not in needed] for kit in reversed(initial)]
+
+    def _loads(self, at: At) -> list[list[str]]:
+        """Return what each load brings, oldest first, without what a later one brings too."""
+        agent, session, _ = at
+        order = [(kind, name) for kind, name, _, _ in self.history.get((agent, session), []) if session]
+        latest = [target for place, target in enumerate(order) if target not in order[place + 1 :]]
+        loads = [self._brings(at, *target) for target in latest if target in self.asked_for(at)]
+        return [
+            [tool for tool in group if not any(tool in later for later in loads[place + 1 :])]
+            for place, group in enumerate(loads)
+        ]
+
+    def _brings(self, at: At, kind: str, name: str) -> list[str]:
+        if kind == "toolkit":
+            return self.members(name) if name in self.toolkits(at) else []
+        return [
+            tool
+            for tool in self.tools
+            if (name if kind == "tool" else tool) == tool and (kind == "tool" or self.plugin_of(tool) == name)
+        ]
 
     def has_meta_tools(self, at: At, subagent: str | None = None) -> bool:
         offered = any(state == "discoverable" for state, _ in self.everything(at, subagent).values())
         by_name = any(kind != "toolkit" for kind, _ in self.asked_for(at))
         return bool(self.agents[at[0]]["allowed_toolkits"]) or offered or by_name
 
-    # What the model is told
+    # What the model receives
 
     def policy(self, at: At, subagent: str | None = None) -> list[Entry]:
         active = {tool for tool, (state, _) in self.everything(at, subagent).items() if state == "active"}
@@ -211,7 +242,7 @@ class Rulebook:
         return found + [{"tool": tool, "state": "on"} for tool in own]
 
     def directive(self, at: At, message: str | None, subagent: str | None = None) -> Entry | None:
-        """Give the directive for a message of plain words, as patterns that are plain words find them."""
+        """Return the directive for a message of plain words, as patterns that are plain words find them."""
         active = {tool for tool, (state, _) in self.everything(at, subagent).items() if state == "active"}
         words, focus, choice = set((message or "").lower().split()), set[str](), "auto"
         for key, kit in self.kits.items():

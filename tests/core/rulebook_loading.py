@@ -26,9 +26,9 @@ class Loading(Rulebook):
         if states == {"unavailable"}:
             return "unavailable"
         has = self._has(upcoming, kind, name)
-        if self._is_over_budget(upcoming, found, kind, name, tools, has):
+        if self._is_over_budget(upcoming, found, kind, name, tools):
             return "over_budget"
-        if has:
+        if has and not any(found[tool][1] == "budget" for tool in tools):
             return "already_loaded"
         if not session:
             return "no_session"
@@ -56,7 +56,7 @@ class Loading(Rulebook):
         return "unloaded"
 
     def _target(self, upcoming: At, name: str) -> tuple[str, list[str], bool, bool]:
-        """Give what a name means: kind (empty: nothing), its tools, whether it may be asked for, whether it is shut."""
+        """Return what a name means: its kind (or empty), its tools, whether it may be loaded, whether it is closed."""
         agent, found = upcoming[0], self.everything(upcoming)
 
         def is_offered(tool: str) -> bool:
@@ -78,10 +78,8 @@ class Loading(Rulebook):
             name in self.toolkits(upcoming) if kind == "toolkit" else (kind, name) in self.asked_for(upcoming)
         )
 
-    def _is_over_budget(
-        self, upcoming: At, before: Decided, kind: str, name: str, tools: list[str], has: bool
-    ) -> bool:
-        """Try it: refuse what would gain a tool beyond the budget, or what would all be deferred at once."""
+    def _is_over_budget(self, upcoming: At, before: Decided, kind: str, name: str, tools: list[str]) -> bool:
+        """Try it: refuse what would gain a tool beyond the budget, or what would be deferred at once."""
         agent, session, _ = upcoming
         budget = self.agents[agent].get("budget") or {}
         kept = self.history
@@ -93,18 +91,14 @@ class Loading(Rulebook):
         gained = {tool for tool in active if before[tool][0] != "active"}
         if budget.get("on_exceed") == "refuse":
             return bool(gained) and len(active) > budget["max_tools"]
-        is_partly_there = has and any(
-            after[tool] in (("active", "initial"), ("active", "loaded")) for tool in tools
-        )
-        deferred = any(after[tool][1] == "budget" for tool in tools)
-        return deferred and not gained & set(tools) and not is_partly_there
+        return any(after[tool][1] == "budget" for tool in tools)
 
     def _options(self, kit: str) -> dict[str, Any]:
         uses = [one for one in self.kits[kit]["members"] if not isinstance(one, str)]
         return {one["tool"]: one.get("options") or None for one in uses}
 
     def _sources(self, upcoming: At, tool: str) -> Iterator[Any]:
-        """Give the options of each source of a tool, in rank: always-on, sub-app, switches, initial, loaded."""
+        """Return the options of each source of a tool, in rank: always-on, sub-app, switches, initial, loaded."""
         agent = upcoming[0]
         ada = self.agents[agent]
         for use in ada["tools"]:

@@ -17,7 +17,7 @@ SOUND: dict[str, Any] = {
 
 
 def sound_belt_with(section: str, *entries: Any) -> dict[str, Any]:
-    """Give the sound belt with these entries at the end of a section."""
+    """Return the sound belt with these entries at the end of a section."""
     document = copy.deepcopy(SOUND)
     document[section] += entries
     return document

@@ -54,13 +54,13 @@ def _unique(names: st.SearchStrategy[str], most: int, least: int = 0) -> st.Sear
 
 
 def _some(names: list[str], most: int = 4) -> st.SearchStrategy[list[str]]:
-    """Give some of the names, in any order, none twice, whatever the case."""
+    """Return some of the names, in any order, none twice, whatever the case."""
     return _unique(st.sampled_from(names), most) if names else st.just([])
 
 
 @st.composite
 def documents(draw: st.DrawFn) -> Document:
-    """Make a sound document, with every section."""
+    """Return a valid document with every section."""
     categories = draw(_unique(_NAME.filter(lambda name: keys.fold(name) not in catalog.CATEGORIES), 2))
     every_category = [*catalog.CATEGORIES, *categories]
     plugins = _plugins(draw, every_category)
@@ -95,7 +95,7 @@ def documents(draw: st.DrawFn) -> Document:
 
 
 def belts() -> st.SearchStrategy[belts_room.Belt]:
-    """Make a sound belt, with token counts."""
+    """Return a valid belt with token counts."""
     return documents().map(lambda document: belts_room.load(document, count_tokens=len))
 
 
@@ -145,6 +145,8 @@ def _tool(draw: st.DrawFn, name: str, plugins: list[Document], categories: list[
                     "retired": st.booleans(),
                     "seen": st.booleans(),
                     "approved": TEXT,
+                    "details": st.fixed_dictionaries({}, optional={"outputSchema": SCHEMA, "_meta": OBJECT}),
+                    "details_approved": TEXT,
                     "upstream_name": TEXT,
                 },
             )
@@ -191,7 +193,7 @@ def _toolkit(draw: st.DrawFn, key: str, tools: list[str], options: dict[str, Any
 
 
 def _loadouts(draw: st.DrawFn, plugins: list[str], tools: list[str], categories: list[str]) -> list[Document]:
-    """Make loadouts of which each may extend a built-in one or one before it; the first may replace a built-in one."""
+    """Return loadouts. Each may extend a built-in or an earlier one, and the first may replace a built-in one."""
     reserved = {keys.fold(name) for name in loadouts.BUILT_IN}
     names = draw(_unique(_NAME.filter(lambda name: keys.fold(name) not in reserved), 3))
     made: list[Document] = [{"name": "Minimal"}] if draw(st.booleans()) else []

@@ -1,4 +1,4 @@
-"""Public and metadata addresses are told apart in each form that an address can have, on every version of Python."""
+"""Public and metadata addresses are recognized in every notation and on every version of Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a token what it looks like, and is nothing else?"""
+"""A token is only accepted in its exact form."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def test_what_is_no_token_is_told(text):
 def test_what_is_kept_recognises_the_token_and_no_other():
     kept = api_tokens.digest(TEXT)
     assert TEXT[11:] not in kept
-    assert api_tokens.is_digest_of(kept, TEXT)
-    assert not api_tokens.is_digest_of(kept, TEXT[:-1] + "0")
+    assert api_tokens.matches_digest(kept, TEXT)
+    assert not api_tokens.matches_digest(kept, TEXT[:-1] + "0")

@@ -1,4 +1,4 @@
-"""How is a belt read and written?"""
+"""Belts are read and written."""
 
 from __future__ import annotations
 
@@ -123,8 +123,13 @@ def test_names_of_loadouts_ignore_case_and_one_may_replace_a_built_in() -> None:
     assert belts.check(document) == []
 
 
-def test_a_pattern_may_be_any_text_but_only_one_trailing_star_is_a_prefix() -> None:
-    assert belts.check({"loadouts": [{"name": "x", "discoverable": ["*", "a*", "*a", "my plugin"]}]}) == []
+def test_a_pattern_is_a_name_or_a_beginning_where_it_is_saved_and_any_text_where_it_is_resolved() -> None:
+    document = {"loadouts": [{"name": "x", "discoverable": ["*", "a*", "*a", "my plugin"]}]}
+    assert [problem.path for problem in belts.check(document)] == [
+        "loadouts.x.discoverable[2]",
+        "loadouts.x.discoverable[3]",
+    ]
+    assert belts.load(document).catalog.loadouts["x"].discoverable == ("*", "a*", "*a", "my plugin")
 
 
 def test_an_empty_list_of_patterns_is_not_given_but_an_empty_focus_is() -> None:

@@ -1,4 +1,4 @@
-"""Does copying rows do what it says: all of them make one as the other is, none leave it as it was?"""
+"""Copying rows between two agents makes them equal, and copying none changes nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _USES = st.sampled_from(_KEYS) | st.builds(
 
 @st.composite
 def agents(draw: st.DrawFn) -> Entry:
-    """Make what an agent's entry says, but for which agent it is."""
+    """Return what an agent's entry says, but for which agent it is."""
     allowed = draw(st.lists(st.sampled_from(_KEYS), max_size=3, unique=True))
     initial = draw(st.sets(st.sampled_from(allowed))) if allowed else ()
     entry = {
@@ -45,10 +45,10 @@ def agents(draw: st.DrawFn) -> Entry:
 @given(agents(), agents(), st.data())
 def test_all_rows_make_it_the_same_and_none_leave_it(a: Entry, b: Entry, data: st.DataObject) -> None:
     rows = belts.differences(a, b)
-    assert belts.differences(a, belts.copied(b, rows)) == ()
-    assert belts.copied(b, ()) == b
+    assert belts.differences(a, belts.copy_rows(b, rows)) == ()
+    assert belts.copy_rows(b, ()) == b
     some = data.draw(st.lists(st.sampled_from(rows), unique_by=lambda row: row.id)) if rows else []
-    left = {row.id for row in belts.differences(a, belts.copied(b, some)) if row.part != "order"}
+    left = {row.id for row in belts.differences(a, belts.copy_rows(b, some)) if row.part != "order"}
     assert left == {row.id for row in rows if row.part != "order"} - {row.id for row in some}
 
 
@@ -83,7 +83,7 @@ def test_each_difference_is_a_row_that_can_be_told() -> None:
 def test_what_one_has_and_the_other_not_is_taken_away_by_copying() -> None:
     a: Entry = {"key": "ada"}
     b = {"key": "bob", "loadout": "minimal", "tools": ["clock"], "tools_config": {"dev": False}}
-    assert belts.copied(b, belts.differences(a, b)) == {"key": "bob"}
+    assert belts.copy_rows(b, belts.differences(a, b)) == {"key": "bob"}
 
 
 def test_a_switch_is_copied_with_its_end() -> None:
@@ -96,7 +96,7 @@ def test_a_switch_is_copied_with_its_end() -> None:
         ("switch:dev", said, True),
         ("switch:ops", True, said),
     ]
-    assert belts.copied(b, rows) == a
+    assert belts.copy_rows(b, rows) == a
 
 
 def test_options_that_python_takes_for_equal_are_two_things() -> None:

@@ -1,4 +1,4 @@
-"""Where is it said that two sources bring one tool with different options?"""
+"""Conflicts of options between two sources of a tool are reported at their paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEEP = {"tool": "run", "options": {"depth": 9}}
 
 
 def _belt(agent: dict[str, Any], *, bound: bool = False) -> dict[str, Any]:
-    """Give a belt in which two toolkits have the tool, one of them with options, for an agent that may load both."""
+    """Return a belt in which two toolkits have the tool, one of them with options, for an agent that may load both."""
     return {
         "tools": [{"key": "think"}, {"key": "run"}],
         "toolkits": [{"key": "plain", "members": ["run"]}, {"key": "deep", "members": [DEEP]}],

@@ -1,4 +1,4 @@
-"""What is read of a belt that is not sound?"""
+"""An invalid belt is read as far as possible."""
 
 from __future__ import annotations
 

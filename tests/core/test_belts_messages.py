@@ -1,4 +1,4 @@
-"""Does the message of a problem show the way out?"""
+"""The message of a problem shows the way out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolbelt.core import belts
         ("agents", {"key": "x", "loadout": "develper"}, "Did you mean developer?"),
         ("agents", {"key": "x", "allowed_toolkit": []}, "Did you mean allowed_toolkits"),
         ("agents", {"key": "x", "kind": "explor"}, "Did you mean explore?"),
-        ("agents", {"key": "x", "tools": ["zzzzzz"]}, "Add it first, or take it out here."),
+        ("agents", {"key": "x", "tools": ["zzzzzz"]}, "Add it first, or remove it here."),
         ("agents", {"key": "x", "tools_config": {"thinks": True}}, "Did you mean think?"),
         ("toolkits", {"key": "think"}, "taken by the tool 'think'"),
         ("toolkits", {"key": "RUN"}, "differs from the tool 'run' in case alone"),

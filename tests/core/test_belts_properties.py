@@ -1,20 +1,21 @@
-"""What holds of every belt, whatever is in it?"""
+"""Properties that hold for every belt."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
-import hypothesis
 import pytest
 from hypothesis import given
 
 from tests.core import junk, strategies
 from toolbelt.core import belts, errors
 
+pytestmark = pytest.mark.slow
+
 
 def _values(belt: belts.Belt) -> dict[str, Any]:
-    """Give all that two catalogs must agree in; the catalog itself is compared by identity."""
+    """Return all that two catalogs must agree in; the catalog itself is compared by identity."""
     stored = {field.name: getattr(belt.catalog, field.name) for field in dataclasses.fields(belt.catalog)}
     del stored["derived"]
     return {
@@ -47,7 +48,7 @@ def test_what_was_loaded_dumps_as_the_same_document(belt: belts.Belt) -> None:
 @given(strategies.documents())
 def test_an_entry_that_stands_in_a_sound_belt_can_be_written_again(document: strategies.Document) -> None:
     belt = belts.load(document)
-    there = belts.Known.of_catalog(belt.catalog, belt.agents)
+    there = belts.NameIndex.of_catalog(belt.catalog, belt.agents)
     for name, kind in belts.KINDS.items():
         for entry in belts.dump(belt).get(kind.section, []):
             assert belts.check_entry(name, entry, there) == []
@@ -55,13 +56,12 @@ def test_an_entry_that_stands_in_a_sound_belt_can_be_written_again(document: str
 
 
 @given(junk.spoiled_documents() | junk.junk_documents())
-@hypothesis.settings(max_examples=300)
 def test_any_document_is_checked_and_read_without_an_exception(document: Any) -> None:
     problems = belts.check(document)
     assert all(problem.message for problem in problems)
     belt = belts.load(document, lenient=True, count_tokens=len)
     assert belts.dump(belt) == belts.dump(belts.load(belts.dump(belt), lenient=True))
-    there = belts.Known.of_catalog(belt.catalog, belt.agents)
+    there = belts.NameIndex.of_catalog(belt.catalog, belt.agents)
     for name, kind in belts.KINDS.items():
         section = document.get(kind.section) if isinstance(document, dict) else None
         for entry in section if isinstance(section, list) else []:

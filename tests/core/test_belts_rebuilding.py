@@ -31,7 +31,7 @@ _LIVES = st.lists(st.none() | _ENTRIES, min_size=2, max_size=7)
 
 
 def tidy(entry: Entry | None) -> Entry | None:
-    """Give the entry as it is written."""
+    """Return the entry as it is written."""
     if entry is None:
         return None
     written = {name: entry[name] for name in vocabulary.KINDS["agent"].fields if name in entry}
@@ -40,23 +40,23 @@ def tidy(entry: Entry | None) -> Entry | None:
     return written
 
 
-def logged(now: Entry | None, then: Entry | None) -> list[belts.Logged]:
+def logged(now: Entry | None, then: Entry | None) -> list[belts.LoggedChange]:
     """Log a change as the door does: flips key by key, the rest by the fields that differ."""
     if now == then:
         return []
     if now is None or then is None:
         kept = None if now is None else {**now, "place": 3}
-        return [belts.Logged(key="", before=kept, after=then)]
+        return [belts.LoggedChange(key="", before=kept, after=then)]
     had, has = now.get("tools_config", {}), then.get("tools_config", {})
     changes = [
-        belts.Logged(key=key, before=had.get(key), after=has.get(key))
+        belts.LoggedChange(key=key, before=had.get(key), after=has.get(key))
         for key in sorted({**had, **has})
         if had.get(key) is not has.get(key)
     ]
     fields = [name for name in {**now, **then} if name != "tools_config" and now.get(name) != then.get(name)]
     if fields:
         changes.append(
-            belts.Logged(
+            belts.LoggedChange(
                 key="",
                 before={name: now.get(name) for name in fields},
                 after={name: then.get(name) for name in fields},
@@ -70,24 +70,24 @@ def test_taking_the_log_back_gives_what_was_at_every_moment(life: list[Entry | N
     steps = [logged(now, then) for now, then in itertools.pairwise(life)]
     for moment, was in enumerate(life):
         newer = [change for step in steps[moment:] for change in step]
-        rebuilt = belts.back(life[-1], reversed(newer))
+        rebuilt = belts.rewind(life[-1], reversed(newer))
         assert rebuilt == belts.Rebuilt(entry=tidy(was), gaps=())
 
 
 @given(_LIVES)
 def test_making_the_log_again_gives_today(life: list[Entry | None]) -> None:
     log = [change for now, then in itertools.pairwise(life) for change in logged(now, then)]
-    then = belts.back(life[-1], reversed(log))
-    assert belts.forward(then.entry, log) == belts.Rebuilt(entry=tidy(life[-1]), gaps=())
+    then = belts.rewind(life[-1], reversed(log))
+    assert belts.replay(then.entry, log) == belts.Rebuilt(entry=tidy(life[-1]), gaps=())
 
 
 def test_what_was_changed_behind_the_log_is_named_and_the_log_believed() -> None:
     log = [
-        belts.Logged(key="dev", before=None, after=False),
-        belts.Logged(key="", before={"loadout": None}, after={"loadout": "minimal"}),
+        belts.LoggedChange(key="dev", before=None, after=False),
+        belts.LoggedChange(key="", before={"loadout": None}, after={"loadout": "minimal"}),
     ]
     now = {"key": "ada", "loadout": "developer", "tools_config": {"dev": True, "ops": True}}
-    assert belts.back(now, log) == belts.Rebuilt(
+    assert belts.rewind(now, log) == belts.Rebuilt(
         entry={"key": "ada", "tools_config": {"ops": True}}, gaps=("dev", "loadout")
     )
 
@@ -95,24 +95,24 @@ def test_what_was_changed_behind_the_log_is_named_and_the_log_believed() -> None
 def test_an_end_goes_and_comes_back_with_its_switch() -> None:
     ending = {"on": True, "ends": "2026-11-22T14:05:00Z", "then": None}
     log = [
-        belts.Logged(key="dev", before=ending, after=None),
-        belts.Logged(key="dev", before=False, after=ending),
+        belts.LoggedChange(key="dev", before=ending, after=None),
+        belts.LoggedChange(key="dev", before=False, after=ending),
     ]
     during = {
         "key": "ada",
         "tools_config": {"dev": True},
         "ends": {"dev": {"at": "2026-11-22T14:05:00Z"}},
     }
-    assert belts.back({"key": "ada"}, log[:1]) == belts.Rebuilt(entry=during)
+    assert belts.rewind({"key": "ada"}, log[:1]) == belts.Rebuilt(entry=during)
     before = {"key": "ada", "tools_config": {"dev": False}}
-    assert belts.back({"key": "ada"}, log) == belts.Rebuilt(entry=before)
-    assert belts.forward(before, reversed(log)) == belts.Rebuilt(entry={"key": "ada"})
+    assert belts.rewind({"key": "ada"}, log) == belts.Rebuilt(entry=before)
+    assert belts.replay(before, reversed(log)) == belts.Rebuilt(entry={"key": "ada"})
 
 
 def test_an_agent_that_came_back_has_nothing_of_the_one_before() -> None:
     log = [
-        belts.Logged(key="", before=None, after={"key": "ada"}),
-        belts.Logged(key="", before={"key": "ada", "role": "Old", "place": 4}, after=None),
+        belts.LoggedChange(key="", before=None, after={"key": "ada"}),
+        belts.LoggedChange(key="", before={"key": "ada", "role": "Old", "place": 4}, after=None),
     ]
-    assert belts.back({"key": "ada"}, log).entry == {"key": "ada", "role": "Old"}
-    assert belts.back({"key": "ada"}, log[:1]).entry is None
+    assert belts.rewind({"key": "ada"}, log).entry == {"key": "ada", "role": "Old"}
+    assert belts.rewind({"key": "ada"}, log[:1]).entry is None

@@ -1,4 +1,4 @@
-"""Which documents are refused, and at which path?"""
+"""Invalid documents are refused at the right path."""
 
 from __future__ import annotations
 

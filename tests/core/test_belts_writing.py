@@ -1,4 +1,4 @@
-"""How is a belt written?"""
+"""Belts are written in a stable form."""
 
 from __future__ import annotations
 
@@ -58,11 +58,14 @@ EVERYTHING: dict[str, Any] = {
                 "cwd": "/srv",
                 "timeout": 5,
             },
+            "in_code": True,
+            "declared_by": ["ada"],
         }
     ],
     "tools": [
         {
             "key": "git__log",
+            "kind": "prompt",
             "title": "Log",
             "description": "d",
             "plugin": "git",
@@ -76,6 +79,8 @@ EVERYTHING: dict[str, Any] = {
             "retired": True,
             "seen": False,
             "approved": "sha256:0",
+            "details": {"_meta": {"a": 1}},
+            "details_approved": "sha256:1",
             "approved_version": {"description": "was"},
             "upstream_name": "log",
         }
@@ -148,4 +153,5 @@ def test_everything_that_can_be_configured_comes_back_as_it_was_written() -> Non
         if kind.fields:
             (entry,) = EVERYTHING[kind.section]
             assert tuple(entry) == kind.fields
-    assert json.dumps(belts.dump(belts.load(EVERYTHING))) == json.dumps(EVERYTHING)
+    # Leniently, because no valid plugin has all of its fields.
+    assert json.dumps(belts.dump(belts.load(EVERYTHING, lenient=True))) == json.dumps(EVERYTHING)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -41,17 +42,46 @@ def test_what_fits_stays() -> None:
         (7, "a b c d e x y"),
         (6, "a b c d e x"),
         (5, "a b c d e"),
-        (4, "a b c"),
-        (3, "a b c"),
-        (2, "a b"),
+        (4, "c d e"),
+        (3, "c d e"),
+        (2, "d e"),
         (1, ""),
         (0, ""),
     ],
 )
-def test_loose_tools_go_first_by_last_key_and_then_whole_toolkits_from_the_last(
+def test_defaults_go_first_by_last_key_and_then_what_was_loaded_from_the_oldest_on(
     most: int, active: str
 ) -> None:
     assert list(fitted(defer(most), "first second third").active) == active.split()
+
+
+@pytest.mark.parametrize(("most", "active"), [(5, "a b c d e"), (4, "a b c"), (2, "a b"), (1, "")])
+def test_initial_toolkits_go_whole_from_the_last_in_order(most: int, active: str) -> None:
+    assert list(fitted(defer(most), initial="third first second").active) == active.split()
+
+
+def test_what_the_session_loaded_goes_after_initial_toolkits() -> None:
+    assert list(fitted(defer(2), "third", initial="first second").active) == ["d", "e"]
+
+
+def test_a_tool_that_a_later_load_needs_stays_where_the_earlier_load_goes() -> None:
+    assert list(fitted(defer(2), "third second").active) == ["c", "d"]
+
+
+def test_policy_and_off_texts_count_as_tokens() -> None:
+    kit = building.toolkit("kit", "a", policy="Five words of policy text.", policy_when_off="Off.")
+    stored = dataclasses.replace(
+        building.catalog_of(tools("a"), toolkits=[kit]), count_tokens=lambda text: len(text.split())
+    )
+    on = budgets.resolve(building.snapshot(stored, building.agent(tools="a"))).spent
+    assert (on.tokens, on.policy_tokens) == (18, 8)
+    off = budgets.resolve(building.snapshot(stored, building.agent())).spent
+    assert (off.tools, off.tokens) == (0, 4)
+    most = agents.Budget(max_tokens=17, on_exceed="defer")
+    found = budgets.resolve(
+        building.snapshot(stored, building.agent(allowed="kit", initial="kit", budget=most))
+    )
+    assert (list(found.active), found.spent.tokens) == ([], 4)
 
 
 def test_tools_that_the_session_loaded_by_name_go_after_those_of_a_loadout() -> None:
@@ -84,11 +114,11 @@ def test_a_sub_apps_tools_never_go() -> None:
 
 
 def test_a_tool_kept_by_name_stays_where_its_toolkit_goes() -> None:
-    assert list(fitted(defer(3), "first second", tools="d").active) == ["a", "b", "d"]
+    assert list(fitted(defer(3), "second first", tools="d").active) == ["a", "b", "d"]
 
 
 def test_what_is_deferred_is_discoverable_with_the_reason_budget() -> None:
-    found = fitted(defer(2), "first second")
+    found = fitted(defer(2), "second first")
     assert sorted(found.deferred) == ["c", "d", "x", "y"]
     assert found.decision("c") == ("c", "discoverable", "budget", 10, ("budget", "second", ""))
     assert found.decision("x") == ("x", "discoverable", "budget", 10, ("budget", "x", ""))
@@ -130,6 +160,6 @@ def test_patterns_offer_what_is_not_active_or_denied() -> None:
 
 def test_everything_is_decided_in_key_order() -> None:
     found = fitted(defer(2), "first")
-    everything = found.everything()
+    everything = found.all_decisions()
     assert list(everything) == sorted(STORED.tools)
     assert {key for key, decision in everything.items() if decision.state == "active"} == set(found.active)

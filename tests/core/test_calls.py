@@ -144,7 +144,7 @@ def test_a_refusal_for_a_schema_that_is_not_sound_says_so_without_values_too() -
     violations = schema.violations('{"type": "object", "properties": 3}', {})
     refusal = calls.Refusal(code="invalid-arguments", message="", errors=violations)
 
-    assert "own schema is not sound" in refusal.without_values()
+    assert "own schema is not valid" in refusal.without_values()
 
 
 def test_arguments_of_a_tool_that_is_not_active_are_not_looked_at() -> None:

@@ -66,7 +66,7 @@ def test_having_no_options_differs_from_having_some_and_equal_options_do_not(
     sources = [
         conflicts.Source(kind="initial", name=name, options=o) for name, o in (("a", first), ("b", second))
     ]
-    assert (conflicts.among(sources, "run") is not None) is is_conflict
+    assert (conflicts.first_conflict(sources, "run") is not None) is is_conflict
 
 
 def test_empty_options_are_none() -> None:
@@ -100,5 +100,5 @@ def test_a_tool_that_the_agent_is_denied_is_in_no_conflict(denial: Any) -> None:
 
 
 def test_only_tools_that_somebody_hands_options_to_are_looked_at() -> None:
-    assert conflicts.concerned(STORED, building.agent()) == {"run"}
-    assert conflicts.concerned(STORED, building.agent(tools={"other": HERE})) == {"run", "other"}
+    assert conflicts.tools_with_options(STORED, building.agent()) == {"run"}
+    assert conflicts.tools_with_options(STORED, building.agent(tools={"other": HERE})) == {"run", "other"}

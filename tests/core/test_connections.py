@@ -1,4 +1,4 @@
-"""Is a way to a server sound, and free of secrets?"""
+"""A server's connection is validated and contains no secrets."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def problems(**given: Any) -> list[str]:
             "command": "x",
             "env": {"DATABASE_URL": "postgres://me@db/x", "OTHER_URL": "postgres://me:${PW}@db/x"},
         },
+        {"command": "x", "env": {"GIT_AUTHOR_NAME": "Ada Lovelace", "GIT_AUTHOR_EMAIL": "ada@example.com"}},
     ],
 )
 def test_what_leads_somewhere_and_holds_no_secret_is_sound(sound: dict[str, Any]) -> None:
@@ -55,19 +56,22 @@ def test_what_leads_somewhere_and_holds_no_secret_is_sound(sound: dict[str, Any]
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, ": A server is reached by a 'command', or at a 'url'"),
-        ({"command": "x", "url": URL}, ": A server is reached by a 'command', or at a 'url'"),
+        ({}, ": A server needs either a 'command' or a 'url'"),
+        ({"command": "x", "url": URL}, ": A server needs either a 'command' or a 'url'"),
         ({"command": "x", "headers": {"A": "b"}}, "headers: 'headers' belongs to a 'url'"),
         ({"url": URL, "args": ["x"]}, "args: 'args' belongs to a 'command'"),
-        ({"url": URL, "timeout": 0}, "timeout: A server has 1 to 600 seconds"),
+        ({"url": URL, "timeout": 0}, "timeout: The timeout must be 1 to 600 seconds"),
         ({"url": "ftp://tools.example"}, "url: A URL begins with https://"),
         ({"url": "https://"}, "url: A URL begins with https://"),
         ({"url": "https://tools.example:99999/"}, "url: This is not a URL"),
         ({"url": "https://tools.example/a b"}, "url: The URL holds a space"),
         ({"url": "https://me:secret@tools.example/"}, "url: The URL holds a user name or a password"),
-        ({"url": "https://${HOST}/mcp"}, "url: The host of a URL is written out"),
-        ({"url": "http://169.254.169.254/latest"}, "url: 169.254.169.254 is a platform's own address"),
-        ({"url": "http://[::ffff:169.254.169.254]/"}, "url: ::ffff:169.254.169.254 is a platform's own"),
+        ({"url": "https://${HOST}/mcp"}, "url: The host of a URL cannot contain a variable"),
+        ({"url": "http://169.254.169.254/latest"}, "url: 169.254.169.254 is a cloud platform's own address"),
+        (
+            {"url": "http://[::ffff:169.254.169.254]/"},
+            "url: ::ffff:169.254.169.254 is a cloud platform's own",
+        ),
         (
             {"url": URL, "headers": {"Authorization": "Bearer abc"}},
             "headers.Authorization: This looks like a secret",
@@ -98,6 +102,7 @@ def test_what_leads_somewhere_and_holds_no_secret_is_sound(sound: dict[str, Any]
             {"command": "x", "env": {"DB_PASSWORD": "correct horse"}},
             "env.DB_PASSWORD: This looks like a secret",
         ),
+        ({"command": "x", "env": {"AUTHORIZATION": "correct horse"}}, "env.AUTHORIZATION: This looks like"),
         ({"command": "x", "env": {"A=B": "c"}}, "env.A=B: 'A=B' is not the name of a variable"),
         ({"command": "x\n"}, "command: 'command' holds a control character"),
         ({"command": "x", "args": ["--token", "ghp_" + "a" * 36]}, "args: This looks like a secret"),

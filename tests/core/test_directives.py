@@ -12,7 +12,7 @@ from toolbelt.core import catalog, directives, policy
 
 
 def fires(message: str, **trigger: Any) -> bool:
-    return directives.fires(catalog.Trigger(name="t", **trigger), message.encode(errors="replace"))
+    return directives.matches(catalog.Trigger(name="t", **trigger), message.encode(errors="replace"))
 
 
 @pytest.mark.parametrize(
@@ -181,5 +181,5 @@ def test_a_toolkit_without_an_active_member_says_nothing() -> None:
 
 def test_a_long_message_is_read_to_a_limit() -> None:
     kit = building.toolkit("kit", "a", triggers=(trigger("fix"),))
-    assert merged([kit], "a", "x " * (directives.LONGEST_MESSAGE // 2 - 2) + "fix") is not None
-    assert merged([kit], "a", "x " * (directives.LONGEST_MESSAGE // 2) + "fix") is None
+    assert merged([kit], "a", "x " * (directives.MAX_MESSAGE_LENGTH // 2 - 2) + "fix") is not None
+    assert merged([kit], "a", "x " * (directives.MAX_MESSAGE_LENGTH // 2) + "fix") is None

@@ -1,4 +1,4 @@
-"""May what was named to call_tool be called, and with which options? And which tools does an MCP client see?"""
+"""Calls through call_tool are admitted with the right options, and MCP clients list the right tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.core import building
 from tests.core.test_calls import ADA, STORED
-from toolbelt.core import agents, budgets, calls, dispatch, resolution, surface, tool_lists
+from toolbelt.core import agents, budgets, calls, catalog, dispatch, resolution, surface, tool_lists
 
 
 def resolved(ada: agents.Agent = ADA, **fields: Any) -> tuple[budgets.Resolution, resolution.Snapshot]:
@@ -66,13 +66,13 @@ def test_arguments_are_held_against_the_schema_of_the_tool_that_is_meant():
 
 def test_an_agent_that_could_have_nothing_else_has_no_call_tool():
     bare, _ = resolved(building.agent())
-    for answer in (dispatch.named(bare, {"tool": "clock"}), dispatch.search(bare, {"query": "x"})):
+    for answer in (dispatch.parse_call(bare, {"tool": "clock"}), dispatch.search_tools(bare, {"query": "x"})):
         assert isinstance(answer, calls.Refusal)
         assert answer.code == "unknown-tool"
 
 
 def test_a_search_names_tools_and_nothing_to_load():
-    answer = dispatch.search(resolved()[0], {"query": "fetch a page"})
+    answer = dispatch.search_tools(resolved()[0], {"query": "fetch a page"})
     assert isinstance(answer, calls.MetaAnswer)
     (hit,) = answer.content["results"]
     assert (hit["tool"], "load" in hit) == ("web__get", False)
@@ -101,3 +101,23 @@ def test_equal_lists_have_equal_digests_whatever_else_is_so():
     assert digest("dispatch") == digest("dispatch", building.agent(allowed="net", loadout="sums"))
     assert digest("dispatch") != digest("list")
     assert digest("list") != digest("list", session=building.session("net"))
+
+
+def test_tools_that_the_agents_own_program_runs_are_in_no_list_and_not_found():
+    stored = building.catalog_of(
+        [
+            building.tool("shop__refund", description="Refund."),
+            building.tool("bank__refund", description="Refund."),
+        ],
+        plugins=[catalog.Plugin(name="shop")],
+        toolkits={"money": "shop__refund bank__refund"},
+    )
+    loaded = building.snapshot(stored, building.agent(tools="shop__refund bank__refund"))
+    for form in ("dispatch", "list"):
+        listed = tool_lists.of(surface.build(loaded), form)
+        assert [definition.name for definition in listed.tools] == ["bank__refund"]
+    answer = dispatch.search_tools(
+        budgets.resolve(building.snapshot(stored, building.agent(allowed="money"))), {"query": "refund"}
+    )
+    assert isinstance(answer, calls.MetaAnswer)
+    assert [hit["tool"] for hit in answer.content["results"]] == ["bank__refund"]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core import building, values
 from toolbelt.core import agents, catalog, effects, inventory, resolution, surface
+
+pytestmark = pytest.mark.slow
 
 STORED = building.catalog_of(
     [
@@ -58,7 +61,6 @@ def assert_inventories_say_what_surfaces_say(snapshot: resolution.Snapshot, othe
         assert effects.of_inventories(stored, *inventories) == exact
 
 
-@settings(max_examples=300)
 @given(values.snapshots(), st.data())
 def test_inventories_give_the_effect_of_switches_and_overrides_that_surfaces_give(
     snapshot: resolution.Snapshot, data: st.DataObject
@@ -76,7 +78,6 @@ def test_inventories_give_the_effect_of_switches_and_overrides_that_surfaces_giv
     assert_inventories_say_what_surfaces_say(snapshot, changed)
 
 
-@settings(max_examples=200)
 @given(values.snapshots(), values.some_agents)
 def test_inventories_give_the_effect_of_any_other_configuration_that_surfaces_give(
     snapshot: resolution.Snapshot, other: agents.Agent

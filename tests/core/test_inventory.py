@@ -1,15 +1,18 @@
-"""Does an inventory say what resolving says, whatever is configured?"""
+"""An inventory equals the result of resolving, for any configuration."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime as dt
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core import values
-from toolbelt.core import agents, budgets, inventory, loadouts, resolution, surface
+from toolbelt.core import agents, budgets, inventory, loadouts, resolution, surface, targets
+
+pytestmark = pytest.mark.slow
 
 NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 
@@ -21,10 +24,10 @@ def resolved(snapshot: resolution.Snapshot) -> inventory.Inventory:
         deferred=frozenset(answer.resolution.deferred),
         spent=answer.spent,
         conflicts=tuple(warning.message for warning in answer.warnings if warning.code == "options-conflict"),
+        loadable=tuple(targets.loadable(answer.resolution)),
     )
 
 
-@settings(max_examples=200)
 @given(values.snapshots())
 def test_an_inventory_is_what_a_resolution_outside_any_session_has(snapshot: resolution.Snapshot) -> None:
     outside = dataclasses.replace(snapshot, session=None, request_id=None, subagent=None)
@@ -39,7 +42,6 @@ def test_an_inventory_is_what_a_resolution_outside_any_session_has(snapshot: res
     }
 
 
-@settings(max_examples=200)
 @given(values.snapshots(), st.data())
 def test_it_follows_grants_that_end(snapshot: resolution.Snapshot, data: st.DataObject) -> None:
     ada = snapshot.agent
@@ -53,20 +55,19 @@ def test_it_follows_grants_that_end(snapshot: resolution.Snapshot, data: st.Data
     }
     ending = dataclasses.replace(ada, ends=ends)
     for hours in (-3, 0, 1, 3):
-        standing = ending.standing(NOON + dt.timedelta(hours=hours))
-        now = dataclasses.replace(snapshot, agent=standing, session=None, request_id=None, subagent=None)
-        assert inventory.take(now.catalog, standing, now.kind_loadouts) == resolved(now)
+        context = ending.as_of(NOON + dt.timedelta(hours=hours))
+        now = dataclasses.replace(snapshot, agent=context, session=None, request_id=None, subagent=None)
+        assert inventory.take(now.catalog, context, now.kind_loadouts) == resolved(now)
 
 
-@settings(max_examples=100)
 @given(values.snapshots())
 def test_what_is_closed_or_denied_is_what_the_first_five_questions_answer(
     snapshot: resolution.Snapshot,
 ) -> None:
     outside = dataclasses.replace(snapshot, session=None, request_id=None, subagent=None)
     stored = outside.catalog
-    standing = resolution.stand(outside)
-    decided = {key: resolution.decide(standing, key) for key in stored.tools}
+    context = resolution.build_context(outside)
+    decided = {key: resolution.decide(context, key) for key in stored.tools}
     closed = inventory.closed(stored)
     assert closed == {key for key, decision in decided.items() if decision.question <= 2}
     denied = inventory.denied(stored, outside.agent, outside.kind_loadouts)

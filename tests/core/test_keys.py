@@ -1,4 +1,4 @@
-"""Names: what is well-formed, and how foreign names are made to fit."""
+"""Names are validated, and other names are adapted."""
 
 from __future__ import annotations
 

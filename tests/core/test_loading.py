@@ -91,24 +91,43 @@ def deferring(most: int, **fields: Any) -> agents.Agent:
     return dataclasses.replace(ADA, budget=agents.Budget(max_tools=most, on_exceed="defer"), **fields)
 
 
-def test_a_deferring_budget_refuses_what_it_would_defer_at_once_and_what_it_has_deferred() -> None:
-    loaded = building.session("repo")
-    assert [status("time", deferring(most), session=loaded) for most in (3, 2)] == [
-        "already_loaded",
-        "over_budget",
-    ]
+def test_a_deferring_budget_makes_room_for_a_load_and_refuses_only_what_does_not_fit_alone() -> None:
     assert [status("repo", deferring(most)) for most in (3, 2, 1)] == ["loaded", "loaded", "over_budget"]
 
 
-def test_a_toolkit_of_which_the_rest_was_deferred_is_over_budget() -> None:
+def test_what_the_budget_deferred_can_be_loaded_like_anything_else() -> None:
+    loaded = building.session("repo")
+    assert [status("time", deferring(most), session=loaded) for most in (3, 2)] == [
+        "already_loaded",
+        "loaded",
+    ]
+    ada = deferring(2)
+    after = loading.load(snapshot(ada, session=loaded), "time").session
+    assert building.active(STORED, ada, session=after, request_id="r2") == ["clock"]
+
+
+def test_a_load_that_makes_room_names_what_it_deferred() -> None:
+    message = loading.load(snapshot(deferring(2)), "repo").message
+    assert message == (
+        "repo is loaded: its tools are available from the next request. To make room, the budget defers time."
+    )
+
+
+def test_a_toolkit_that_does_not_fit_beside_what_never_goes_is_over_budget() -> None:
     ada = deferring(1, tools=(agents.AlwaysOn(tool="read"),), allowed_toolkits=("repo",), initial_toolkits=())
     assert status("repo", ada, session=building.session("repo")) == "over_budget"
 
 
-def test_a_tool_of_a_loadout_that_was_deferred_is_over_budget_by_name() -> None:
-    stored = building.catalog_of([building.tool("clock", default_on=True)])
-    ada = building.agent(budget=agents.Budget(max_tools=0, on_exceed="defer"))
-    assert loading.load(building.snapshot(stored, ada), "clock").status == "over_budget"
+def test_a_tool_of_a_loadout_that_was_deferred_can_be_loaded_by_name_where_it_fits() -> None:
+    stored = building.catalog_of(
+        [building.tool("clock", default_on=True), building.tool("alarm", default_on=True)]
+    )
+    for most, expected in ((1, "loaded"), (0, "over_budget")):
+        ada = building.agent(budget=agents.Budget(max_tools=most, on_exceed="defer"))
+        assert (
+            loading.load(building.snapshot(stored, ada, session=building.session()), "clock").status
+            == expected
+        )
 
 
 def test_a_warning_budget_refuses_no_load() -> None:
@@ -143,7 +162,7 @@ def test_an_answer_shows_what_the_next_request_will_have_in_the_allowed_order() 
         "status": "loaded",
         "toolkit": "repo",
         "loaded_toolkits": ["time", "repo"],
-        "message": "repo is loaded: its tools are there from the next request on.",
+        "message": "repo is loaded: its tools are available from the next request.",
         "takes_effect": "next_request",
     }
     gone = loading.unload(snapshot(session=outcome.session, request_id="r1"), "repo")
@@ -229,13 +248,13 @@ def test_a_tool_loaded_by_name_has_no_options_and_differs_from_one_that_has() ->
     stored = building.catalog_of("run", toolkits=[building.toolkit("one", {"run": HERE})])
     ada = building.agent(switches={"one": True}, loadout="minimal")
     outcome = loading.load(building.snapshot(stored, ada), "run")
-    assert (outcome.status, outcome.document()["candidate_options"]) == ("conflict", None)
+    assert (outcome.status, outcome.document()["candidate_options"]) == ("conflict", {})
 
 
 def test_toolkits_are_listed_in_the_allowed_order_with_what_was_loaded_by_name() -> None:
     ada = building.agent(allowed="repo ghost time", initial="time", loadout="post", overrides={"push": False})
     session = building.session(plugins="mail", tools="mail__send clock", request_id="r1")
-    found = loading.listing(snapshot(ada, session=session, request_id="r1"))
+    found = loading.list_toolkits(snapshot(ada, session=session, request_id="r1"))
     assert found == {
         "status": "ok",
         "toolkits": [
@@ -255,7 +274,7 @@ def test_toolkits_are_listed_in_the_allowed_order_with_what_was_loaded_by_name()
 
 def test_the_list_shows_what_the_next_request_will_find() -> None:
     outcome = loading.load(snapshot(request_id="r1"), "repo")
-    found = loading.listing(snapshot(session=outcome.session, request_id="r1"))
+    found = loading.list_toolkits(snapshot(session=outcome.session, request_id="r1"))
     assert found["loaded_toolkits"] == ["time", "repo"]
     assert [(kit["name"], kit["loaded"]) for kit in found["toolkits"]] == [
         ("time", True),

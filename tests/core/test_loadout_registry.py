@@ -1,4 +1,4 @@
-"""How is a loadout written in Python, and which plugins does it bring in?"""
+"""Loadouts can be written in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Toolbelt's own tools, as a model is told of them."""
+"""The definitions of the meta-tools that a model receives."""
 
 from __future__ import annotations
 

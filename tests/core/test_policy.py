@@ -116,7 +116,7 @@ def test_what_is_kept_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch)
     stored = building.catalog_of(
         "a b c", toolkits=[building.toolkit("kit", "a b c", policy="{active_tools}")]
     )
-    monkeypatch.setattr(policy, "MOST_KEPT", 2)
+    monkeypatch.setattr(policy, "MAX_CACHED", 2)
     for active in ("a", "b", "c", "a b", "a"):
         assert written(stored, active).sections[0].text == ", ".join(active.split())
     assert len(stored.derived["sections on"]) <= 2

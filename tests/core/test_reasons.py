@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolbelt.core import questions, reasons, resolution
+from toolbelt.core import reasons, resolution, rules
 
 # The reason codes of semantics.md, by question.
 CODES = {
@@ -28,14 +28,12 @@ def test_every_reason_code_has_words_and_nothing_else_has() -> None:
 
 @pytest.mark.parametrize("code", reasons.CODES)
 def test_a_reason_is_said_in_a_sentence(code: str) -> None:
-    origin = questions.Origin("toolkit", "devops", "docker*")
+    origin = rules.Origin("toolkit", "devops", "docker*")
     decision = resolution.Decision("git__push", "denied", code, 3, origin)
-    assert reasons.in_words(decision)
-    assert reasons.line(decision).startswith(f"git__push  denied  {code}: ")
+    assert reasons.explain(decision)
+    assert reasons.format_line(decision).startswith(f"git__push  denied  {code}: ")
 
 
 def test_a_line_names_the_rule_that_decided() -> None:
-    decision = resolution.Decision(
-        "git__push", "denied", "switch-off", 3, questions.Origin("switch", "devops")
-    )
-    assert reasons.line(decision) == "git__push  denied  switch-off: toolkit devops is off"
+    decision = resolution.Decision("git__push", "denied", "switch-off", 3, rules.Origin("switch", "devops"))
+    assert reasons.format_line(decision) == "git__push  denied  switch-off: toolkit devops is off"

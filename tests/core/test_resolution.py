@@ -86,22 +86,22 @@ def test_a_subagent_of_a_kind_without_a_loadout_has_nothing_and_no_defaults() ->
 
 def test_every_decision_says_which_question_answered_and_by_which_rule() -> None:
     ada = building.agent(switches={"more": False, "post": False}, overrides={"clock": True})
-    standing = resolution.stand(building.snapshot(post.stored(), ada))
-    assert resolution.decide(standing, "mail__send") == (
+    context = resolution.build_context(building.snapshot(post.stored(), ada))
+    assert resolution.decide(context, "mail__send") == (
         "mail__send",
         "denied",
         "switch-off",
         3,
         ("switch", "post", ""),
     )
-    assert resolution.decide(standing, "clock") == (
+    assert resolution.decide(context, "clock") == (
         "clock",
         "active",
         "override-on",
         6,
         ("override", "clock", ""),
     )
-    assert resolution.decide(standing, "web__get") == (
+    assert resolution.decide(context, "web__get") == (
         "web__get",
         "dormant",
         "not-granted",
@@ -112,10 +112,10 @@ def test_every_decision_says_which_question_answered_and_by_which_rule() -> None
 
 def test_a_trace_asks_every_question_in_order_also_behind_the_one_that_decides() -> None:
     ada = building.agent(switches={"post": False}, tools="mail__send")
-    steps = resolution.trace(resolution.stand(building.snapshot(post.stored(), ada)), "mail__send")
+    steps = resolution.trace(resolution.build_context(building.snapshot(post.stored(), ada)), "mail__send")
     assert [step.question for step in steps] == list(range(1, 12))
     assert [step.answer.code for step in steps if step.answer] == ["switch-off", "always-on", "not-granted"]
-    assert all(step.asks for step in steps)
+    assert all(step.rule for step in steps)
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_questions_that_cannot_apply_are_left_out_without_changing_an_answer(
         session=building.session("post"),
         subagent=subagent,
     )
-    standing = resolution.stand(snapshot)
+    context = resolution.build_context(snapshot)
     for key in snapshot.catalog.tools:
-        first = next(step for step in resolution.trace(standing, key) if step.answer)
-        decision = resolution.decide(standing, key)
+        first = next(step for step in resolution.trace(context, key) if step.answer)
+        decision = resolution.decide(context, key)
         assert (decision.question, decision.state, decision.code, decision.origin) == (
             first.question,
             *(first.answer or ()),
@@ -147,10 +147,10 @@ def test_the_first_source_hands_a_tool_its_options() -> None:
         "run",
         toolkits=[building.toolkit("one", {"run": {"n": 1}}), building.toolkit("two", {"run": {"n": 2}})],
     )
-    standing = resolution.stand(
+    context = resolution.build_context(
         building.snapshot(made, building.agent(switches={"two": True}, allowed="one", initial="one"))
     )
-    options, conflict = resolution.options(standing, "run")
+    options, conflict = resolution.options(context, "run")
     assert options == {"n": 2}
     assert conflict is not None
     assert (conflict.first.name, conflict.second.name) == ("two", "one")
@@ -158,10 +158,10 @@ def test_the_first_source_hands_a_tool_its_options() -> None:
 
 def test_a_subagents_tools_have_no_options() -> None:
     made = building.catalog_of("git__log")
-    standing = resolution.stand(
+    context = resolution.build_context(
         building.snapshot(made, building.agent(tools={"git__log": {"n": 1}}), subagent="plan")
     )
-    assert resolution.options(standing, "git__log") == (None, None)
+    assert resolution.options(context, "git__log") == (None, None)
 
 
 def test_what_was_loaded_by_name_brings_no_options_into_conflict_once_its_pattern_is_gone() -> None:
@@ -170,7 +170,7 @@ def test_what_was_loaded_by_name_brings_no_options_into_conflict_once_its_patter
     for loadout, is_conflict in (("minimal", True), ("full", False)):
         ada = building.agent(switches={"kit": True}, loadout=loadout)
         _, conflict = resolution.options(
-            resolution.stand(building.snapshot(made, ada, session=session)), "run"
+            resolution.build_context(building.snapshot(made, ada, session=session)), "run"
         )
         assert (conflict is not None) is is_conflict
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core import rulebook, rulebook_loading
@@ -155,7 +155,7 @@ def check(world: scenarios.CoreWorld, rules: rulebook.Rulebook, at: rulebook.At,
     subagent, message = question
     found = world.surface(*at, message, subagent)
     everything = rules.everything(at, subagent)
-    assert {key: (d.state, d.code) for key, d in found.resolution.everything().items()} == everything
+    assert {key: (d.state, d.code) for key, d in found.resolution.all_decisions().items()} == everything
     assert bool(found.meta_tools) is rules.has_meta_tools(at, subagent)
     content = found.content()
     assert [{k: s[k] for k in s if k != "text"} for s in content["policy"]["sections"]] == rules.policy(
@@ -172,7 +172,6 @@ def check(world: scenarios.CoreWorld, rules: rulebook.Rulebook, at: rulebook.At,
         assert (key in listed) is (state == "active") is not isinstance(refused, calls.Refusal)
 
 
-@settings(max_examples=150)
 @given(belts(), st.lists(st.tuples(places, st.one_of(acts, questions)), min_size=6, max_size=14))
 def test_the_core_answers_as_the_rules_say(belt: rulebook.Entry, steps: Sequence[Any]) -> None:
     world, rules = scenarios.CoreWorld(), rulebook_loading.Loading(belt)

@@ -1,4 +1,4 @@
-"""The format of scenarios: what looks like a scenario and is none is told, and remarks are let be."""
+"""The format of scenarios: invalid scenarios are reported, and comments are ignored."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def test_a_scenario_may_carry_remarks() -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"id": ""}, "an id, to name it by; ''"),
-        ({"id": 5}, "an id, to name it by; 5"),
+        ({"id": ""}, "an id, which names it; ''"),
+        ({"id": 5}, "an id, which names it; 5"),
         ({"step": []}, "a key that a scenario has; step (did you mean steps?)"),
         ({"expect_eror": {}}, "a key that a scenario has; expect_eror (did you mean expect_error?)"),
         ({"Lenient": True}, "a key that a scenario has; Lenient (did you mean lenient?)"),
         ({"belt": ["tools"]}, "a belt, by section; ['tools']"),
         ({"belt": None}, "a belt, by section; None"),
         ({"lenient": "yes"}, "lenient: true or false; 'yes'"),
-        ({"now": "at noon"}, "now: a moment with its zone, such as 2031-05-04T14:00:00Z; 'at noon'"),
+        ({"now": "at noon"}, "now: a time with its zone, such as 2031-05-04T14:00:00Z; 'at noon'"),
         ({"steps": {"surface": {}}}, "a list of steps; {'surface': {}}"),
         ({"steps": 5}, "a list of steps; 5"),
         ({"expect_error": None}, "expect_error with a path, and nothing else; None"),
@@ -46,7 +46,7 @@ def test_a_scenario_may_carry_remarks() -> None:
         ),
         (
             {"expect_error": {"path": "tools"}, "steps": [{"surface": {"agent": "ada"}}]},
-            "no steps, as a belt that is refused takes none; 1",
+            "no steps, because a refused belt has none; 1",
         ),
     ],
 )
@@ -56,7 +56,7 @@ def test_what_the_format_does_not_have_is_told(keys: dict[str, Any], said: str) 
 
 def test_a_scenario_has_a_name_and_a_belt() -> None:
     assert list(scenario_format.of_scenario({"steps": []})) == [
-        ("an id, to name it by", "none"),
+        ("an id, which names it", "none"),
         ("a belt, by section", "none"),
     ]
 

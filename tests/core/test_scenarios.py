@@ -209,8 +209,8 @@ def test_a_wrong_expectation_of_a_call_is_told(tool: str, expect: Any, told: str
         ({"surface": {**ASK, "request_id": ""}}, "request_id: an id is 1 to 200 characters"),
         ({"surface": {**ASK, "agent": None}}, "text for agent, got None"),
         ({"call": {"agent": "ada", "tool": ["read"]}}, "text for tool"),
-        ({"surface": ASK, "now": "tomorrow"}, "now: a moment with its zone"),
-        ({"surface": ASK, "now": "2031-05-04T14:00:00"}, "now: a moment with its zone"),
+        ({"surface": ASK, "now": "tomorrow"}, "now: a time with its zone"),
+        ({"surface": ASK, "now": "2031-05-04T14:00:00"}, "now: a time with its zone"),
     ],
 )
 def test_a_step_that_cannot_be_taken_is_told(step: Any, told: str) -> None:
@@ -231,7 +231,7 @@ def test_a_step_says_what_moment_it_is_from_there_on() -> None:
     assert taken(before, has, then, has_not, before, belt=belt) == []
     assert taken(has_not, belt=belt, now=at) == []
     (failure,) = taken(has_not, belt=belt, now="at noon")
-    assert failure.startswith("x: belt: expected now: a moment with its zone")
+    assert failure.startswith("x: belt: expected now: a time with its zone")
 
 
 def test_a_step_behind_one_that_failed_is_taken_all_the_same() -> None:
@@ -244,7 +244,7 @@ UNSOUND = {"agents": [{"key": "ada", "loadout": "ghost"}]}
 
 def test_a_belt_that_is_not_sound_is_told_at_step_0() -> None:
     (failure,) = taken(belt=UNSOUND)
-    assert failure.startswith("x: belt: expected a sound belt, got agents.ada.loadout:")
+    assert failure.startswith("x: belt: expected a valid belt, got agents.ada.loadout:")
 
 
 def test_an_expected_error_must_be_met_at_its_path() -> None:
@@ -259,7 +259,7 @@ def test_a_lenient_belt_is_loaded_as_if_written_behind_the_validator() -> None:
     asked = {"surface": {"agent": "ada"}, "expect": {"active": []}}
     assert taken(asked, belt=UNSOUND, lenient=True) == []
     (failure,) = taken(asked, belt=UNSOUND, lenient=False)
-    assert "a sound belt" in failure
+    assert "a valid belt" in failure
 
 
 class Crashing(scenarios.CoreWorld):
@@ -283,7 +283,7 @@ def test_an_edit_by_which_an_agent_passes_a_budget_that_refuses_is_refused() -> 
         return {"surface": {"agent": "ada"}, "expect": {"active": list(tools)}}
 
     assert taken(on, has("a"), off, has("a"), belt=belt) == [
-        "x: step 1: expected an answer, got The budget of ada refuses this edit, which would pass it."
+        "x: step 1: expected an answer, got The budget of ada refuses this edit, which would exceed it."
     ]
     more = {"edit": {"toolkits": [{"key": "kit", "members": ["a", "b"]}]}}
     over = {**belt, "agents": [{**ada, "tools_config": {"kit": True}}]}
@@ -298,7 +298,7 @@ def test_an_archived_agent_answers_nobody() -> None:
     called = {"call": {"agent": "ada", "tool": "read"}, "expect": {"is_error": False}}
     told = taken(asked, called, back, asked, called, belt=belt)
     assert [failure[:9] for failure in told] == ["x: step 1", "x: step 2"]
-    assert all("ada is archived, so it answers nobody" in failure for failure in told)
+    assert all("ada is archived and answers no requests" in failure for failure in told)
 
 
 def test_a_scenario_that_expects_nothing_does_not_hold() -> None:

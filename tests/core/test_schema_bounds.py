@@ -14,6 +14,8 @@ import pytest
 from toolbelt.core import schema
 from toolbelt.core.schema import validator
 
+pytestmark = pytest.mark.slow
+
 CATALOGS = pathlib.Path(__file__).parents[2] / "fixtures" / "demo" / "catalogs"
 TOO_COMPLEX = "the tool's schema is too complex to check these arguments against"
 # Each of these attacks took minutes, hours or the memory; a bounded check takes about a second on a busy machine.
@@ -156,12 +158,29 @@ def test_a_check_that_would_take_for_ever_refuses_the_arguments(hostile: Any, ar
     assert time.perf_counter() - began < SECONDS
 
 
+def test_a_quick_check_takes_few_steps_or_says_that_they_do_not_do() -> None:
+    text = json.dumps(FILTER)
+
+    assert schema.violations(text, nested_lists(1), is_quick=True) == schema.violations(text, nested_lists(1))
+    with pytest.raises(schema.TooComplex):
+        schema.violations(text, nested_lists(5), is_quick=True)
+
+
+def test_a_schema_is_ready_from_the_first_check_on() -> None:
+    text = json.dumps({"type": "object", "title": "of this test alone"})
+    assert not schema.is_ready(text)
+
+    schema.violations(text, {})
+
+    assert schema.is_ready(text)
+
+
 def test_the_same_check_comes_to_the_same_end_each_time() -> None:
     errors = validator.Validator(FILTER)
     left = [errors.steps_left(nested_lists(5), 50_000) for _ in range(3)]
 
     assert left[0] == left[1] == left[2] > 0
-    with pytest.raises(validator.TooComplex):
+    with pytest.raises(validator.TooComplexError):
         errors.steps_left(nested_lists(5), 50_000 - left[0] - 1)
 
 
@@ -201,13 +220,13 @@ def test_as_many_violations_as_are_listed_are_all_of_them() -> None:
 def test_of_many_unknown_names_the_first_are_named() -> None:
     (violation,) = schema.violations('{"additionalProperties": false}', {f"k{n}": 1 for n in range(200_000)})
 
-    assert violation.message.startswith("not known here: 'k0', 'k1', 'k10', ")
+    assert violation.message.startswith("unknown: 'k0', 'k1', 'k10', ")
     assert violation.message.endswith(f" and {200_000 - validator.MAX_NAMED} more")
 
 
 def test_a_name_without_end_is_cut_in_the_path() -> None:
     (violation,) = schema.violations('{"additionalProperties": {"type": "string"}}', {"k" * 1_000_000: 1})
-    assert len(violation.path) == schema.LONGEST_MESSAGE
+    assert len(violation.path) == schema.MAX_MESSAGE_LENGTH
 
 
 def test_a_dialect_that_is_named_inside_a_schema_brings_no_other_rules() -> None:
@@ -258,7 +277,7 @@ def test_a_schema_that_cannot_be_looked_through_is_refused(hostile: Any, why: st
     problem = str(schema.problem(hostile))
 
     assert why in problem
-    assert len(problem) < 2 * schema.LONGEST_MESSAGE
+    assert len(problem) < 2 * schema.MAX_MESSAGE_LENGTH
     assert time.perf_counter() - began < SECONDS
 
 

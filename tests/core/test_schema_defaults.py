@@ -1,4 +1,4 @@
-"""Tests that arguments a schema requires and has a default for are filled in, and nothing else."""
+"""Missing arguments that a schema requires are filled in from its defaults, and no others."""
 
 from __future__ import annotations
 

@@ -9,11 +9,11 @@ NEW = sessions.Session(key="s")
 
 
 def held(session: sessions.Session, request_id: str | None) -> bool:
-    return "dev" in sessions.counting(session, "toolkit", request_id)
+    return "dev" in sessions.loaded(session, "toolkit", request_id)
 
 
 def turned(session: sessions.Session, on: bool, request_id: str | None) -> sessions.Session:
-    return sessions.changed(session, "toolkit", "dev", on, request_id)
+    return sessions.with_change(session, "toolkit", "dev", on, request_id)
 
 
 def test_a_load_counts_for_every_request_but_its_own() -> None:
@@ -57,21 +57,21 @@ def test_a_name_that_is_off_for_every_request_is_not_kept() -> None:
 
 
 def test_toolkits_plugins_and_tools_of_one_name_are_apart() -> None:
-    session = sessions.changed(turned(NEW, True, None), "plugin", "dev", True, None)
+    session = sessions.with_change(turned(NEW, True, None), "plugin", "dev", True, None)
     session = turned(session, False, None)
-    assert sessions.counting(session, "plugin", None) == {"dev"}
-    assert sessions.counting(session, "toolkit", None) == frozenset()
+    assert sessions.loaded(session, "plugin", None) == {"dev"}
+    assert sessions.loaded(session, "toolkit", None) == frozenset()
 
 
 def test_what_was_asked_for_is_what_the_next_request_will_have() -> None:
     session = building.session("dev web", request_id="r1")
-    assert sessions.asked_for(session, "toolkit") == {"dev", "web"}
-    assert sessions.counting(session, "toolkit", "r1") == frozenset()
+    assert sessions.requested(session, "toolkit") == {"dev", "web"}
+    assert sessions.loaded(session, "toolkit", "r1") == frozenset()
 
 
 def test_without_a_session_nothing_is_loaded() -> None:
-    assert sessions.counting(None, "toolkit", None) == frozenset()
-    assert sessions.asked_for(None, "tool") == frozenset()
+    assert sessions.loaded(None, "toolkit", None) == frozenset()
+    assert sessions.requested(None, "tool") == frozenset()
 
 
 def test_a_change_keeps_the_loadout_that_the_session_is_equipped_with() -> None:

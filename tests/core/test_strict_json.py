@@ -1,4 +1,4 @@
-"""Is JSON read strictly: one meaning, or none?"""
+"""JSON is parsed strictly: ambiguous documents are refused."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_what_json_says_is_read_as_it_is(value: Any):
     ],
 )
 def test_what_could_be_understood_in_two_ways_is_refused(body: bytes):
-    with pytest.raises(strict_json.Unreadable) as raised:
+    with pytest.raises(strict_json.UnreadableError) as raised:
         strict_json.read(body, 64)
     assert raised.value.code == "not-json"
 
@@ -51,7 +51,7 @@ def test_what_is_nested_too_deeply_is_refused(depth: int, is_read: bool):
     if is_read:
         assert strict_json.read(body, 3) == [[[]]]
     else:
-        with pytest.raises(strict_json.Unreadable) as raised:
+        with pytest.raises(strict_json.UnreadableError) as raised:
             strict_json.read(body, 3)
         assert raised.value.code == "too-deep"
 

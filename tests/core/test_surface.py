@@ -172,7 +172,10 @@ def test_a_budget_that_is_passed_is_never_passed_silently() -> None:
     found = ask(
         building.agent(allowed="net", initial="net", budget=agents.Budget(max_tools=1, on_exceed="defer"))
     )
-    assert (codes(found), found.warnings[0].message) == (["budget-deferred"], "The budget deferred clock.")
+    assert (codes(found), found.warnings[0].message) == (
+        ["budget-deferred"],
+        "The budget deferred 1 tool: clock.",
+    )
     found = ask(building.agent(tools="web__get", budget=agents.Budget(max_tokens=5, on_exceed="defer")))
     assert codes(found) == ["budget-deferred", "over-budget"]
     assert ask(building.agent(budget=agents.Budget(max_tools=1, max_tokens=12))).warnings == ()
@@ -180,7 +183,14 @@ def test_a_budget_that_is_passed_is_never_passed_silently() -> None:
 
 def test_the_budget_is_told_beside_what_is_spent() -> None:
     spent = ask(building.agent(budget=agents.Budget(max_tools=5))).document()["budget"]
-    assert spent == {"tools": 1, "tokens": 12, "tokenizer": "o200k_base", "max_tools": 5, "max_tokens": None}
+    assert spent == {
+        "tools": 1,
+        "tokens": 12,
+        "policy_tokens": 0,
+        "tokenizer": "o200k_base",
+        "max_tools": 5,
+        "max_tokens": None,
+    }
 
 
 def test_a_conflict_that_is_met_all_the_same_is_warned_of() -> None:
@@ -188,6 +198,6 @@ def test_a_conflict_that_is_met_all_the_same_is_warned_of() -> None:
     assert codes(found) == ["options-conflict"]
     assert found.warnings[0].message == (
         "web__get comes from always-on 'web__get' with no options and from switch 'net' with options "
-        "{'proxy': 'p'}. The first one counts."
+        "{'proxy': 'p'}. The first one applies."
     )
     assert ask(building.agent(tools="web__get", switches={"net": True}), subagent="explore").warnings == ()

@@ -86,7 +86,7 @@ def test_what_could_bring_nothing_is_closed(fields: Any, name: str, answer: str 
     found = resolved(allowed="dev empty", loadout="minimal", **fields)
     target = targets.find(found, name)
     assert target is not None
-    assert targets.closed(found.standing, target) == answer
+    assert targets.closed_state(found.context, target) == answer
 
 
 OUT = {"retired": True}
@@ -115,7 +115,7 @@ def test_a_toolkit_is_closed_where_no_member_could_become_active(
     found = resolved(stored, allowed="kit")
     target = targets.find(found, "kit")
     assert target is not None
-    assert targets.closed(found.standing, target) == answer
+    assert targets.closed_state(found.context, target) == answer
 
 
 @pytest.mark.parametrize(("name", "blocked"), [("p__0", "tool"), ("p", "plugin")])
@@ -127,7 +127,7 @@ def test_a_blocked_tool_or_plugin_is_denied_even_where_it_is_unavailable(name: s
     found = resolved(stored, loadout="minimal")
     target = targets.find(found, name)
     assert target is not None
-    assert targets.closed(found.standing, target) == "denied"
+    assert targets.closed_state(found.context, target) == "denied"
 
 
 def test_the_name_to_load_is_the_toolkits_or_the_tools_own() -> None:
@@ -143,7 +143,7 @@ def test_the_name_to_load_is_the_toolkits_or_the_tools_own() -> None:
 
 def test_only_names_that_the_agent_may_load_are_given_away() -> None:
     denied = resolved(allowed="dev empty", switches={"dev": False})
-    assert list(targets.toolkits(denied)) == []
+    assert list(targets.loadable(denied)) == []
     assert targets.nearest(denied, "dev") == ()
     assert targets.nearest(resolved(allowed="dev"), "DEVS") == ("dev",)
     assert targets.nearest(resolved(allowed="dev"), "dockers") == ()
@@ -152,7 +152,7 @@ def test_only_names_that_the_agent_may_load_are_given_away() -> None:
 
 
 def test_what_a_session_has_is_told_by_kind() -> None:
-    standing = resolution.stand(
+    context = resolution.build_context(
         building.snapshot(
             STORED,
             building.agent(allowed="dev"),
@@ -167,7 +167,7 @@ def test_what_a_session_has_is_told_by_kind() -> None:
         ("plugin", "calc"),
     ]
     has = [
-        targets.has(standing, targets.Target(kind=kind, name=name, tools=(), is_allowed=True))  # type: ignore[arg-type]
+        targets.is_loaded(context, targets.Target(kind=kind, name=name, tools=(), is_allowed=True))  # type: ignore[arg-type]
         for kind, name in kinds
     ]
     assert has == [True, True, True, False, False]

@@ -1,7 +1,7 @@
-"""Any values of the core, sound or not: names that nothing has, cycles, conflicts and all, for property tests.
+"""Arbitrary values of the core, valid or not, for property tests: unknown names, cycles, conflicts and so on.
 
-Few names, so that everything meets everything; some are known by nobody, some are of several things. What closes a tool
-to everyone is rare, or nothing else would ever be seen at work.
+There are few names, so that they often coincide; some do not exist, some belong to several things. Values that deny a
+tool to all agents are rare, because they would hide all other effects.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MESSAGES = (None, "", "please fix it", "go")
 
 
 def some_of(*names: str) -> st.SearchStrategy[tuple[str, ...]]:
-    """Give any of the names, each as likely as not."""
+    """Return any of the names, each as likely as not."""
     numbers = st.integers(0, 2 ** len(names) - 1)
     return numbers.map(lambda number: tuple(name for place, name in enumerate(names) if number >> place & 1))
 
 
 def set_to(values: Sequence[Any], *names: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Give each name one of the values; None is unset."""
+    """Return each name one of the values; None is unset."""
     drawn = st.tuples(*(st.sampled_from(values) for _ in names))
     return drawn.map(
         lambda found: {name: value for name, value in zip(names, found, strict=True) if value is not None}
@@ -70,7 +70,7 @@ of_a_plugin: st.SearchStrategy[Parts] = st.sampled_from(
 
 @st.composite
 def catalogs(draw: st.DrawFn) -> Parts:
-    """Make what a catalog is compiled of."""
+    """Return what a catalog is compiled of."""
     return {
         "plugins": [
             catalog.Plugin(name=name, category=draw(a_category), **draw(of_a_plugin))
@@ -153,16 +153,16 @@ some_changes = st.lists(
 
 
 def session_of(changes: Sequence[Any], loadout: str = "") -> sessions.Session:
-    """Make a session with this history."""
+    """Return a session with this history."""
     made = sessions.Session(key="s", loadout=loadout)
     for (kind, name), on, request_id in changes:
-        made = sessions.changed(made, kind, name, on, request_id)
+        made = sessions.with_change(made, kind, name, on, request_id)
     return made
 
 
 @st.composite
 def snapshots(draw: st.DrawFn) -> resolution.Snapshot:
-    """Make the input of one question."""
+    """Return the input of one question."""
     # What is drawn first varies most.
     session = session_of(draw(some_changes), draw(st.sampled_from(("", "", "", *PROFILES, GHOST))))
     return resolution.Snapshot(

@@ -48,7 +48,7 @@ def name(page: Path) -> str:
 
 
 def pieces(page: Path) -> Iterator[Block | Switched]:
-    """Give the blocks of a page and the remarks between them, in order."""
+    """Return the blocks of a page and the remarks between them, in order."""
     for found in _PIECE.finditer(page.read_text(encoding="utf-8")):
         if found["key"]:
             yield Switched(found["key"], found["state"] == "on", found["agent"])
@@ -57,17 +57,17 @@ def pieces(page: Path) -> Iterator[Block | Switched]:
 
 
 def blocks(page: Path, *languages: str) -> list[str]:
-    """Give the texts of the page's blocks in these languages."""
+    """Return the texts of the page's blocks in these languages."""
     return [one.text for one in pieces(page) if isinstance(one, Block) and one.language in languages]
 
 
 def writes_files(page: Path) -> bool:
-    """Say whether blocks of the page are files: then what it shows works with them."""
+    """Return whether blocks of the page are files: then what it shows works with them."""
     return any(isinstance(one, Block) and one.file for one in pieces(page))
 
 
 def prose(page: Path) -> str:
-    """Give what is not in a block."""
+    """Return what is not in a block."""
     return _FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
@@ -83,5 +83,5 @@ def anchors(page: Path) -> set[str]:
 
 
 def terms(page: Path) -> set[str]:
-    """Give everything that the page sets as code, in its prose."""
+    """Return everything that the page sets as code, in its prose."""
     return set(re.findall(r"`([^`\n]+)`", prose(page)))

@@ -29,20 +29,23 @@ WRITER = """
 import itertools
 import django
 django.setup()
-from toolbelt.control import actors, switches
-actor = actors.Actor(name="olive", via="command")
+from toolbelt.control import writing
+from toolbelt.control.access import switches
+write = writing.by("olive", via="command").replace(confirm=True)
 for number in itertools.count(1):
-    switches.flip(actor, "ada", "reading", number % 2 == 1, confirm=True)
+    switches.flip(write, "ada", "reading", number % 2 == 1)
     print(number, flush=True)
 """
 SETUP = """
 import json, sys
 import django
 django.setup()
-from toolbelt.control import actors, belts, tokens
-actor = actors.Actor(name="setup", via="command")
-belts.import_(actor, json.loads(sys.argv[1]))
-print(tokens.issue(actor, agent="ada").text)
+from toolbelt.control import writing
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
+write = writing.by("setup", via="command")
+belts.import_(write, json.loads(sys.argv[1]))
+print(tokens.issue(write, agent="ada").text)
 """
 # Says what is stored, as far as anybody notices it.
 STATE = """
@@ -51,12 +54,12 @@ import django
 django.setup()
 from django.db import connection
 from toolbelt import models
-from toolbelt.runtime import access, documents, surfaces
+from toolbelt.runtime import credentials, documents, surfaces
 from toolbelt.store import revisions, triggers
 print(json.dumps({
     "surfaces": {key: documents.fingerprint(surfaces.ask(key), None) for key in ("ada", "bob")},
     "tools": documents.of(surfaces.ask("ada"), None)["active_tools"],
-    "token": access.recognize(sys.argv[1]) is not None,
+    "token": credentials.recognize(sys.argv[1]) is not None,
     "flips": models.AuditEntry.objects.filter(action__startswith="switch").count(),
     "audit": models.AuditEntry.objects.count(),
     "revision": revisions.number(),
@@ -66,13 +69,14 @@ print(json.dumps({
 FLIP = """
 import django
 django.setup()
-from toolbelt.control import actors, switches
-switches.flip(actors.Actor(name="olive", via="command"), "bob", "reading", False, confirm=True)
+from toolbelt.control import writing
+from toolbelt.control.access import switches
+switches.flip(writing.by("olive", via="command").replace(confirm=True), "bob", "reading", False)
 """
 
 
 def commands(heading: str, within: str) -> list[str]:
-    """Give the commands that stand under a heading, itself under another one."""
+    """Return the commands that stand under a heading, itself under another one."""
     text = PAGE.read_text(encoding="utf-8")
     part = text.partition(f"\n## {within}\n")[2].partition("\n## ")[0]
     part = part.partition(f"\n### {heading}\n")[2].partition("\n### ")[0]
@@ -209,7 +213,7 @@ def test_a_sqlite_file_is_backed_up_under_writes_and_restored(tmp_path: Path) ->
 
 @pytest.fixture
 def databases() -> Iterator[list[str]]:
-    """Give the addresses of two new databases on the server of the tests."""
+    """Yield the addresses of two new databases on the server of the tests."""
     about = settings.DATABASES["default"]
     host, port = about["HOST"] or "127.0.0.1", about["PORT"] or 5432
     names = [f"toolbelt_backup_{uuid.uuid4().hex[:12]}" for _ in range(2)]

@@ -18,7 +18,8 @@ from django.db import transaction
 
 from tests.docs import pages
 from toolbelt import testing
-from toolbelt.control import scenarios, switches
+from toolbelt.control.access import switches
+from toolbelt.control.config import scenarios
 from toolbelt.core.belts import vocabulary
 
 EXAMPLES = pages.ROOT / "docs/examples"
@@ -76,7 +77,7 @@ def shown(doc: Path) -> Iterator[str]:
         where = f"{pages.name(doc)}, block {number}"
         match piece:
             case pages.Switched(key, on, agent):
-                switches.flip(testing.ACTOR, agent, key, on, confirm=True)
+                switches.flip(testing.OPERATOR.replace(confirm=True), agent, key, on)
             case pages.Block("console", text):
                 for line, printed in commands(text):
                     if (ours := OURS.match(line)) and (other := compared(printed, run(ours[1], ours[2]))):
@@ -88,7 +89,7 @@ def shown(doc: Path) -> Iterator[str]:
 
 
 def spoken(text: str, where: str, known: dict[str, Any]) -> Iterator[str]:
-    """Say to Python what a block says; say where it answers something else."""
+    """Return to Python what a block says; say where it answers something else."""
     test = doctest.DocTestParser().get_doctest(text, {}, where, where, 0)
     test.globs = known
     told = io.StringIO()

@@ -1,9 +1,9 @@
-"""Are the programs on the page about frameworks those that the dashboard offers, and that `make interop` runs?"""
+"""The programs on the page about frameworks equal those in the dashboard."""
 
 from __future__ import annotations
 
 from tests.docs import pages
-from toolbelt.web.pages import frameworks
+from toolbelt.web.settings import frameworks
 
 PAGE = pages.ROOT / "docs/how-to/use-with-frameworks.md"
 

@@ -1,4 +1,4 @@
-"""Does the agent of the page on HTTP work, against the API as it is?"""
+"""The agent on the page about HTTP works against the current API."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import pytest
 from django.test import Client
 
 from tests.docs import pages
-from toolbelt.control import actors, belts, tokens
+from toolbelt.control import writing
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
 
 PAGE = pages.ROOT / "docs/how-to/ask-over-http.md"
-SETUP = actors.Actor(name="setup", via="command")
+SETUP = writing.by("setup", via="command")
 
 
 class Toolbelt:
@@ -56,7 +58,7 @@ def test_the_agent_of_the_page_asks_loads_and_answers() -> None:
     assert '"status": "loaded"' in known["run"](toolbelt, model, "Take a note.", "s1")
     assert seen[0][2]["active_tools"] == ["note"]
     assert seen[1][2] is None
-    assert "clock" not in seen[1][1]
+    assert ["clock" in tools for _, tools, _ in seen] == [False, True]
+    assert "Look at the clock." in seen[1][0]
     assert '"status": "already_loaded"' in known["run"](toolbelt, model, "And now?", "s1")
     assert "clock" in seen[2][1]
-    assert "Look at the clock." in seen[2][0]

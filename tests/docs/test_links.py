@@ -1,4 +1,4 @@
-"""Does every link of the documentation lead somewhere, and is nothing in it about one machine?"""
+"""Every link of the documentation leads somewhere, and no page depends on a particular machine."""
 
 from __future__ import annotations
 
@@ -59,3 +59,10 @@ def test_every_page_of_the_documentation_can_be_reached_from_the_readme() -> Non
                 to_read.append(target)
     docs = {page for page in EVERY if pages.name(page).startswith("docs/")}
     assert {pages.name(page) for page in docs - reached} == set()
+
+
+def test_every_screenshot_is_shown_on_a_page() -> None:
+    shown = {(doc.parent / link).resolve() for doc in EVERY for link in pages.links(doc) if "://" not in link}
+    kept = set((pages.ROOT / "docs/screens").iterdir())
+    assert kept
+    assert sorted(pages.name(picture) for picture in kept - shown) == []

@@ -20,7 +20,7 @@ from django.core import management
 
 from tests.docs import pages, test_examples
 from toolbelt import conf, testing
-from toolbelt.control import switches
+from toolbelt.control.access import switches
 from toolbelt.runtime import plugins
 from toolbelt.store import snapshots
 
@@ -93,7 +93,7 @@ def differing(page: Path, reader: Reader) -> Iterator[str]:
         where = f"{pages.name(page)}, block {number}"
         match piece:
             case pages.Switched(key, on, agent):
-                switches.flip(testing.ACTOR, agent, key, on, confirm=True)
+                switches.flip(testing.OPERATOR.replace(confirm=True), agent, key, on)
             case pages.Block(text=text, file=file) if file:
                 Path(file).parent.mkdir(parents=True, exist_ok=True)
                 Path(file).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Does each recipe run, through the provider's own SDK and against Toolbelt's own API?
+"""Each recipe runs with the provider's own SDK against Toolbelt.
 
 The model is a stand-in: it calls a tool in the first step, and answers in the second.
 """
@@ -15,7 +15,8 @@ import pytest
 from tests.adapters import served
 from tests.docs import pages
 from toolbelt import testing
-from toolbelt.control import belts, tokens
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
 
 PAGE = pages.ROOT / "docs/how-to/give-a-surface-to-a-provider.md"
 ASKED = "What time is it?"
@@ -48,8 +49,8 @@ def recipes() -> dict[str, Any]:
 @pytest.fixture
 def toolbelt(db: None) -> Iterator[httpx.Client]:
     """Speak with the API that is served, without a socket between."""
-    belts.import_(testing.ACTOR, BELT)
-    token = tokens.issue(testing.ACTOR, agent="assistant").text
+    belts.import_(testing.OPERATOR, BELT)
+    token = tokens.issue(testing.OPERATOR, agent="assistant").text
     with httpx.Client(
         transport=served.transport(),
         base_url="http://testserver/api/v1/agents/assistant/",
@@ -87,7 +88,7 @@ def test_chat_completions(recipes: dict[str, Callable[..., Any]], toolbelt: http
     assert recipes["chat"](client, "any", toolbelt, "s", ASKED) == "Noon."
 
     first, second = model.asked
-    assert first["messages"][0]["content"].endswith("Use clock, calc.\n</toolkit>")
+    assert "Use clock, calc.\n</toolkit>" in first["messages"][0]["content"]
     assert first["tool_choice"]["allowed_tools"]["mode"] == "required"
     assert (second["tool_choice"], second["tools"]) == ("auto", first["tools"])
     assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "tool"]
@@ -114,7 +115,7 @@ def test_responses(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Clien
     assert recipes["respond"](client, "any", toolbelt, "s", ASKED) == "Noon."
 
     first, second = model.asked
-    assert first["instructions"].endswith("Use clock, calc.\n</toolkit>")
+    assert "Use clock, calc.\n</toolkit>" in first["instructions"]
     assert first["tool_choice"]["mode"] == "required"
     assert (second["tool_choice"], second["tools"]) == ("auto", first["tools"])
     assert [item.get("type") for item in second["input"]] == [None, "function_call", "function_call_output"]
@@ -138,9 +139,11 @@ def test_anthropic(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Clien
     assert recipes["message"](client, "any", toolbelt, "s", ASKED) == "Noon."
 
     first, second = model.asked
-    assert first["system"][0]["text"].endswith("Use clock, calc.\n</toolkit>")
+    assert "Use clock, calc.\n</toolkit>" in first["system"][0]["text"]
     assert (first["tool_choice"], second["tool_choice"]) == ({"type": "any"}, {"type": "auto"})
-    assert {tool["name"] for tool in second["tools"]} - {tool["name"] for tool in first["tools"]} == {"calc"}
+    assert "clock" in first["system"][1]["text"]
+    assert "calc" not in first["system"][1]["text"]
+    assert (second["tools"], second["system"]) == (first["tools"], first["system"][:1])
     (result,) = second["messages"][-1]["content"]
     assert (result["type"], result["is_error"]) == ("tool_result", False)
     assert '"desk"' in result["content"]
@@ -160,7 +163,7 @@ def test_gemini(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Client) 
     assert recipes["generate"](client, "any", toolbelt, "s", ASKED) == "Noon."
 
     first, second = model.asked
-    assert first["systemInstruction"]["parts"][0]["text"].endswith("Use clock, calc.\n</toolkit>")
+    assert "Use clock, calc.\n</toolkit>" in first["systemInstruction"]["parts"][0]["text"]
     modes = [sent["toolConfig"]["functionCallingConfig"]["mode"] for sent in model.asked]
     assert modes == ["ANY", "VALIDATED"]
     assert "calc" not in json.dumps(first["toolConfig"])

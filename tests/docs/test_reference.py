@@ -129,7 +129,7 @@ MEANINGS = {
 
 
 def said(node: ast.expr) -> Iterator[str]:
-    """Give every text that an expression can become; a name that has no meaning above is for a person to look at."""
+    """Return every text that an expression can become; a name that has no meaning above is for a person to look at."""
     match node:
         case ast.Constant(value=str(text)):
             yield text
@@ -149,7 +149,7 @@ def said(node: ast.expr) -> Iterator[str]:
 
 def actions() -> set[str]:
     """Name every action that the operators' door can record."""
-    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in (TOOLBELT / "control").glob("*.py")]
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in (TOOLBELT / "control").rglob("*.py")]
     calls_ = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
     given = (said(keyword.value) for call in calls_ for keyword in call.keywords if keyword.arg == "action")
     return {action for texts in given for action in texts if action} - NEVER

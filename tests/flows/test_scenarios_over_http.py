@@ -12,7 +12,7 @@ from django.test import Client
 from tests.flows.test_scenarios_through_rows import SCENARIOS
 from toolbelt import testing
 from toolbelt.api import limits
-from toolbelt.control import tokens
+from toolbelt.control.people import tokens
 from toolbelt.core import meta_tools, scenarios, surface
 from toolbelt.runtime import plugins, rendering
 
@@ -36,7 +36,7 @@ class HttpWorld(testing.RowsWorld):
 
     def __init__(self) -> None:
         logins.User.objects.create_superuser("olga")
-        text = tokens.issue(testing.ACTOR, user="olga", scope="write").text
+        text = tokens.issue(testing.OPERATOR, user="olga", scope="write").text
         self._client = Client(headers={"Authorization": f"Bearer {text}"})
 
     def surface(

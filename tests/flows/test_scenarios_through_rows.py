@@ -1,4 +1,4 @@
-"""Do rows and the two doors answer every scenario as the core alone does?"""
+"""Every scenario has the same result through the database as in the core alone."""
 
 import json
 from pathlib import Path

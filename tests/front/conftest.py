@@ -14,10 +14,12 @@ from django.core.handlers.asgi import ASGIHandler
 
 from tests import quickly
 from tests.api.conftest import BELT, SETUP, of_operator
-from toolbelt import front
 from toolbelt.api import limits
-from toolbelt.control import belts, endings, tokens
-from toolbelt.runtime import access, ready, record_writer
+from toolbelt.control.access import expirations
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
+from toolbelt.front import application as front
+from toolbelt.runtime import credentials, prepared_answers, record_writer
 from toolbelt.store import snapshots
 
 ADDRESS = "/api/v1/agents/ada/surface"
@@ -72,16 +74,6 @@ class Answer:
     body: bytes
     by_django: bool
 
-    @property
-    def on_the_wire(self) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-        """All of it but for the request's id, which is another one each time, and how the gate ends a connection."""
-        without_id = [
-            (name, b"" if name == b"X-Request-ID" else value)
-            for name, value in self.headers
-            if name != b"connection"
-        ]
-        return self.status, without_id, self.body
-
     def header(self, name: str) -> str:
         return {given.decode().lower(): value.decode() for given, value in self.headers}[name]
 
@@ -93,7 +85,7 @@ class Server:
     """An application in front of Django, and Django behind it."""
 
     def __init__(self) -> None:
-        self.answers = ready.answers()
+        self.answers = prepared_answers.answers()
         self.asked_django = 0
         self._django = ASGIHandler()
         self.application = front.Application(self._count, self.answers)
@@ -111,7 +103,7 @@ class Server:
         return async_to_sync(self._answers)(self._count, [request])[0]
 
     def warm(self, *requests: Request) -> None:
-        """Send each twice: the first time Django answers, and the second time the bytes are put together."""
+        """Send each twice: the first time it is worked out, and the second time the bytes are put together."""
         self.ask_all(*requests, *requests)
 
     async def _count(self, scope: Any, receive: Any, send: Any) -> None:
@@ -153,13 +145,13 @@ class Server:
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let no test feel how much the one before it asked, or find what it kept; and none writes beside itself."""
-    monkeypatch.setattr(access, "start", lambda: None)
+    monkeypatch.setattr(credentials, "start", lambda: None)
     monkeypatch.setattr(record_writer, "start", lambda: None)
     limits.rates.forget()
     snapshots.forget()
     yield
     # A server that did not come to its end writes down ends from a thread of its own.
-    endings.stop()
+    expirations.stop()
     limits.rates.forget()
 
 
@@ -170,13 +162,13 @@ def stored(transactional_db: None) -> None:
 
 @pytest.fixture
 def ada(stored: None) -> str:
-    """Give a token of the agent ada."""
+    """Return a token of the agent ada."""
     return tokens.issue(SETUP, agent="ada").text
 
 
 @pytest.fixture
 def olga(stored: None) -> str:
-    """Give a token of an operator that may only read."""
+    """Return a token of an operator that may only read."""
     return of_operator("olga", superuser=True, scope="read")
 
 

@@ -1,4 +1,4 @@
-"""Is a body that nobody will read left unread, and one that nobody vouches for unlooked at?"""
+"""Bodies that are not needed are not read, and the size of others is checked."""
 
 from __future__ import annotations
 

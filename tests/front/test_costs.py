@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.front.conftest import Request, Server
 from toolbelt.core import budgets
-from toolbelt.runtime import access
-from toolbelt.store.looks import postgresql, sqlite
+from toolbelt.runtime import credentials
+from toolbelt.store.state_probe import postgresql, sqlite
 
 QUESTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -26,21 +26,21 @@ QUESTIONS: tuple[dict[str, Any], ...] = (
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Collect what is sent to the database beside Django's connection."""
     sent: list[str] = []
-    opened = sqlite.Eyes._cursor
+    opened = sqlite.StateProbe._cursor
 
     def traced(eyes: Any) -> Any:
         found = opened(eyes)
         found.connection.set_trace_callback(sent.append)
         return found
 
-    found = postgresql.Eyes._found
+    found = postgresql.StateProbe._results
 
     async def counted(eyes: Any, asked: Any) -> Any:
         sent.append(eyes._statement.decode())
         return await found(eyes, asked)
 
-    monkeypatch.setattr(sqlite.Eyes, "_cursor", traced)
-    monkeypatch.setattr(postgresql.Eyes, "_found", counted)
+    monkeypatch.setattr(sqlite.StateProbe, "_cursor", traced)
+    monkeypatch.setattr(postgresql.StateProbe, "_results", counted)
     return sent
 
 
@@ -89,24 +89,24 @@ def test_a_ready_answer_is_not_worked_out_again(server, ada, monkeypatch):
 
 def test_the_use_of_a_token_is_noted_like_django_notes_it(server, ada, monkeypatch):
     server.warm(Request(token=ada))
-    monkeypatch.setattr(access, "_uses", {})
+    monkeypatch.setattr(credentials, "_uses", {})
     answer = server.ask(Request(token=ada))
     assert not answer.by_django
-    assert list(access._uses) == [ada[:11]]
+    assert list(credentials._uses) == [ada[:11]]
 
 
 def test_many_who_wait_for_one_answer_have_it_made_once(ada, monkeypatch):
-    from toolbelt.runtime import ready
+    from toolbelt.runtime import prepared_answers
 
     server = Server()
-    made = ready._parts
+    made = prepared_answers._build
     calls: list[object] = []
 
     def counted(*what: Any) -> Any:
         calls.append(what)
         return made(*what)
 
-    monkeypatch.setattr(ready, "_parts", counted)
+    monkeypatch.setattr(prepared_answers, "_build", counted)
     server.ask(Request(token=ada))
 
     async def at_once(application: Any, requests: Any) -> Any:

@@ -32,20 +32,21 @@ from tests.docs.test_backup_page import Installation
 
 pytestmark = pytest.mark.soak
 # Answers come within 5 s; what a loaded machine adds is no fault.
-LONGEST = 10.0
+MAX_LENGTH = 10.0
 OPERATOR = """
 import django
 django.setup()
 from django.contrib.auth import models
-from toolbelt.control import actors, tokens
+from toolbelt.control import writing
+from toolbelt.control.people import tokens
 models.User.objects.create_superuser("olga")
-print(tokens.issue(actors.Actor(name="setup", via="command"), user="olga", scope="write").text)
+print(tokens.issue(writing.by("setup", via="command"), user="olga", scope="write").text)
 """
 STORED = """
 import json
 import django
 django.setup()
-from toolbelt.control import entries
+from toolbelt.control.catalog import entries
 print(json.dumps(entries.read("agent", "bob")["tools_config"]))
 """
 WRITTEN = ("clock", "hidden", "kb__find", "kb__read")
@@ -119,7 +120,7 @@ class Load:
     def check(self) -> None:
         """Look at what came back of all of it."""
         everything = [*self.reads, *self.writes, *self.calls]
-        assert max(seconds for _, _, seconds, _ in everything) < LONGEST
+        assert max(seconds for _, _, seconds, _ in everything) < MAX_LENGTH
         assert {status for status, *_ in everything} <= {200, 503, 507}
 
 
@@ -246,7 +247,7 @@ def test_writers_of_a_full_disk_are_told_and_readers_notice_nothing(tmp_path: Pa
 
 @pytest.fixture
 def on_postgresql(tmp_path: Path) -> Iterator[tuple[Installation, breaking.Proxy, str]]:
-    """Give an installation with a database of its own, and a proxy that a server can reach it by."""
+    """Yield an installation with a database of its own, and a proxy that a server can reach it by."""
     about = settings.DATABASES["default"]
     host, port = about["HOST"] or "127.0.0.1", int(about["PORT"] or 5432)
     login = {key: about[key.upper()] for key in ("user", "password") if about[key.upper()]}

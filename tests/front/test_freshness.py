@@ -1,10 +1,11 @@
-"""Does every answer hold what was committed before it was asked for, whoever wrote it?"""
+"""Every answer contains what was committed before its request, by any writer."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.db import connection
@@ -13,24 +14,26 @@ from tests import concurrently
 from tests.api.conftest import SETUP
 from tests.front.conftest import Request, Server
 from tests.store.conftest import Process
-from toolbelt.control import agents, switches, tokens
-from toolbelt.runtime import calls
-from toolbelt.store import clock, looks
+from toolbelt.control.access import switches
+from toolbelt.control.agents import agents
+from toolbelt.control.people import tokens
+from toolbelt.runtime import calls, prepared_answers
+from toolbelt.store import clock, state_probe
 
 
 @pytest.fixture(scope="module")
 def writer(django_db_setup: None) -> Iterator[Process]:
-    """Give a process that is told true or false, and flips."""
+    """Yield a process that is told true or false, and flips."""
     process = Process(concurrently.FLIPS)
     yield process
     assert process.end() == 0
 
 
 class Shut:
-    """Eyes that see nothing."""
+    """A probe that cannot read the database."""
 
-    async def look(self, *asked: Any) -> None:
-        raise looks.Unreachable("gone")
+    async def read(self, *asked: Any) -> None:
+        raise state_probe.UnreachableError("gone")
 
     async def close(self) -> None:
         pass
@@ -58,7 +61,7 @@ def test_a_flip_for_another_agent_leaves_the_answer_ready(server, ada):
     request = Request(token=ada)
     server.warm(request)
     before = server.ask(request)
-    switches.flip(SETUP, "bob", "reading", False, confirm=True)
+    switches.flip(SETUP.replace(confirm=True), "bob", "reading", False)
     after = server.ask(request)
     assert not after.by_django
     assert after.body == before.body
@@ -108,7 +111,7 @@ def test_what_ends_is_over_at_its_second_in_an_answer_that_was_ready(server, ada
     request = Request(token=ada)
     noon = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
     with clock.stopped(noon):
-        switches.flip(SETUP, "ada", "reading", True, ends=noon + dt.timedelta(hours=2), confirm=True)
+        switches.flip(SETUP.replace(confirm=True), "ada", "reading", True, ends=noon + dt.timedelta(hours=2))
         server.warm(request)
         before = server.ask(request)
         assert (before.by_django, tools(before)) == (False, ["kb__find", "kb__read"])
@@ -143,18 +146,18 @@ def test_an_agent_that_was_deleted_is_not_found(server, olga):
     assert server.ask(request).status == 404
 
 
-def test_a_database_that_cannot_be_looked_at_is_left_to_django(server, ada, monkeypatch):
-    request = Request(token=ada)
+def test_a_database_that_cannot_be_looked_at_is_asked_in_a_thread_or_by_django(server, ada, monkeypatch):
+    request, other = Request(token=ada), Request(token=ada, query="session=other")
     server.warm(request)
 
-    monkeypatch.setattr(server.answers.standings, "_eyes", Shut())
-    answer = server.ask(request)
-    assert answer.by_django
-    assert answer.status == 200
+    monkeypatch.setattr(server.answers.contexts, "_probe", Shut())
+    before, first = server.ask(request), server.ask(other)
+    assert (before.status, before.by_django, b"stale" in before.body) == (200, False, False)
+    assert (first.status, first.by_django, b"stale" in first.body) == (200, True, False)
 
 
 def test_a_database_that_no_other_connection_sees_is_left_to_django(stored, ada, monkeypatch):
-    monkeypatch.setattr(looks, "eyes", lambda: None)
+    monkeypatch.setattr(state_probe, "open_probe", lambda: None)
     server = Server()
     server.warm(Request(token=ada))
     answer = server.ask(Request(token=ada))
@@ -162,13 +165,15 @@ def test_a_database_that_no_other_connection_sees_is_left_to_django(stored, ada,
     assert answer.status == 200
 
 
-def test_without_triggers_nothing_is_ready(server, ada):
+def test_without_triggers_each_answer_is_worked_out_anew(server, ada, monkeypatch):
+    work_out = mock.Mock(wraps=prepared_answers.answer)
+    monkeypatch.setattr(prepared_answers, "answer", work_out)
     with connection.cursor() as cursor:
         cursor.execute("SELECT catalog_stamp FROM toolbelt_revision")
         (stamp,) = cursor.fetchone()
         cursor.execute("UPDATE toolbelt_revision SET catalog_stamp = ''")
     server.warm(Request(token=ada))
-    assert server.ask(Request(token=ada)).by_django
+    assert work_out.call_count == 2
     with connection.cursor() as cursor:
         cursor.execute("UPDATE toolbelt_revision SET catalog_stamp = %s", [stamp])
 
@@ -177,7 +182,7 @@ def test_an_agent_that_is_archived_answers_nobody_from_the_next_question_on(serv
     own, operator_s = Request(token=ada), Request(token=olga)
     server.warm(own, operator_s)
     assert [one.status for one in server.ask_all(own, operator_s)] == [200, 200]
-    agents.archive(SETUP, "ada", True, confirm=True)
+    agents.archive(SETUP.replace(confirm=True), "ada", True)
     for _ in range(2):
         gone, told = server.ask_all(own, operator_s)
         assert (gone.status, told.status) == (401, 404)

@@ -14,7 +14,9 @@ import pytest
 from tests.api.conftest import SETUP, of_operator
 from tests.front import holding, processes
 from toolbelt import models
-from toolbelt.control import belts, plugins, tokens
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
+from toolbelt.control.servers import plugins
 from toolbelt.plugins import registry
 
 POOL = 4

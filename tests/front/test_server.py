@@ -1,4 +1,4 @@
-"""Does a real server answer in front of Django, see what other processes commit, and end its plugins?"""
+"""A real server answers in front of Django, sees other processes' commits, and stops its plugins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.api.conftest import SETUP
 from tests.front import processes
-from toolbelt.control import switches
+from toolbelt.control.access import switches
 
 # Says that it was shut down, in a file.
 PLUGIN = """

@@ -1,4 +1,4 @@
-"""Does an agent keep the surface that it last had while the database is away, and no more than that?"""
+"""An agent keeps its last surface while the database is unavailable, and nothing more than that."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from tests import breaking
 from tests.api.conftest import SETUP
 from tests.breaking import Database
 from tests.front.conftest import ADDRESS, Request, Server
-from toolbelt.control import switches, tokens
-from toolbelt.runtime import standings
-from toolbelt.store import clock, looks
-from toolbelt.store.looks import postgresql
+from toolbelt.control.access import switches
+from toolbelt.control.people import tokens
+from toolbelt.runtime import request_contexts
+from toolbelt.store import clock, state_probe
+from toolbelt.store.state_probe import postgresql
 
 SOON = 8.0
 
@@ -42,8 +43,8 @@ def tools(answer: Any) -> list[str]:
 def test_an_agent_keeps_its_surface_marked_stale_while_the_database_is_away(
     server, ada, database, monkeypatch
 ):
-    for module in (standings, postgresql):
-        monkeypatch.setattr(module, "PAUSE", 0.0)
+    for module in (request_contexts, postgresql):
+        monkeypatch.setattr(module, "PAUSE_SECONDS", 0.0)
     request = Request(token=ada)
     server.warm(request)
     before = server.ask(request)
@@ -109,7 +110,7 @@ def test_what_ends_meanwhile_ends_on_time(server, ada, database):
     request = Request(token=ada)
     noon = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
     with clock.stopped(noon):
-        switches.flip(SETUP, "ada", "reading", True, ends=noon + dt.timedelta(hours=2), confirm=True)
+        switches.flip(SETUP.replace(confirm=True), "ada", "reading", True, ends=noon + dt.timedelta(hours=2))
         server.warm(request)
         with database.away():
             assert "kb__find" in tools(server.ask(request))
@@ -121,9 +122,9 @@ def test_what_ends_meanwhile_ends_on_time(server, ada, database):
 
 def test_a_denial_that_this_server_made_is_not_forgotten(server, ada, database):
     request = Request(token=ada)
-    switches.flip(SETUP, "ada", "reading", True, confirm=True)
+    switches.flip(SETUP.replace(confirm=True), "ada", "reading", True)
     server.warm(request)
-    switches.flip(SETUP, "ada", "reading", False, confirm=True)
+    switches.flip(SETUP.replace(confirm=True), "ada", "reading", False)
     with database.away():
         assert server.ask(request).status == 503
 
@@ -131,10 +132,10 @@ def test_a_denial_that_this_server_made_is_not_forgotten(server, ada, database):
 def test_a_denial_that_another_question_saw_is_not_forgotten(server, ada, database):
     """As when another server process wrote it, and a second client of the agent has asked since."""
     one, other = Request(token=ada), Request(token=ada, query="session=s")
-    switches.flip(SETUP, "ada", "reading", True, confirm=True)
+    switches.flip(SETUP.replace(confirm=True), "ada", "reading", True)
     server.warm(one, other)
     with mock.patch("toolbelt.store.commits.committed"):
-        switches.flip(SETUP, "ada", "reading", False, confirm=True)
+        switches.flip(SETUP.replace(confirm=True), "ada", "reading", False)
     server.warm(other)
     with database.away():
         assert server.ask(one).status == 503
@@ -160,7 +161,7 @@ def test_it_is_kept_for_a_set_time(server, ada, database, settings, seconds):
     now = time.monotonic()
     with (
         database.away(),
-        mock.patch("toolbelt.runtime.standings.time.monotonic", return_value=now + seconds + 1),
+        mock.patch("toolbelt.runtime.request_contexts.time.monotonic", return_value=now + seconds + 1),
     ):
         assert server.ask(request).status == 503
 
@@ -173,13 +174,13 @@ def test_what_was_never_asked_for_is_not_known(server, ada, database):
 
 def test_a_database_that_does_not_answer_at_all_is_not_waited_for(server, ada, monkeypatch):
     """As one that was stopped while its connections stay open: Django would wait for it without an end."""
-    monkeypatch.setattr(standings, "PATIENCE", 0.2)
+    monkeypatch.setattr(request_contexts, "FALLBACK_SECONDS", 0.2)
     request = Request(token=ada)
     server.warm(request)
 
     class Blind:
-        async def look(self, *asked: Any) -> None:
-            raise looks.Unreachable("no answer within 2 s")
+        async def read(self, *asked: Any) -> None:
+            raise state_probe.UnreachableError("no answer within 2 s")
 
         async def close(self) -> None:
             pass
@@ -188,13 +189,13 @@ def test_a_database_that_does_not_answer_at_all_is_not_waited_for(server, ada, m
         time.sleep(1)
         raise AssertionError("nobody waits for this")
 
-    monkeypatch.setattr(server.answers.standings, "_eyes", Blind())
+    monkeypatch.setattr(server.answers.contexts, "_probe", Blind())
     monkeypatch.setattr("toolbelt.runtime.surfaces.ask", hang)
 
     async def ask() -> Any:
         (answer,) = await server._answers(server.application, [request])
         # The server goes on, and with it what nobody waits for any more.
-        (left,) = server.answers.standings._left
+        (left,) = server.answers.contexts._abandoned
         await asyncio.wait({left})
         return answer
 

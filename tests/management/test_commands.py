@@ -1,4 +1,4 @@
-"""Do the commands print what an operator needs, and refuse with a sentence?"""
+"""Commands print what an operator needs, and refuse with a sentence."""
 
 import io
 import json
@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from toolbelt.control import actors, belts
+from tests import quickly
+from toolbelt.control import writing
+from toolbelt.control.config import belts
 
 BELT: dict[str, Any] = {
     "tools": [
@@ -30,7 +32,7 @@ BELT: dict[str, Any] = {
 
 @pytest.fixture
 def stored(db: None) -> None:
-    belts.import_(actors.Actor(name="olive", via="command"), BELT)
+    quickly.stored("commands", lambda: belts.import_(writing.by("olive", via="command"), BELT))
 
 
 def run(*args: str) -> str:
@@ -69,9 +71,9 @@ def test_surface_prints_what_a_providers_sdk_is_passed() -> None:
 def test_surface_refuses_what_a_provider_does_not_take() -> None:
     choice = {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
     many = {"tools": [{"key": "odd", "input_schema": choice, "default_on": True}], "agents": [{"key": "ada"}]}
-    belts.import_(actors.Actor(name="olive", via="command"), many)
+    belts.import_(writing.by("olive", via="command"), many)
 
-    with pytest.raises(CommandError, match=r"tools\.odd\.input_schema: Gemini does not take this schema"):
+    with pytest.raises(CommandError, match=r"tools\.odd\.input_schema: Gemini does not support this schema"):
         run("surface", "ada", "--format", "gemini")
 
 
@@ -99,7 +101,7 @@ def test_a_belt_goes_out_and_comes_in_as_it_was(tmp_path: Path, ending: str) -> 
     file = tmp_path / f"belt.{ending}"
     run("belt", "export", str(file))
 
-    assert run("belt", "import", str(file)) == "0 created, 0 changed, 4 as they were.\n"
+    assert run("belt", "import", str(file)) == "0 created, 0 changed, 4 unchanged.\n"
 
 
 @pytest.mark.usefixtures("stored")
@@ -150,14 +152,14 @@ def tried_in_vain(path: Path) -> str:
         ("a.json", b"", "This cannot be read: Expecting value"),
         ("a.json", b"{}", "A scenario file is a list of scenarios."),
         ("a.json", b"[1]", "A scenario file is a list of scenarios."),
-        ("a.json", b"[]", "It holds no scenario, so nothing would be tried."),
-        ("a.json", b'[{"id": "x", "id": "y"}]', "the key 'id' stands twice in one mapping"),
+        ("a.json", b"[]", "The file contains no scenarios."),
+        ("a.json", b'[{"id": "x", "id": "y"}]', "the key 'id' is repeated in one mapping"),
         ("a.json", b"[" * 100_000, "This cannot be read: "),
         ("a.json", b"[" + b"9" * 5000 + b"]", "This cannot be read: "),
         ("a.json", b'[{"id": "\xe9"}]', "it is not UTF-8"),
         ("a.yaml", b"", "A scenario file is a list of scenarios."),
         ("a.yaml", b"- id: [x\n", "(line 2, column 1)"),
-        ("a.yaml", b"- id: x\n  id: y\n", "the key 'id' stands twice in one mapping (line 2, column 3)"),
+        ("a.yaml", b"- id: x\n  id: y\n", "the key 'id' is repeated in one mapping (line 2, column 3)"),
         ("a.yaml", b"- note: 2031-13-45\n", "month must be in 1..12"),
         ("a.yaml", b"- !!python/object/apply:os.getcwd []\n", "could not determine a constructor"),
     ],
@@ -197,7 +199,7 @@ def test_a_belt_that_is_not_utf_8_says_so(tmp_path: Path) -> None:
 def test_try_exits_2_where_there_is_no_file(tmp_path: Path) -> None:
     assert "No such file or directory" in tried_in_vain(tmp_path / "ghost.json")
     (tmp_path / "folder.json").mkdir()
-    assert "there is no .json or .yaml file in this directory" in tried_in_vain(tmp_path)
+    assert "this directory has no .json or .yaml files" in tried_in_vain(tmp_path)
 
 
 def test_try_runs_nothing_if_one_of_the_files_cannot_be_read(tmp_path: Path) -> None:
@@ -238,7 +240,7 @@ def test_try_tells_of_a_belt_that_cannot_even_be_shown(tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as ended:
         call_command("try", str(file), stdout=out)
     assert ended.value.code == 1
-    told = "deep: belt: expected a belt, by section, got what is nested too deeply to be shown"
+    told = "deep: belt: expected a belt, by section, got a value that is nested too deeply to be shown"
     assert out.getvalue().splitlines()[0] == told
 
 

@@ -8,7 +8,9 @@ from django.contrib.auth import models as auth
 from django.core import management
 from django.core.serializers import base
 
-from toolbelt.control import demo_activity
+from tests import factories
+from toolbelt import models
+from toolbelt.management import demo_month
 
 pytestmark = pytest.mark.django_db
 
@@ -25,11 +27,11 @@ def months(monkeypatch) -> list[dict[str, object]]:
     """Keep what months were to be made up, and make up none: this demo has no agents."""
     wanted: list[dict[str, object]] = []
 
-    def make(**options: object) -> demo_activity.Made:
+    def make(**options: object) -> demo_month.Made:
         wanted.append(options)
-        return demo_activity.Made(changes=0, calls=0)
+        return demo_month.Made(changes=0, calls=0)
 
-    monkeypatch.setattr(demo_activity, "make", make)
+    monkeypatch.setattr(demo_month, "make", make)
     return wanted
 
 
@@ -77,3 +79,27 @@ def test_a_demo_that_cannot_be_loaded_leaves_nothing_behind(tmp_path) -> None:
     with pytest.raises(base.DeserializationError):
         demo()
     assert not get_user_model().objects.exists()
+
+
+def test_a_database_with_a_configuration_is_refused_and_stays_as_it_is() -> None:
+    factories.plugin("git", title="Ours")
+    with pytest.raises(management.CommandError, match="not empty"):
+        demo()
+    assert not auth.Group.objects.filter(name="loaded").exists()
+    assert models.Plugin.objects.get().title == "Ours"
+
+
+def test_the_fixture_is_not_loaded_over_a_configuration_without_being_asked_to() -> None:
+    factories.plugin("git")
+    with pytest.raises(management.CommandError, match="--overwrite"):
+        management.call_command("loaddata", "demo", verbosity=0)
+    assert not auth.Group.objects.filter(name="loaded").exists()
+    management.call_command("loaddata", "demo", verbosity=0, overwrite=True)
+    assert auth.Group.objects.filter(name="loaded").exists()
+
+
+def test_an_empty_installation_with_users_gets_the_demo_and_no_other_login() -> None:
+    get_user_model().objects.create_superuser("mia", password="given")
+    assert "as you changed it" in demo()
+    assert [user.username for user in get_user_model().objects.all()] == ["mia"]
+    assert auth.Group.objects.filter(name="loaded").exists()

@@ -1,4 +1,4 @@
-"""The demo's month: does it look lived in, is it the same each time, and does it keep away from what is real?"""
+"""The demo's month of activity is plausible, reproducible, and separate from real data."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from django.utils import timezone
 
 from tests import factories
 from toolbelt import models
-from toolbelt.control import belts, demo_activity
+from toolbelt.control.config import belts
 from toolbelt.core import errors
+from toolbelt.management import demo_month
 
 pytestmark = pytest.mark.django_db
 
@@ -35,8 +36,8 @@ def small() -> None:
     )
 
 
-def make(**options: Any) -> demo_activity.Made:
-    return demo_activity.make(**{"days": 30, "size": 40, "seed": 7, "now": NOW, **options})
+def make(**options: Any) -> demo_month.Made:
+    return demo_month.make(**{"days": 30, "size": 40, "seed": 7, "now": NOW, **options})
 
 
 def happened() -> list[tuple[Any, ...]]:
@@ -75,8 +76,8 @@ def test_it_leaves_the_configuration_as_it_was_and_something_to_undo_today(small
     assert today.filter(undoes=None).count() >= 3
 
 
-def test_what_a_budget_stood_against_is_given_back_all_the_same(small: None) -> None:
-    models.Agent.objects.update(max_tools=6, on_exceed="refuse")
+def test_what_a_budget_would_not_let_be_taken_back_does_not_happen(small: None) -> None:
+    models.Agent.objects.update(max_tools=4, on_exceed="refuse")
     before = belts.export()
     for seed in range(2):
         make(seed=seed, force=True, size=0, days=16)
@@ -103,7 +104,7 @@ def test_the_same_seed_makes_the_same_month(small: None) -> None:
 
 def test_it_keeps_away_from_what_is_real(small: None) -> None:
     make(days=2)
-    with pytest.raises(errors.Refused, match="Something has happened here already"):
+    with pytest.raises(errors.Refused, match="already has calls or changes"):
         make()
     models.CallRecord.objects.all().delete()
     factories.agent("mine")
@@ -120,16 +121,16 @@ def test_an_empty_database_is_not_the_demos() -> None:
 def test_the_command_says_what_it_made_and_lets_sessions_load(small: None) -> None:
     said = io.StringIO()
     management.call_command("demo_activity", days=3, size=20, seed=1, stdout=said)
-    assert said.getvalue().startswith("Made up ")
+    assert said.getvalue().startswith("Generated ")
     assert said.getvalue().endswith("in 3 days.\n")
     assert models.CallRecord.objects.filter(at__lte=timezone.now()).exists()
-    with pytest.raises(CommandError, match="Something has happened here already"):
+    with pytest.raises(CommandError, match="already has calls or changes"):
         management.call_command("demo_activity")
 
 
 @pytest.mark.parametrize("wrong", [{"days": 0}, {"days": 400}, {"size": -1}])
 def test_nonsense_is_refused(small: None, wrong: dict[str, int]) -> None:
-    with pytest.raises(CommandError, match=f"--{next(iter(wrong))} is from"):
+    with pytest.raises(CommandError, match=f"--{next(iter(wrong))} must be from"):
         management.call_command("demo_activity", **wrong)
 
 
@@ -143,4 +144,4 @@ def test_the_demo_is_known_by_the_agents_that_it_has(request: pytest.FixtureRequ
         for line in entry.splitlines()
         if line.strip().startswith("key:")
     }
-    assert keys == demo_activity.AGENTS
+    assert keys == demo_month.AGENTS

@@ -1,4 +1,4 @@
-"""Does a flip from a shell do what one from a screen does, and is what ended written down?"""
+"""A flip on the command line has the same effect as in the dashboard, and expired grants are written to the log."""
 
 import datetime as dt
 import io
@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.control.conftest import operator, stored
-from toolbelt.control import tools_config
+from toolbelt.control.access import tools_config
 from toolbelt.store import clock, snapshots
 
 __all__ = ["operator", "stored"]
@@ -21,12 +21,12 @@ def run(*args: str) -> str:
 
 
 def test_a_switch_and_an_override_are_set_and_cleared() -> None:
-    assert run("flip", "ada", "reading", "on").startswith("reading is on for ada. Tools 1 to 3,")
+    assert run("flip", "ada", "reading", "on").startswith("reading is on for ada. Tools: 1 → 3.")
     run("flip", "ada", "git__log", "off")
     assert tools_config.read("ada") == {"git__log": False, "reading": True}
     run("flip", "ada", "reading", "unset")
     assert tools_config.read("ada") == {"git__log": False}
-    assert run("flip", "ada", "git__log", "off").startswith("Nothing to change")
+    assert run("flip", "ada", "git__log", "off").startswith("No changes: ")
 
 
 def test_a_span_or_a_moment_gives_it_an_end_and_the_end_is_written() -> None:
@@ -37,15 +37,24 @@ def test_a_span_or_a_moment_gives_it_an_end_and_the_end_is_written() -> None:
         2099, 1, 2, 3, 4, 5, tzinfo=dt.UTC
     )
     end = snapshots.find("ada", None).agent.ends["reading"].at
-    assert run("end_grants") == "Nothing has ended since the last time.\n"
+    assert run("end_grants") == "Nothing has expired since the last run.\n"
     with clock.stopped(end):
-        assert run("end_grants") == "1 ended.\n"
+        assert run("end_grants") == "1 expired.\n"
 
 
 def test_what_has_to_be_confirmed_says_how() -> None:
     with pytest.raises(CommandError, match=r"git__push.*--confirm"):
         run("flip", "ada", "pushing", "on")
     run("flip", "ada", "pushing", "on", "--confirm")
+
+
+def test_a_dry_run_prints_the_effect_and_what_to_confirm_and_writes_nothing() -> None:
+    printed = run("flip", "ada", "pushing", "on", "--dry-run").splitlines()
+    assert printed[0].startswith("pushing would be on for ada. Tools: 1 → 2.")
+    assert printed[1] == "Adds: git__push."
+    assert printed[-2] == "To confirm: Enables destructive tools: git__push."
+    assert printed[-1] == "Nothing was changed."
+    assert tools_config.read("ada") == {}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +65,7 @@ def test_what_has_to_be_confirmed_says_how() -> None:
         (["ada", "reading", "on", "--for", "2 hours"], "90m, 2h or 3d"),
         (["ada", "reading", "on", "--for", "0h"], "90m, 2h or 3d"),
         (["ada", "reading", "on", "--until", "tomorrow"], "2026-11-22T14:05:00Z"),
-        (["ada", "reading", "on", "--until", "2001-01-01T00:00:00Z"], "over already"),
+        (["ada", "reading", "on", "--until", "2001-01-01T00:00:00Z"], "is in the past"),
     ],
 )
 def test_what_makes_no_sense_is_named_with_the_way_out(arguments: list[str], said: str) -> None:

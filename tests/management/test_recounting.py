@@ -1,4 +1,4 @@
-"""Are token counts put right after a write that went past the counting?"""
+"""Outdated token counts can be recounted."""
 
 import io
 
@@ -17,5 +17,5 @@ def test_counts_that_a_bulk_write_left_wrong_are_put_right() -> None:
     call_command("recount_tokens", stdout=out)
 
     clock = models.Tool.objects.get(key="clock")
-    assert out.getvalue() == "1 counts were not right, and are now.\n"
+    assert out.getvalue() == "Corrected token counts: 1.\n"
     assert clock.tokens == tokens.of(clock) > 0

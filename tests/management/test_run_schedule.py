@@ -1,4 +1,4 @@
-"""Is what agents scheduled delivered once, when it is due?"""
+"""Due schedules are delivered once."""
 
 import datetime as dt
 import io
@@ -12,7 +12,9 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from toolbelt.control import actors, belts, plugins
+from toolbelt.control import writing
+from toolbelt.control.config import belts
+from toolbelt.control.servers import plugins
 from toolbelt.core import calls as gate
 from toolbelt.runtime import calls, schedule
 from toolbelt.runtime import plugins as live
@@ -28,7 +30,7 @@ def scheduled(tmp_path: Path, settings):
     file.write_text("tool_plugins:\n  - id: scheduler\n")
     settings.TOOLBELT_PLUGINS_FILE = str(file)
     live.stop()
-    operator = actors.Actor(name="olive", via="command")
+    operator = writing.by("olive", via="command")
     plugins.sync(operator, live.live())
     belts.import_(operator, {"agents": [{"key": "ada", "tools_config": {"scheduler__schedule": True}}]})
     when = (timezone.now() + dt.timedelta(minutes=5)).isoformat(timespec="seconds")
@@ -96,5 +98,5 @@ def test_two_workers_do_not_work_at_once(scheduled: None, later: None) -> None:
         done.set()
         other.join()
 
-    assert (out, err) == ("", "Another worker is at it.\n")
+    assert (out, err) == ("", "Another worker is running.\n")
     assert "Water the plants" in run()[0]

@@ -1,4 +1,4 @@
-"""What do the commands about tokens and sessions print, and what do they leave behind?"""
+"""The output and effects of the commands for tokens and sessions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from tests import factories
 from toolbelt import models
-from toolbelt.runtime import access, meta_tools
+from toolbelt.runtime import credentials, meta_tools
 
 
 def run(*arguments: str) -> tuple[str, str]:
@@ -29,7 +29,7 @@ def agent(db: None) -> models.Agent:
 
 def test_the_token_alone_is_printed(agent):
     printed, beside = run("issue", "--agent", "ada", "--name", "The chat")
-    bearer = access.recognize(printed.rstrip("\n"))
+    bearer = credentials.recognize(printed.rstrip("\n"))
     assert bearer is not None
     assert bearer.agent == "ada"
     assert "agent ada" in beside
@@ -39,7 +39,7 @@ def test_the_token_alone_is_printed(agent):
 def test_a_token_of_an_operator_has_a_scope_and_may_end(agent):
     logins.User.objects.create_user("olive")
     printed, _ = run("issue", "--operator", "olive", "--scope", "read", "--days", "7")
-    bearer = access.recognize(printed.strip())
+    bearer = credentials.recognize(printed.strip())
     assert bearer is not None
     assert (bearer.name, bearer.scope) == ("olive", "read")
     row = models.ApiToken.objects.get()
@@ -53,8 +53,11 @@ def test_tokens_are_listed_and_revoked_by_their_prefix(agent):
     listed = run("list")[0]
     assert listed.split() == [text[:11], "valid", "agent", "ada", "not", "used", "yet", "The", "chat"]
     assert text not in listed
-    assert run("revoke", text[:11], "--reason", "lost")[0] == f"{text[:11]} opens nothing any more.\n"
-    assert access.recognize(text) is None
+    assert (
+        run("revoke", text[:11], "--reason", "lost")[0]
+        == f"{text[:11]} is revoked. Requests with it will be rejected.\n"
+    )
+    assert credentials.recognize(text) is None
     assert "revoked" in run("list")[0]
     assert models.AuditEntry.objects.filter(action="token.revoke", via="command", reason="lost").exists()
 
@@ -63,9 +66,9 @@ def test_tokens_are_listed_and_revoked_by_their_prefix(agent):
     ("arguments", "said"),
     [
         (["issue", "--agent", "adda"], "Did you mean ada"),
-        (["issue", "--agent", "ada", "--scope", "read"], "an agent's token has none"),
-        (["issue", "--agent", "ada", "--days", "0"], "ends in the future"),
-        (["issue", "--agent", "ada", "--days", "99999999999"], "calendars"),
+        (["issue", "--agent", "ada", "--scope", "read"], "an agent's token has no scope"),
+        (["issue", "--agent", "ada", "--days", "0"], "choose a time in the future"),
+        (["issue", "--agent", "ada", "--days", "99999999999"], "too large"),
         (["revoke", "tb_nothing"], "no token named"),
     ],
 )
@@ -85,8 +88,8 @@ def test_sessions_are_pruned_by_days(agent):
         call_command("prune_sessions", "--days", days, stdout=out)
         return out.getvalue()
 
-    assert prune("10") == "0 sessions forgotten.\n"
-    assert prune("8") == "1 sessions forgotten.\n"
+    assert prune("10") == "Deleted 0 sessions.\n"
+    assert prune("8") == "Deleted 1 session.\n"
     for days in ("-1", "99999999999"):
         with pytest.raises(CommandError):
             prune(days)

@@ -19,13 +19,14 @@ from tests.front.conftest import ada as ada
 from tests.front.conftest import unhurried as unhurried
 from tests.runtime.conftest import install as install
 from tests.runtime.conftest import listed as listed
-from toolbelt import front
-from toolbelt.control import belts, endings
+from toolbelt.control.access import expirations
+from toolbelt.control.config import belts
+from toolbelt.front import application as front
 from toolbelt.mcp import protocol
-from toolbelt.runtime import feed, ready
+from toolbelt.runtime import feed, prepared_answers
 
 # What waits in vain is told apart from what is slow, in seconds.
-LONGEST = 100
+MAX_LENGTH = 100
 OLD, OLDER, NEW = "2025-11-25", "2025-06-18", "2026-07-28"
 ADDRESS = "/mcp/ada"
 ABOUT = {
@@ -110,7 +111,7 @@ class Exchange:
         self._coming.put_nowait(message)
 
     async def begun(self) -> tuple[int, dict[str, str]]:
-        """Give the status and the headers."""
+        """Return the status and the headers."""
         message = await self._coming.get()
         if message is None:
             await self.task
@@ -120,7 +121,7 @@ class Exchange:
         }
 
     async def rest(self) -> bytes:
-        """Give all that comes until the end."""
+        """Return all that comes until the end."""
         found = [self._unread]
         while (message := await self._coming.get()) is not None:
             found.append(message.get("body", b""))
@@ -128,19 +129,19 @@ class Exchange:
         return b"".join(found)
 
     async def event(self) -> dict[str, str]:
-        """Give the next event of a stream: its fields."""
+        """Return the next event of a stream: its fields."""
         while b"\n\n" not in self._unread:
             message = await asyncio.wait_for(self._coming.get(), 20)
             if message is None:
                 await self.task
-                raise EOFError("the stream ended")
+                raise EOFError(f"the stream ended: {self._unread!r}")
             self._unread += message.get("body", b"")
         block, _, self._unread = self._unread.partition(b"\n\n")
         lines = [line.partition(":") for line in block.decode().split("\n")]
         return {name: value.removeprefix(" ") for name, _, value in lines}
 
     async def message(self) -> Any:
-        """Give the next event that holds a message."""
+        """Return the next event that holds a message."""
         while True:
             found = await self.event()
             if found.get("data"):
@@ -179,7 +180,7 @@ class Answer:
         return self.status, self.error["code"]
 
     def messages(self) -> list[Any]:
-        """Give the messages of a stream that ended."""
+        """Return the messages of a stream that ended."""
         assert self.headers["content-type"] == "text/event-stream", self
         lines = self.body.decode().split("\n")
         return [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
@@ -193,7 +194,7 @@ def run(main: Callable[[], Awaitable[Any]]) -> Any:
 
     async def served() -> Any:
         try:
-            async with asyncio.timeout(LONGEST):
+            async with asyncio.timeout(MAX_LENGTH):
                 return await main()
         finally:
             await feed.close()
@@ -207,7 +208,7 @@ def run(main: Callable[[], Awaitable[Any]]) -> Any:
 class Endpoint:
     """The application in front of Django, for clients of the endpoint."""
 
-    def __init__(self, answers: ready.Answers | None) -> None:
+    def __init__(self, answers: prepared_answers.PreparedAnswers | None) -> None:
         self.answers = answers
         _made.append(self)
         self.application = front.Application(ASGIHandler(), answers)
@@ -271,7 +272,7 @@ class Client:
         sent: dict[str, str | None] = {"mcp-protocol-version": self.version}
         if self.version == NEW:
             sent["mcp-method"] = method
-            if method == "tools/call" and isinstance((params or {}).get("name"), str):
+            if method in ("tools/call", "prompts/get") and isinstance((params or {}).get("name"), str):
                 sent["mcp-name"] = (params or {})["name"]
             if method == "resources/read" and isinstance((params or {}).get("uri"), str):
                 sent["mcp-name"] = (params or {})["uri"]
@@ -311,7 +312,7 @@ class Client:
 @pytest.fixture(autouse=True)
 def on_their_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let no server write down ends by itself, nor any test find the servers of the one before it."""
-    monkeypatch.setattr(endings, "start", lambda: None)
+    monkeypatch.setattr(expirations, "start", lambda: None)
     yield
     _made.clear()
 
@@ -323,18 +324,18 @@ def stored(transactional_db: None) -> None:
 
 @pytest.fixture
 def reader(stored: None) -> str:
-    """Give a token of an operator that may only read."""
+    """Return a token of an operator that may only read."""
     return of_operator("rita", superuser=True, scope="read")
 
 
 @pytest.fixture
 def endpoint(stored: None) -> Endpoint:
-    return Endpoint(ready.answers())
+    return Endpoint(prepared_answers.answers())
 
 
 @pytest.fixture(params=[OLD, NEW])
 def client(request: Any, endpoint: Endpoint, ada: str) -> Client:
-    """Give ada's client, of either era."""
+    """Return ada's client, of either era."""
     return Client(endpoint=endpoint, token=ada, version=request.param)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.mcp.conftest import Client, Request
-from toolbelt.runtime import calls, upstreams
+from toolbelt.runtime import calls, upstream_calls
 
 
 class Progressing:
@@ -21,7 +21,7 @@ class Progressing:
         self.was_cancelled = False
 
     async def arun(
-        self, *about: Any, progress: upstreams.Progress | None = None, **more: Any
+        self, *about: Any, progress: upstream_calls.Progress | None = None, **more: Any
     ) -> calls.Answer:
         if self.begun.is_set():
             self.begun_twice.set()

@@ -17,7 +17,12 @@ from tests.mcp.slow_tools import calling, progressing
 from tests.runtime import sample_plugins
 from tests.runtime.conftest import Install
 from toolbelt import models
-from toolbelt.control import agents, belts, stops, switches, tokens, undo
+from toolbelt.control import undo
+from toolbelt.control.access import switches
+from toolbelt.control.agents import agents
+from toolbelt.control.catalog import blocking
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
 from toolbelt.core import api_tokens
 from toolbelt.mcp import protocol, results, tool_calls
 from toolbelt.runtime import calls
@@ -33,9 +38,8 @@ MORE = {"key": "more", "members": [{"tool": "kb__plain", "options": {"depth": 2}
 
 @pytest.fixture
 def token(transactional_db: None, install: Install) -> str:
-    """Give a token of an agent that has a plugin's tools, and could have another one."""
-    install("Kb", config="api_key: sesame-2000")
-    belts.import_(SETUP, {"toolkits": [MORE], "agents": [AGENT]})
+    """Return a token of an agent that has a plugin's tools, and could have another one."""
+    install("Kb", config="api_key: sesame-2000", toolkits=[MORE], agents=[AGENT])
     return tokens.issue(SETUP, agent="ada").text
 
 
@@ -112,7 +116,7 @@ def test_no_call_reaches_a_plugin_that_was_stopped_a_moment_ago_through_either_d
         return web.post("/api/v1/agents/ada/calls", asked, "application/json").json()
 
     assert client.call("kb__search", {"query": "x"}).result["isError"] is over_http()["is_error"] is False
-    stopped = stops.stop(SETUP, "plugin", "kb", True, was=False)
+    stopped = blocking.set_blocked(SETUP, "plugin", "kb", True, was=False)
     assert stopped.agents["ada"] == len(AGENT["tools"])
     assert client.call("kb__search", {"query": "x"}).error["code"] == protocol.INVALID_PARAMS
     assert over_http()["code"] == "tool-denied"
@@ -122,7 +126,7 @@ def test_no_call_reaches_a_plugin_that_was_stopped_a_moment_ago_through_either_d
 
 
 def test_unknown_hidden_and_denied_are_told_alike(client: Client):
-    switches.override(SETUP, "ada", "kb__who", False, confirm=True)
+    switches.override(SETUP.replace(confirm=True), "ada", "kb__who", False)
     told = {}
     for name in ("kb__nothing", "kb__odd", "kb__plain", "kb__who", "load_tools", "list_toolkits"):
         answer = client.call(name, {})
@@ -134,7 +138,7 @@ def test_unknown_hidden_and_denied_are_told_alike(client: Client):
 
 def test_a_tool_that_was_taken_away_a_moment_ago_is_refused(client: Client):
     assert client.call("kb__search", {"query": "x"}).result["isError"] is False
-    switches.override(SETUP, "ada", "kb__search", False, confirm=True)
+    switches.override(SETUP.replace(confirm=True), "ada", "kb__search", False)
     assert client.call("kb__search", {"query": "x"}).error["code"] == protocol.INVALID_PARAMS
 
 
@@ -180,7 +184,7 @@ def test_what_is_active_may_be_named_too(client: Client):
 
 
 def test_call_tool_widens_no_denial(client: Client):
-    switches.override(SETUP, "ada", "kb__plain", False, confirm=True)
+    switches.override(SETUP.replace(confirm=True), "ada", "kb__plain", False)
     told = {}
     for name in ("kb__plain", "kb__odd", "kb__nothing", "search_tools", "call_tool", "load_tools"):
         answer = client.call("call_tool", {"tool": name, "arguments": {}})
@@ -209,7 +213,7 @@ def test_what_a_session_loads_is_in_its_next_list_and_announced_with_the_result(
     told = client.call("load_tools", {"toolkit": "more"}).messages()
     assert [one.get("method") for one in told] == [protocol.LIST_CHANGED, None]
     assert '"status":"loaded"' in told[1]["result"]["content"][0]["text"]
-    assert "new: kb__plain" in told[1]["result"]["content"][1]["text"]
+    assert "added: kb__plain" in told[1]["result"]["content"][1]["text"]
     assert "kb__plain" in client.names()
     assert "kb__plain" not in dataclasses.replace(client, path="/mcp/ada/s/s2").names()
     assert client.call("kb__plain", {}).result["isError"] is False
@@ -221,7 +225,7 @@ def test_a_client_that_takes_no_events_is_told_in_the_result_alone(token: str, e
     client = Client(endpoint=endpoint, token=token, path="/mcp/ada/s/s1")
     client.names()
     result = client.call("load_tools", {"toolkit": "more"}, accept="application/json").result
-    assert "new: kb__plain" in result["content"][1]["text"]
+    assert "added: kb__plain" in result["content"][1]["text"]
 
 
 # News for who does not listen
@@ -229,35 +233,35 @@ def test_a_client_that_takes_no_events_is_told_in_the_result_alone(token: str, e
 
 def test_a_client_that_does_not_listen_is_told_with_its_next_result_once(client: Client):
     client.names()
-    switches.override(SETUP, "ada", "kb__who", False, confirm=True)
-    switches.override(SETUP, "ada", "kb__plain", True, confirm=True)
+    switches.override(SETUP.replace(confirm=True), "ada", "kb__who", False)
+    switches.override(SETUP.replace(confirm=True), "ada", "kb__plain", True)
     first, second = (client.call("kb__search", {"query": "x"}).result for _ in range(2))
     assert first["content"][0]["text"] == '{"results":["x"]}'
-    assert "new: kb__plain; gone: kb__who" in first["content"][1]["text"]
+    assert "added: kb__plain; removed: kb__who" in first["content"][1]["text"]
     assert len(second["content"]) == 1
 
 
 def test_a_client_that_was_refused_is_told_too(client: Client):
     client.names()
-    switches.override(SETUP, "ada", "kb__who", False, confirm=True)
-    assert "gone: kb__who" in client.call("kb__who", {}).error["message"]
+    switches.override(SETUP.replace(confirm=True), "ada", "kb__who", False)
+    assert "removed: kb__who" in client.call("kb__who", {}).error["message"]
 
 
 def test_a_client_that_listed_again_or_never_is_told_nothing(client: Client):
-    switches.override(SETUP, "ada", "kb__who", False, confirm=True)
+    switches.override(SETUP.replace(confirm=True), "ada", "kb__who", False)
     assert len(client.call("kb__search", {"query": "x"}).result["content"]) == 1
     client.names()
-    switches.override(SETUP, "ada", "kb__who", None, confirm=True)
+    switches.override(SETUP.replace(confirm=True), "ada", "kb__who", None)
     client.names()
     assert len(client.call("kb__search", {"query": "x"}).result["content"]) == 1
 
 
 def test_a_session_s_id_says_it_where_another_process_answered_the_list(old: Client):
     session = old.ask("initialize", {"protocolVersion": old.version}).headers["mcp-session-id"]
-    switches.override(SETUP, "ada", "kb__who", False, confirm=True)
+    switches.override(SETUP.replace(confirm=True), "ada", "kb__who", False)
     elsewhere = dataclasses.replace(old, endpoint=Endpoint(old.endpoint.answers), session=session)
     result = elsewhere.call("kb__search", {"query": "x"}).result
-    assert result["content"][1]["text"] == "The tools that you may call have changed: list them again."
+    assert result["content"][1]["text"] == "The tools that you may call have changed. List them again."
 
 
 # Progress, and going away

@@ -49,7 +49,7 @@ def test_who_has_no_token_is_told_whose_it_is_and_where_one_is_made(endpoint: En
     for token in ("", "tb_nonsense", "tb_0nj8sPWpAgTCvxZ4sXCjdqLrGzZvcRDm2m5Ux1kiTYf8XbXnfAM1K0bWqt1k"):
         client = Client(endpoint=endpoint, token=token)
         told = client.ask("tools/list").error["message"]
-        assert told.startswith("Toolbelt needs a token of this agent")
+        assert told.startswith("Toolbelt requires a token of this agent")
         assert told.endswith(" An operator makes one at http://testserver/tokens/?agent=ada#issue")
 
 

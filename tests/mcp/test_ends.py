@@ -15,7 +15,8 @@ from tests.mcp.conftest import Client
 from tests.mcp.conftest import run as serve
 from tests.mcp.test_streams import is_quiet, opened
 from toolbelt import models
-from toolbelt.control import switches, tokens
+from toolbelt.control.access import switches
+from toolbelt.control.people import tokens
 from toolbelt.mcp import protocol
 from toolbelt.store import clock
 
@@ -33,7 +34,7 @@ def noon(stored: None) -> Iterator[None]:
 
 @pytest.fixture(params=["switch", "override"])
 def lend(request: pytest.FixtureRequest) -> Callable[[], object]:
-    """Give what grants ada something until two, by a switch or by an override."""
+    """Return what grants ada something until two, by a switch or by an override."""
     if request.param == "switch":
         return lambda: switches.flip(SETUP, "ada", "reading", True, ends=TWO)
     return lambda: switches.override(SETUP, "ada", "kb__find", True, ends=TWO)

@@ -13,8 +13,8 @@ from django.db import connection
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, Client, Endpoint, Exchange, Request, run
 from tests.mcp.test_streams import flip, opened
-from toolbelt.control import tokens
-from toolbelt.mcp import exchanges, heads, protocol, streams
+from toolbelt.control.people import tokens
+from toolbelt.mcp import exchanges, protocol, request_head, streams
 
 
 class Unread(Exchange):
@@ -55,9 +55,9 @@ def test_who_does_not_read_holds_up_nobody_and_is_let_go(client: Client, monkeyp
 @pytest.mark.parametrize(
     ("limit", "is_another", "who"),
     [
-        ("MOST_OF_ONE", False, "This token"),
-        ("MOST_OF_AGENT", True, "The agent ada"),
-        ("MOST", True, "This server"),
+        ("MAX_PER_ONE", False, "This token"),
+        ("MAX_PER_AGENT", True, "The agent ada"),
+        ("MAX_COUNT", True, "This server"),
     ],
 )
 def test_streams_have_an_end_and_it_is_said_whose(
@@ -87,7 +87,7 @@ def test_streams_have_an_end_and_it_is_said_whose(
 def test_the_streams_of_an_operator_s_token_are_counted_over_all_agents(
     endpoint: Endpoint, reader: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(streams, "MOST_OF_ONE", 1)
+    monkeypatch.setattr(streams, "MAX_PER_ONE", 1)
     of_ada, of_bob = (Client(endpoint=endpoint, token=reader, path=f"/mcp/{name}") for name in ("ada", "bob"))
 
     async def main() -> tuple[int, int]:
@@ -102,20 +102,20 @@ def test_the_streams_of_an_operator_s_token_are_counted_over_all_agents(
 
 
 def test_a_head_that_is_too_large_is_not_read(client: Client):
-    answer = client.ask("tools/list", x_more="x" * heads.LARGEST)
+    answer = client.ask("tools/list", x_more="x" * request_head.MAX_BYTES)
     assert answer.status == 431
 
 
 def test_large_heads_are_read_each_time_and_kept_nowhere(client: Client):
     kept = client.endpoint.application.mcp._shared.heads._known
-    assert client.ask("tools/list", x_more="x" * heads.LARGEST_KEPT).status == 200
+    assert client.ask("tools/list", x_more="x" * request_head.MAX_KEPT_BYTES).status == 200
     assert not kept
     assert client.ask("tools/list").status == 200
     assert len(kept) == 1
 
 
 def test_a_session_s_id_has_a_length(old: Client):
-    told = old.ask("ping", mcp_session_id="x" * (heads.LONGEST_SESSION + 1))
+    told = old.ask("ping", mcp_session_id="x" * (request_head.MAX_SESSION_LENGTH + 1))
     assert (told.status, "Mcp-Session-Id" in told.error["message"]) == (400, True)
 
 

@@ -12,11 +12,20 @@ from django.test.utils import CaptureQueriesContext
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, OLDER, Client, Endpoint
 from toolbelt.adapters import mcp
-from toolbelt.control import agents, belts, switches
-from toolbelt.core import schema
+from toolbelt.control.access import switches
+from toolbelt.control.agents import agents
+from toolbelt.control.config import belts
+from toolbelt.core import catalog, schema
 from toolbelt.mcp import protocol, revisions
 from toolbelt.runtime import tool_lists
 
+CAPABILITIES = {
+    "logging": {},
+    "tools": {"listChanged": True},
+    "prompts": {"listChanged": True},
+    "resources": {"subscribe": True, "listChanged": True},
+    "completions": {},
+}
 DISPATCHED = ["call_tool", "clock", "search_tools"]
 
 
@@ -29,7 +38,7 @@ def test_a_client_that_shakes_hands_is_told_the_revision_the_tools_and_the_polic
     )
     found = answer.result
     assert found["protocolVersion"] == OLDER
-    assert found["capabilities"] == {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
+    assert found["capabilities"] == CAPABILITIES
     assert found["serverInfo"]["name"] == "toolbelt"
     assert "Look before you answer: kb__find, kb__read." in found["instructions"]
     assert answer.headers["mcp-session-id"].isascii()
@@ -40,7 +49,7 @@ def test_a_client_that_discovers_is_told_the_same_in_its_era(new: Client):
     switches.flip(SETUP, "ada", "reading", True)
     found = new.ask("server/discover").result
     assert found["supportedVersions"] == list(revisions.SUPPORTED)
-    assert found["capabilities"] == {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
+    assert found["capabilities"] == CAPABILITIES
     assert "kb__find, kb__read" in found["instructions"]
     assert (found["resultType"], found["cacheScope"], found["ttlMs"]) == ("complete", "private", 0)
     assert found["_meta"][protocol.SERVER]["name"] == "toolbelt"
@@ -74,6 +83,7 @@ def test_output_schemas_say_that_they_are_of_objects_which_clients_insist_on(cli
             "tools": [
                 {
                     "key": "clock",
+                    "plugin": "base",
                     "default_on": True,
                     "output_schema": {"type": "object", "required": ["time"]},
                 },
@@ -85,6 +95,31 @@ def test_output_schemas_say_that_they_are_of_objects_which_clients_insist_on(cli
     tools = {tool["name"]: tool for tool in client.ask("tools/list").result["tools"]}
     assert tools["clock"]["outputSchema"] == {"type": "object", "required": ["time"]}
     assert tools["kb__find"]["outputSchema"] == {"type": "object", "required": ["hits"]}
+
+
+def test_approved_details_of_a_tool_reach_clients_whole_beside_toolbelt_s_own_meta(client: Client):
+    tool = {
+        "key": "kb__find",
+        "plugin": "kb",
+        "output_schema": {"type": "object"},
+        "details": {
+            "outputSchema": {"type": "object", "title": "Hits"},
+            "icons": [{"src": "https://kb.example/find.png"}],
+            "_meta": {"fastmcp": {"wrap_result": True}},
+        },
+    }
+    value = catalog.Tool(key="kb__find", details=schema.canonical(tool["details"]))
+    belts.import_(SETUP, {"tools": [tool], "agents": [{"key": "ada", "tools": ["kb__find"]}]})
+    (bare,) = [one for one in client.ask("tools/list").result["tools"] if one["name"] == "kb__find"]
+    assert (bare["outputSchema"], bare.get("icons")) == ({"type": "object"}, None)
+    assert "fastmcp" not in bare.get("_meta", {})
+
+    belts.import_(SETUP, {"tools": [{**tool, "details_approved": catalog.details_version(value)}]})
+
+    (whole,) = [one for one in client.ask("tools/list").result["tools"] if one["name"] == "kb__find"]
+    assert whole["outputSchema"] == {"type": "object", "title": "Hits"}
+    assert whole["icons"] == [{"src": "https://kb.example/find.png"}]
+    assert whole["_meta"] == {"fastmcp": {"wrap_result": True}, **bare.get("_meta", {})}
 
 
 def test_the_second_era_s_list_says_how_long_it_holds(new: Client, old: Client):
@@ -147,7 +182,7 @@ def test_a_flip_costs_writing_down_the_tools_that_are_new_alone(
 
 
 def test_an_agent_that_could_have_nothing_else_gets_no_tools_for_that(endpoint: Endpoint):
-    from toolbelt.control import tokens
+    from toolbelt.control.people import tokens
 
     bob = Client(endpoint=endpoint, token=tokens.issue(SETUP, agent="bob").text, path="/mcp/bob")
     assert bob.names() == ["clock", "kb__find", "kb__read"]
@@ -176,7 +211,7 @@ def test_a_list_that_grows_is_for_sessions_of_the_first_era_alone(endpoint: Endp
 
 
 def test_long_lists_come_in_pages_that_miss_nothing(client: Client, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(tool_lists, "ON_A_PAGE", 2)
+    monkeypatch.setattr(tool_lists, "PAGE_SIZE", 2)
     switches.flip(SETUP, "ada", "reading", True)
     first = client.ask("tools/list").result
     second = client.ask("tools/list", {"cursor": first["nextCursor"]}).result
@@ -189,7 +224,7 @@ def test_long_lists_come_in_pages_that_miss_nothing(client: Client, monkeypatch:
 def test_a_page_begins_behind_its_cursor_though_that_tool_is_gone(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(tool_lists, "ON_A_PAGE", 2)
+    monkeypatch.setattr(tool_lists, "PAGE_SIZE", 2)
     switches.flip(SETUP, "ada", "reading", True)
     cursor = client.ask("tools/list").result["nextCursor"]
     switches.override(SETUP, "ada", "clock", False)

@@ -20,7 +20,9 @@ from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, Endpoint
 from tests.runtime import sample_plugins
 from tests.runtime.conftest import Install
-from toolbelt.control import belts, switches, tokens
+from toolbelt.control.access import switches
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
 from toolbelt.mcp import protocol
 
 KB = [tool.name for tool in sample_plugins.Kb.tools]
@@ -151,7 +153,7 @@ def test_it_lists_calls_and_is_refused(with_client: Callable[..., None], mode: s
 @pytest.mark.parametrize("mode", ERAS)
 def test_it_is_told_of_flips_and_held_to_them(with_client: Callable[..., None], mode: str):
     async def flip(agent: str, on: bool) -> None:
-        await sync_to_async(switches.flip)(SETUP, agent, "asking", on, confirm=True)
+        await sync_to_async(switches.flip)(SETUP.replace(confirm=True), agent, "asking", on)
 
     async def act(client: mcp.Client, heard: Heard) -> None:
         assert "kb__search" in await names(client)

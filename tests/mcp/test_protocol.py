@@ -25,9 +25,9 @@ def headers(
     return protocol.Headers(version, method, name, twice)
 
 
-def fault(document: Any, about: protocol.Headers | None = None) -> protocol.Fault:
-    """Give what keeps a message from being read, or from being of a revision."""
-    with pytest.raises(protocol.Fault) as raised:
+def fault(document: Any, about: protocol.Headers | None = None) -> protocol.ProtocolError:
+    """Return what keeps a message from being read, or from being of a revision."""
+    with pytest.raises(protocol.ProtocolError) as raised:
         protocol.revision(protocol.read(document), about or headers())
     return raised.value
 
@@ -59,13 +59,14 @@ def test_params_that_are_no_object_are_told_to_the_one_who_sent_them():
 
 
 @pytest.mark.parametrize("answer", [{"result": {}}, {"error": {"code": 1, "message": "x"}}])
-def test_an_answer_to_what_nobody_asked_is_a_message_without_a_method(answer):
-    assert protocol.read({"jsonrpc": "2.0", "id": 1, **answer}) == (None, "", {})
+def test_an_answer_to_a_question_is_a_message_without_a_method_and_whole_in_its_parameters(answer):
+    given = {"jsonrpc": "2.0", "id": 1, **answer}
+    assert protocol.read(given) == (None, "", given)
 
 
 @given(JSON)
 def test_whatever_comes_is_read_or_refused(document):
-    with contextlib.suppress(protocol.Fault):
+    with contextlib.suppress(protocol.ProtocolError):
         protocol.revision(protocol.read(document), headers(NEW))
 
 
@@ -131,9 +132,9 @@ def test_a_notification_of_the_second_era_needs_no_envelope():
 
 
 def test_an_error_has_a_status_of_its_own_in_the_second_era_alone():
-    unknown = protocol.Fault(protocol.METHOD_NOT_FOUND, "x")
+    unknown = protocol.ProtocolError(protocol.METHOD_NOT_FOUND, "x")
     assert [unknown.status(is_modern=is_modern) for is_modern in (True, False)] == [404, 200]
-    parse = protocol.Fault(protocol.PARSE_ERROR, "x")
+    parse = protocol.ProtocolError(protocol.PARSE_ERROR, "x")
     assert [parse.status(is_modern=is_modern) for is_modern in (True, False)] == [400, 400]
 
 
@@ -145,7 +146,7 @@ def test_a_cursor_leads_back_to_its_name(name):
 
 @pytest.mark.parametrize("cursor", [7, "", "x", "Pg", "!!!!", "eA==", "Pg==" * 400, {"a": 1}, "PoA="])
 def test_what_was_not_given_here_is_no_cursor(cursor):
-    with pytest.raises(protocol.Fault) as raised:
+    with pytest.raises(protocol.ProtocolError) as raised:
         protocol.cursor(protocol.read(body_of("tools/list", {"cursor": cursor})))
     assert raised.value.code == protocol.INVALID_PARAMS
 
@@ -162,4 +163,4 @@ def test_an_event_is_one_line_of_data_whatever_its_text_holds():
     ("wanted", "agreed"), [(OLD, OLD), (OLDER, OLDER), (NEW, OLD), ("1999", OLD), (None, OLD)]
 )
 def test_a_handshake_agrees_on_what_both_know(wanted, agreed):
-    assert revisions.agreed(wanted) == agreed
+    assert revisions.negotiate(wanted) == agreed

@@ -14,7 +14,8 @@ from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, OLDER, Client, Endpoint, Exchange, Request, run
 from tests.mcp.test_streams import flip, is_quiet, opened
 from toolbelt import models
-from toolbelt.control import belts, switches
+from toolbelt.control.access import switches
+from toolbelt.control.config import belts
 from toolbelt.mcp import protocol
 from toolbelt.runtime import subscriptions, surfaces
 from toolbelt.store import clock
@@ -55,7 +56,7 @@ def test_clients_that_cut_instructions_are_told_first_what_is_on(client: Client)
     belts.import_(
         SETUP,
         {
-            "tools": [{"key": "clock", "default_on": True, "policy": "Say the zone."}],
+            "tools": [{"key": "clock", "plugin": "base", "default_on": True, "policy": "Say the zone."}],
             "toolkits": [
                 {"key": "absent", "members": ["hidden"], "policy_when_off": "You cannot see hidden things."},
                 {"key": "reading", "members": ["kb__find", "kb__read"], "policy": "Read."},
@@ -204,7 +205,7 @@ def test_a_subscriber_that_comes_back_is_told_what_it_missed(old: Client) -> Non
 def test_subscriptions_are_limited_per_token_and_end_after_a_month(
     old: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subscriptions, "MOST", 2)
+    monkeypatch.setattr(subscriptions, "MAX_COUNT", 2)
     clients = [dataclasses.replace(old, session=f"c{number}") for number in range(3)]
 
     def subscribe(client: Client) -> int:

@@ -11,15 +11,18 @@ from asgiref.sync import sync_to_async
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, OLDER, Client, Endpoint, Exchange, Request, run
-from toolbelt.control import agents, switches, tokens
-from toolbelt.mcp import protocol, streams, told
+from toolbelt.control.access import switches
+from toolbelt.control.agents import agents
+from toolbelt.control.people import tokens
+from toolbelt.core import errors
+from toolbelt.mcp import list_changes, protocol, streams
 from toolbelt.runtime import feed
 
 QUIET = 0.3
 
 
 async def flip(toolkit: str, on: bool | None, agent: str = "ada") -> None:
-    await sync_to_async(switches.flip)(SETUP, agent, toolkit, on, confirm=True)
+    await sync_to_async(switches.flip)(SETUP.replace(confirm=True), agent, toolkit, on)
 
 
 async def opened(exchange: Exchange, version: str) -> Any:
@@ -30,7 +33,7 @@ async def opened(exchange: Exchange, version: str) -> Any:
 
 
 async def is_quiet(exchange: Exchange) -> bool:
-    """Say whether nothing comes for a while."""
+    """Return whether nothing comes for a while."""
     try:
         async with asyncio.timeout(QUIET):
             return bool(await exchange.message()) and False
@@ -77,7 +80,7 @@ def test_a_subscription_is_acknowledged_first_and_each_message_says_which_it_is_
     async def main() -> list[Any]:
         request = new.request(
             "subscriptions/listen",
-            {"notifications": {"toolsListChanged": True, "promptsListChanged": True}},
+            {"notifications": {"toolsListChanged": True, "rootsListChanged": True}},
             "listen-1",
         )
         async with new.endpoint.serving(), new.endpoint.open(request) as stream:
@@ -127,7 +130,7 @@ def test_a_stream_of_the_first_era_begins_as_its_revision_knows_it(old: Client):
 
     primed, plain = run(main)
     assert (primed["retry"], primed["data"]) == ("1000", "")
-    assert told.digest_in(primed["id"])
+    assert list_changes.digest_in(primed["id"])
     assert plain == {"retry": "1000", "": "here is what changes"}
 
 
@@ -173,7 +176,7 @@ def test_each_event_has_an_id_of_its_own(old: Client):
 
     ids = run(main)
     assert len(set(ids)) == 3
-    assert told.digest_in(ids[0]) == told.digest_in(ids[2]) != told.digest_in(ids[1])
+    assert list_changes.digest_in(ids[0]) == list_changes.digest_in(ids[2]) != list_changes.digest_in(ids[1])
 
 
 def test_what_another_request_loads_is_told_to_its_session(old: Client):
@@ -265,7 +268,7 @@ def test_a_client_that_takes_its_leave_ends_its_own_streams(old: Client):
 
 
 def test_one_client_cannot_take_all_streams(client: Client, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(streams, "MOST_OF_ONE", 1)
+    monkeypatch.setattr(streams, "MAX_PER_ONE", 1)
 
     async def main() -> Any:
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
@@ -331,15 +334,115 @@ def test_of_many_flips_none_is_missed_and_none_is_made_up(client: Client):
                     await asyncio.sleep(0.03)
             await flip("reading", True)
             await asyncio.sleep(QUIET)
-            await asyncio.wait_for(knows_last.wait(), 20)
+            knowing = asyncio.create_task(knows_last.wait())
+            done, _ = await asyncio.wait({knowing, follower}, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+            if follower in done:
+                # It only ends by an error.
+                await follower
+            assert knowing in done
             follower.cancel()
             assert 1 <= heard <= flips + 1
 
     run(main)
 
 
+def test_a_slow_comparison_of_lists_does_not_undo_a_later_one(monkeypatch: pytest.MonkeyPatch):
+    async def follow_nothing(server: streams.Streams, agent: str) -> None:
+        pass
+
+    monkeypatch.setattr(streams.Streams, "_watch", follow_nothing)
+
+    async def main() -> streams.Digests:
+        current, slow = "off", asyncio.Event()
+
+        async def digest(seen: Any) -> streams.Digests:
+            read = streams.Digests(tools=current)
+            if read.tools == "off":
+                await slow.wait()
+            return read
+
+        async def none(keys: Any) -> Any:
+            return {}
+
+        server = streams.Streams(digest, none, none)
+        stream = streams.Stream(
+            seen=streams.StreamState("token", "ada", None, False), known=streams.Digests(tools="on")
+        )
+        server.open(stream)
+        first = asyncio.create_task(server.look("ada"))
+        await asyncio.sleep(0)
+        current = "on"
+        second = asyncio.create_task(server.look("ada"))
+        await asyncio.sleep(0)
+        slow.set()
+        await asyncio.gather(first, second)
+        server.close(stream)
+        return stream.known
+
+    assert run(main).tools == "on"
+
+
+def test_a_stream_misses_no_change_while_it_is_being_opened(client: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
+    shared = client.endpoint.application.mcp._shared
+    find = shared.found
+
+    async def main() -> None:
+        async with client.endpoint.serving(), client.endpoint.open(client.listening()) as earlier:
+            await opened(earlier, client.version)
+
+            async def found(head: Any, **about: Any) -> Any:
+                before = await find(head, **about)
+                await flip("reading", True)
+                await earlier.message()
+                return before
+
+            monkeypatch.setattr(shared, "found", found)
+            async with client.endpoint.open(client.listening()) as late:
+                await opened(late, client.version)
+                assert (await late.message())["method"] == protocol.LIST_CHANGED
+
+    run(main)
+
+
+@pytest.mark.parametrize("is_stale", [False, True])
+def test_a_change_is_announced_even_if_the_lists_cannot_be_read_at_first(
+    client: Client, monkeypatch: pytest.MonkeyPatch, is_stale: bool
+):
+    monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
+    monkeypatch.setattr(streams, "RETRY", 0.01)
+    shared = client.endpoint.application.mcp._shared
+    find = shared._found
+    failures = 0
+
+    async def main() -> None:
+        nonlocal failures
+        async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
+            await opened(stream, client.version)
+            # The first commit is read before any failure.
+            await flip("reading", True)
+            assert (await stream.message())["method"] == protocol.LIST_CHANGED
+            last = await find(streams.StreamState(client.token, "ada", None, client.version != NEW))
+
+            async def found(seen: Any) -> Any:
+                nonlocal failures
+                failures += 1
+                if failures > 1:
+                    return await find(seen)
+                if is_stale:
+                    return last._replace(is_stale=True)
+                raise errors.Unavailable("database-unavailable", "It is away.", 1)
+
+            monkeypatch.setattr(shared, "_found", found)
+            await flip("reading", False)
+            assert (await stream.message())["method"] == protocol.LIST_CHANGED
+
+    run(main)
+    assert failures > 1
+
+
 def test_the_stream_of_an_agent_that_is_gone_ends(endpoint: Endpoint, reader: str):
-    from toolbelt.control import entries
+    from toolbelt.control.catalog import entries
 
     client = Client(endpoint=endpoint, token=reader, path="/mcp/bob")
 

@@ -108,8 +108,8 @@ def test_a_batch_is_refused(client: Client):
 
 
 def test_a_method_that_is_not_there_is_not_found(old: Client, new: Client):
-    assert old.ask("prompts/list").told == (200, protocol.METHOD_NOT_FOUND)
-    assert new.ask("prompts/list").told == (404, protocol.METHOD_NOT_FOUND)
+    assert old.ask("tasks/list").told == (200, protocol.METHOD_NOT_FOUND)
+    assert new.ask("tasks/list").told == (404, protocol.METHOD_NOT_FOUND)
     # Each era has its own.
     assert old.ask("server/discover").told == (200, protocol.METHOD_NOT_FOUND)
     assert new.ask("initialize").told == (404, protocol.METHOD_NOT_FOUND)
@@ -170,12 +170,12 @@ def test_plain_http_is_led_to_https_where_everyone_is(client: Client, settings: 
 def test_what_goes_wrong_here_is_logged_and_told_without_the_why(
     client: Client, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ):
-    from toolbelt.mcp import told
+    from toolbelt.mcp import list_changes
 
     def fail(*about: Any) -> None:
         raise ValueError("s3cret")
 
-    monkeypatch.setattr(told.Told, "gave", fail)
+    monkeypatch.setattr(list_changes.ListChangeTracker, "record", fail)
     answer = sent(dataclasses.replace(client, path=f"{client.path}/s/{client.token}"))
     assert answer.told == (500, protocol.INTERNAL_ERROR)
     assert b"s3cret" not in answer.body

@@ -13,8 +13,8 @@ from tests import breaking
 from tests.api.conftest import SETUP
 from tests.breaking import Database
 from tests.mcp.conftest import NEW, Client, Endpoint
-from toolbelt.control import tokens
-from toolbelt.runtime import calls, ready
+from toolbelt.control.people import tokens
+from toolbelt.runtime import calls, prepared_answers
 
 SOON = 8.0
 
@@ -27,7 +27,7 @@ def database(stored: None) -> Iterator[Database]:
 
 @pytest.fixture
 def endpoint(database: Database) -> Endpoint:
-    return Endpoint(ready.answers())
+    return Endpoint(prepared_answers.answers())
 
 
 def warm(client: Client) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -12,13 +13,15 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import SETUP
-from tests.mcp.conftest import NEW, OLD, Client, Endpoint, run
+from tests.mcp.conftest import NEW, OLD, Client, Endpoint, Request, run
 from tests.plugins.upstream import scripting
 from toolbelt import models
-from toolbelt.control import belts, tokens
-from toolbelt.control import upstreams as configured
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
+from toolbelt.control.servers import upstream_servers as configured
+from toolbelt.core import schema
 from toolbelt.mcp import protocol
-from toolbelt.runtime import masking, plugins, ready, upstreams
+from toolbelt.runtime import masking, plugins, prepared_answers, upstream_listing
 from toolbelt.store import snapshots
 
 PROGRESS = {"name": "files__progress", "arguments": {}, "_meta": {"progressToken": "t1"}}
@@ -27,11 +30,11 @@ HANG = {"name": "files__hang", "arguments": {}}
 
 @pytest.fixture
 def script(transactional_db: None, tmp_path: Path) -> Iterator[scripting.Script]:
-    """Give a server whose tools are ada's."""
+    """Yield a server whose tools are ada's."""
     masking.forget()
     script = scripting.Script(tmp_path)
-    configured.add(SETUP, "files", script.connection, trusted=True)
-    upstreams.refresh(["files"], lambda name, answer: configured.record(SETUP, name, answer))
+    configured.add(SETUP.actor, "files", script.connection, trusted=True)
+    upstream_listing.refresh(["files"], lambda name, answer: configured.record(SETUP.actor, name, answer))
     agent = {"key": "ada", "tools": [f"files__{tool}" for tool in ("progress", "hang", "echo", "result")]}
     belts.import_(SETUP, {"agents": [agent]})
     yield script
@@ -43,7 +46,7 @@ def script(transactional_db: None, tmp_path: Path) -> Iterator[scripting.Script]
 @pytest.fixture(params=[OLD, NEW])
 def client(request: Any, script: scripting.Script) -> Client:
     token = tokens.issue(SETUP, agent="ada").text
-    return Client(endpoint=Endpoint(ready.answers()), token=token, version=request.param)
+    return Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=request.param)
 
 
 def wait(until: Callable[[], bool]) -> None:
@@ -84,6 +87,37 @@ def test_a_call_that_is_taken_back_is_taken_back_from_the_server(client: Client,
     assert sorted(models.CallRecord.objects.values_list("outcome", flat=True)) == ["cancelled", "ok"]
 
 
+def test_each_client_s_own_session_has_the_state_of_an_upstream_server_to_itself(script: scripting.Script):
+    belts.import_(SETUP, {"agents": [{"key": "ada", "tools": ["files__who", "files__echo"]}]})
+    token = tokens.issue(SETUP, agent="ada").text
+    client = Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=OLD)
+
+    def process(session: str) -> str:
+        asked = dataclasses.replace(client, session=session)
+        return str(asked.call("files__who").result["content"][0]["text"])
+
+    assert process("tb.one") == process("tb.one")
+    assert len({process("tb.one"), process("tb.other"), process("")}) == 3
+
+
+def test_a_client_that_ends_its_session_ends_the_connections_of_that_session_alone(script: scripting.Script):
+    belts.import_(SETUP, {"agents": [{"key": "ada", "tools": ["files__who"]}]})
+    token = tokens.issue(SETUP, agent="ada").text
+    client = Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=OLD, session="tb.one")
+    other = dataclasses.replace(client, session="tb.other")
+
+    def processes() -> list[str]:
+        return [one.call("files__who").result["content"][0]["text"] for one in (client, other)]
+
+    before = processes()
+    gone = Request(method="DELETE", token=token, headers={"mcp-session-id": "tb.one"})
+    assert client.endpoint.send(gone).status == 405
+
+    after = processes()
+    assert after[0] != before[0]
+    assert after[1] == before[1]
+
+
 TEXT = {"type": "text", "text": "one\ntwo\n", "annotations": {"audience": ["user"]}, "_meta": {"a": 1}}
 BLOCKS: list[dict[str, Any]] = [
     TEXT,
@@ -110,15 +144,16 @@ BLOCKS: list[dict[str, Any]] = [
         {"content": [*BLOCKS, *reversed(BLOCKS)]},
         {"content": []},
         {"content": [], "structuredContent": {"n": 1}},
+        {"content": [{**TEXT, "annotations": {"priority": 1, "unknown": None}, "unknown": [1, 1.0]}]},
     ],
-    ids=["text and structure", "all there is", "order", "nothing", "structure alone"],
+    ids=["text and structure", "all there is", "order", "nothing", "structure alone", "unknown words"],
 )
 def test_the_server_s_own_answer_is_handed_on_whole(
     client: Client, script: scripting.Script, answer: dict[str, Any]
 ):
     script.results_in(answer)
     result = client.call("files__result").result
-    assert result["content"] == answer["content"]
+    assert schema.canonical(result["content"]) == schema.canonical(answer["content"]), "1 is not 1.0"
     assert result.get("structuredContent") == answer.get("structuredContent")
     assert result["isError"] is False
     meta = result.get("_meta", {})

@@ -1,4 +1,4 @@
-"""Is the log only ever added to?"""
+"""Audit entries can only be added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the database itself refuse what must never be stored, whoever writes it?"""
+"""The database itself refuses invalid rows, by any writer."""
 
 from __future__ import annotations
 

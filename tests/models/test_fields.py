@@ -1,4 +1,4 @@
-"""Is a document kept as the very text that was written, and nothing else kept in its place?"""
+"""A document is stored as the exact text that was written, and invalid ones are refused."""
 
 from __future__ import annotations
 

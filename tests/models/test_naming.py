@@ -1,4 +1,4 @@
-"""Is every row found by its natural key, and does a fixture bring everything back?"""
+"""Every row is found by its natural key, and a fixture restores everything."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import datetime as dt
 import threading
@@ -10,9 +11,10 @@ from typing import Annotated, Any, Literal
 import pydantic
 import pydantic_core
 import pytest
+from pydantic import json_schema
 
 import toolbelt
-from toolbelt.plugins import contract, functions
+from toolbelt.plugins import background, contract, functions
 
 
 class Hit(pydantic.BaseModel):
@@ -96,7 +98,7 @@ def test_the_decorator_says_what_a_function_cannot():
         annotations={"readOnlyHint": True},
     )
     def search(query: str) -> str:
-        """Say something else."""
+        """Return something else."""
         return query.upper()
 
     made = definition(search)
@@ -230,6 +232,54 @@ def test_a_default_that_json_cannot_say_is_still_the_default(registry):
 
     assert "default" not in definition(look).input_schema["properties"]["what"]
     assert answer(registry, look) is True
+
+
+def test_an_argument_may_be_optional_without_taking_null(registry):
+    def look(
+        tag: Annotated[str, pydantic.Field(min_length=1)] | json_schema.SkipJsonSchema[None] = None,
+        hit: Hit | json_schema.SkipJsonSchema[None] = None,
+    ) -> bool:
+        return tag is None and hit is None
+
+    assert definition(look).input_schema["properties"] == {
+        "tag": {"type": "string", "minLength": 1},
+        "hit": {"$ref": "#/$defs/Hit"},
+    }
+    assert answer(registry, look) is True
+
+
+def test_a_plain_function_that_waited_for_a_thread_is_checked_again(registry):
+    """While it waited, an operator may have withdrawn the tool."""
+    begun, release, ran = threading.Event(), threading.Event(), list[int]()
+    checks = 0
+
+    def look(number: int) -> None:
+        ran.append(number)
+        begun.set()
+        release.wait(5)
+
+    async def check() -> None:
+        nonlocal checks
+        checks += 1
+        if checks == 3:
+            raise contract.ToolError("withdrawn")
+        if checks == 2:
+            asyncio.get_running_loop().call_later(0.05, release.set)
+
+    plugin = plugin_of(look)
+    plugin._threads = background.Threads(limit=1)
+    registry.register(plugin)
+
+    async def two_calls() -> list[Any]:
+        first = asyncio.ensure_future(registry.execute("kb__look", {"number": 1}, check=check))
+        await asyncio.to_thread(begun.wait, 5)
+        second = asyncio.ensure_future(registry.execute("kb__look", {"number": 2}, check=check))
+        return list(await asyncio.gather(first, second, return_exceptions=True))
+
+    first, second = asyncio.run(two_calls())
+    assert first is None
+    assert isinstance(second, contract.ToolError)
+    assert ran == [1]
 
 
 def test_methods_and_names_that_are_full_already_serve_too(registry):

@@ -156,7 +156,10 @@ def test_an_installed_distribution_offers_its_plugin_by_the_entry_point_group(pl
         ("raise SystemExit(3)", "SystemExit: 3"),
         ("Broken = (", "SyntaxError: '(' was never closed"),
         ("", "AttributeError: module 'broken' has no attribute 'Broken'"),
-        ("class Broken: ...", "TypeError: 'Broken' is neither a class of ToolPlugin nor a plugin"),
+        (
+            "class Broken: ...",
+            "TypeError: 'Broken' is neither a ToolPlugin nor has what a plugin needs: name, namespace, tools, execute",
+        ),
         (
             "from toolbelt import ToolPlugin\nclass Broken(ToolPlugin): ...",
             "TypeError: Can't instantiate abstract",

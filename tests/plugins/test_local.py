@@ -25,7 +25,7 @@ def test_secrets_come_from_what_is_given_else_from_the_config():
 
 
 def test_another_namespaces_secret_is_refused():
-    with pytest.raises(contract.NamespaceRefused, match="'kb' asked for a secret of 'git'"):
+    with pytest.raises(contract.NamespaceRefused, match="'kb' requested a secret of 'git'"):
         secret(local.LocalRuntime("kb", {"token": "t"}), "git", "token")
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.plugins import killing
 
+pytestmark = pytest.mark.slow
+
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="looks at processes as Linux shows them"
 )

@@ -143,9 +143,9 @@ def test_a_file_is_a_list_of_entries_under_one_key(tmp_path, text, where, messag
         ("id: 5", (2, ".id"), "This must be text, not a number."),
         ("id: [a]", (2, ".id"), "This must be text, not a list."),
         ("id: ' '", (2, ".id"), "This must not be blank."),
-        ("id: a\n  id: b", (3, ".id"), "The key 'id' stands twice, on line 2 already."),
+        ("id: a\n  id: b", (3, ".id"), "The key 'id' is repeated. It is already on line 2."),
         ("id: a\n  clas_name: B", (3, ".clas_name"), "not known here. Did you mean 'class_name'?"),
-        ("id: a\n  zzz: 1", (3, ".zzz"), "not known here. There are id, module, class_name, config."),
+        ("id: a\n  zzz: 1", (3, ".zzz"), "not known here. Known keys: id, module, class_name, config."),
         ("id: a\n  config: 5", (3, ".config"), "This must be a mapping, not a number."),
     ],
 )
@@ -159,14 +159,14 @@ def test_an_entry_that_is_wrong_is_said_with_line_and_key(tmp_path, entry, where
 @pytest.mark.parametrize(
     ("config", "path", "message"),
     [
-        ("5: x", "", "A key must be text, not a number: put it in quotes."),
+        ("5: x", "", "A key must be text, not a number. Put it in quotes."),
         ("<<: {a: 1}", "", "A key must be text, not a value of the kind 'merge'"),
-        ("d: 2026-01-02", ".d", "a value of the kind 'timestamp': put it in quotes to have it as text."),
+        ("d: 2026-01-02", ".d", "a value of the kind 'timestamp'. Put it in quotes to make it text."),
         ("d: !thing x", ".d", "This cannot be a value of the kind '!thing'"),
         ("d: .inf", ".d", "'.inf' is not a number."),
         ("d: !!bool maybe", ".d", "'maybe' is not true or false."),
-        ("d: &d [*d]", ".d[0]", "This holds itself."),
-        ("d: [x, '${B C}']", ".d[1]", "'${B C}' is not a variable: write ${NAME}"),
+        ("d: &d [*d]", ".d[0]", "This contains itself."),
+        ("d: [x, '${B C}']", ".d[1]", "'${B C}' is not a variable. Write ${NAME}"),
     ],
 )
 def test_a_config_that_is_wrong_is_said_with_line_and_key(tmp_path, config, path, message):
@@ -214,7 +214,7 @@ def test_a_file_that_is_not_text_is_a_problem(tmp_path):
 
     [problem] = plugins_file.read(path, {}).problems
 
-    assert (problem.line, problem.message) == (2, "The file is not text in UTF-8.")
+    assert (problem.line, problem.message) == (2, "The file is not UTF-8 text.")
 
 
 def test_a_file_that_is_nested_too_deeply_is_a_problem(tmp_path):

@@ -128,7 +128,7 @@ def test_a_caller_who_gives_up_does_not_stop_the_plugin_from_getting_ready(regis
 
     registry.register(samples.Sample(initialize=slowly))
 
-    with pytest.raises(registries.TimedOut):
+    with pytest.raises(registries.TimedOutError):
         registry.execute_sync("kb__search", {}, within=0.02)
 
     assert registry.execute_sync("kb__search", {}) == {"asked": {}}

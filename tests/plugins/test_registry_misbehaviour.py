@@ -104,9 +104,9 @@ def test_a_call_is_answered_in_time_even_while_the_loop_is_blocked(registry, fin
     blocking.start()
     assert begun.wait(5)
 
-    with pytest.raises(registries.TimedOut, match=r"fine__search did not answer within 0\.05 s"):
+    with pytest.raises(registries.TimedOutError, match=r"fine__search did not answer within 0\.05 s"):
         registry.execute_sync("fine__search", {}, within=0.05)
-    with pytest.raises(registries.TimedOut):
+    with pytest.raises(registries.TimedOutError):
         asyncio.run(registry.execute("fine__search", {}, within=0.05))
     release.set()
     blocking.join()
@@ -123,7 +123,7 @@ def test_a_tool_that_takes_too_long_is_told_to_stop(registry):
 
     registry.register(samples.Sample(execute=execute))
 
-    with pytest.raises(registries.TimedOut) as late:
+    with pytest.raises(registries.TimedOutError) as late:
         registry.execute_sync("kb__search", {}, within=0.05)
     assert (late.value.code, late.value.tool_name) == ("timed-out", "kb__search")
     assert told.wait(2)
@@ -133,7 +133,7 @@ def test_a_limit_holds_for_every_call_that_names_none(make_registry):
     registry = make_registry(call=0.05)
     registry.register(samples.Sample(execute=samples.hang))
 
-    with pytest.raises(registries.TimedOut):
+    with pytest.raises(registries.TimedOutError):
         registry.execute_sync("kb__search", {})
 
 
@@ -220,13 +220,13 @@ def test_a_tool_that_lets_out_a_cancellation_does_not_cancel_its_caller(registry
 
 
 def test_threads_that_hang_are_their_own_plugins(registry, fine, monkeypatch):
-    monkeypatch.setattr(background, "MOST_THREADS", 2)
+    monkeypatch.setattr(background, "MAX_THREADS", 2)
     release = threading.Event()
     registry.register(samples.Sample(execute=lambda *_: release.wait(5)))
     registry.initialize_sync()
 
     for _ in range(3):
-        with pytest.raises(registries.TimedOut):
+        with pytest.raises(registries.TimedOutError):
             registry.execute_sync("kb__search", {}, within=0.05)
     assert registry.execute_sync("fine__search", {}) == {"asked": {}}
     release.set()

@@ -28,7 +28,7 @@ def test_a_refresh_that_is_refused_changes_nothing(registry):
     with pytest.raises(errors.Invalid, match="outside the namespace"):
         registry.refresh("knowledge")
     plugin.name, plugin.tools = "renamed", [samples.definition()]
-    with pytest.raises(errors.Invalid, match="keeps its names"):
+    with pytest.raises(errors.Invalid, match="which a plugin cannot change"):
         registry.refresh("knowledge")
 
     assert registry.resolve_tool("kb__search") is plugin

@@ -88,7 +88,7 @@ def test_a_tool_that_stands_twice_is_refused(registry):
         registry, samples.Sample(tools=[samples.definition(), samples.definition("kb__Search")])
     )
 
-    assert "stands twice in the plugin 'knowledge' (b.py)" in problem.message
+    assert "occurs twice in the plugin 'knowledge' (b.py)" in problem.message
 
 
 @pytest.mark.parametrize(

@@ -8,19 +8,21 @@ from typing import Any
 
 import pytest
 
-from toolbelt.control import actors, belts
-from toolbelt.control import plugins as configured
+from tests import quickly
+from toolbelt.control import writing
+from toolbelt.control.config import belts
+from toolbelt.control.servers import plugins as configured
 from toolbelt.runtime import plugins
 from toolbelt.store import snapshots
 
-OPERATOR = actors.Actor(name="olive", via="command")
+OPERATOR = writing.by("olive", via="command")
 
 Install = Callable[..., configured.Synced]
 
 
 @pytest.fixture
 def listed(tmp_path: Path, settings: Any) -> Iterator[Callable[[str], None]]:
-    """Give what makes a text the plugins' file, and loads it anew."""
+    """Yield what makes a text the plugins' file, and loads it anew."""
 
     def listed(text: str) -> None:
         plugins.stop()
@@ -36,17 +38,21 @@ def listed(tmp_path: Path, settings: Any) -> Iterator[Callable[[str], None]]:
 
 @pytest.fixture
 def install(listed: Callable[[str], None]) -> Install:
-    """Give what lists sample plugins, syncs them, and stores agents."""
+    """Return what lists sample plugins, syncs them, and stores agents, and whatever else a configuration has."""
 
-    def install(*names: str, config: str = "", agents: Any = ()) -> configured.Synced:
+    def install(*names: str, config: str = "", **belt: Any) -> configured.Synced:
         entries = [
             f"  - module: tests.runtime.sample_plugins\n    class_name: {name}\n    config: {{{config}}}"
             for name in names
         ]
         listed("tool_plugins:\n" + "\n".join(entries))
-        done = configured.sync(OPERATOR, plugins.live())
-        if agents:
-            belts.import_(OPERATOR, {"agents": list(agents)})
-        return done
+
+        def store() -> configured.Synced:
+            done = configured.sync(OPERATOR, plugins.live())
+            if belt:
+                belts.import_(OPERATOR, belt)
+            return done
+
+        return quickly.stored(f"installed: {entries}, {belt}", store)
 
     return install

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from tests.plugins.upstream import scripting
-from toolbelt.control import actors, belts
-from toolbelt.control import upstreams as configured
+from toolbelt.control import writing
+from toolbelt.control.config import belts
+from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import calls as gate
-from toolbelt.runtime import calls, plugins, upstream_news, upstreams
+from toolbelt.runtime import calls, plugins, upstream_listing, upstream_news
 from toolbelt.store import snapshots
 
-OPERATOR = actors.Actor(name="olive", via="command")
+OPERATOR = writing.by("olive", via="command")
 BIN = Path(sys.executable).parent
 
 
@@ -35,11 +36,11 @@ def script(tmp_path: Path) -> scripting.Script:
 
 @pytest.fixture
 def heard() -> Iterator[Callable[[], None]]:
-    """Give what waits until what a server told was written."""
+    """Yield what waits until what a server told was written."""
     was_heard = threading.Event()
 
-    def listen(name: str, answer: upstreams.Answer) -> None:
-        configured.heard(name, answer)
+    def listen(name: str, answer: upstream_listing.Answer) -> None:
+        configured.record_unsolicited(name, answer)
         was_heard.set()
 
     def wait() -> None:
@@ -48,15 +49,17 @@ def heard() -> Iterator[Callable[[], None]]:
 
     upstream_news.tell(listen)
     yield wait
-    upstream_news.tell(configured.heard)
+    upstream_news.tell(configured.record_unsolicited)
 
 
 def add(name: str, connection: dict[str, Any], **given: Any) -> None:
-    configured.add(OPERATOR, name, connection, trusted=True, **given)
+    configured.add(OPERATOR.actor, name, connection, trusted=True, **given)
 
 
-def refresh(*names: str) -> dict[str, configured.Recorded]:
-    return upstreams.refresh(names, lambda name, answer: configured.record(OPERATOR, name, answer))
+def refresh(*names: str) -> dict[str, configured.RecordedTools]:
+    return upstream_listing.refresh(
+        names, lambda name, answer: configured.record(OPERATOR.actor, name, answer)
+    )
 
 
 def give(*tools: str) -> None:

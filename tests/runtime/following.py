@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import BELT, SETUP
-from toolbelt.control import belts, switches
+from toolbelt.control.access import switches
+from toolbelt.control.config import belts
 from toolbelt.runtime import feed
 
 
@@ -32,10 +33,10 @@ def run(story: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def flip(agent: str, on: bool | None) -> Callable[[], object]:
-    return lambda: switches.flip(SETUP, agent, "reading", on, confirm=True)
+    return lambda: switches.flip(SETUP.replace(confirm=True), agent, "reading", on)
 
 
 async def told(following: feed.Following) -> list[str]:
-    """Give whom the next turn speaks of."""
+    """Return whom the next turn speaks of."""
     changes = await anext(following)
     return sorted(changes.agents | ({"catalog"} if changes.catalog else set()))

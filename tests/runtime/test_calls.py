@@ -1,4 +1,4 @@
-"""Does every call pass one gate, come to an answer that a model can read, and leave a record?"""
+"""Every call passes the gate, returns a result that a model can read, and is recorded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from asgiref.sync import async_to_sync
 from tests.runtime import sample_plugins
 from tests.runtime.conftest import OPERATOR, Install
 from toolbelt import models, testing
-from toolbelt.control import plugins as configured
+from toolbelt.control.config import belts
+from toolbelt.control.servers import plugins as configured
 from toolbelt.core import calls as gate
 from toolbelt.core import errors
 from toolbelt.runtime import calls, plugins
@@ -53,7 +54,7 @@ def content(answer: calls.Answer) -> Mapping[str, Any]:
 
 @contextlib.contextmanager
 def logged(*, as_json: bool) -> Iterator[io.StringIO]:
-    """Give what is written to the log of an installation, by whoever logs."""
+    """Yield what is written to the log of an installation, by whoever logs."""
     before = structlog.get_config()
     configured = logs.configure(level="DEBUG", as_json=as_json)["formatters"]["entry"]
     written = io.StringIO()
@@ -354,3 +355,34 @@ def test_first_calls_at_once_load_the_plugins_once(kb: None) -> None:
         thread.join()
 
     assert len({id(one) for one in found}) == 1
+
+
+@pytest.fixture
+def disguised(kb: None, settings: Any) -> None:
+    settings.TOOLBELT_HIDE_DENIED = True
+    belts.import_(
+        OPERATOR,
+        {"tools": [{"key": "idle"}], "agents": [{**ADA, "tools_config": {"kb__plain": False}}]},
+    )
+
+
+@pytest.mark.parametrize(
+    ("tool", "reason", "because"),
+    [
+        ("idle", "not-granted", "nothing grants it"),
+        ("kb__plain", "override-off", "its override is off"),
+        ("no_such_tool", "", "There is no tool named"),
+    ],
+)
+def test_operators_read_the_true_reason_of_a_refusal_and_the_agent_does_not(
+    disguised: None, tool: str, reason: str, because: str
+) -> None:
+    assert refusal(tool).document() == {
+        "is_error": True,
+        "code": "unknown-tool",
+        "message": f"There is no tool named {tool!r}.",
+    }
+    record = the_record()
+    assert (record.outcome, record.reason) == ("unknown-tool", reason)
+    assert because in record.error
+    assert record.revision == belts.revision()

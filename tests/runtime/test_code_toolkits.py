@@ -1,4 +1,4 @@
-"""Do toolkits in code speak at every door, and can their code never break a question?"""
+"""Code toolkits apply in every interface, and their errors never fail a request."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pytest
 
 from tests.runtime import sample_plugins
 from tests.runtime.conftest import OPERATOR, Install
-from toolbelt.control import plugins as configured
-from toolbelt.control import queries, switches
+from toolbelt.control.access import switches
+from toolbelt.control.reports import queries
+from toolbelt.control.servers import plugins as configured
 from toolbelt.plugins import contract
 from toolbelt.runtime import code_toolkits, plugins, surfaces
 
@@ -100,7 +101,7 @@ def test_a_section_that_is_no_text_is_none(said: Any) -> None:
         def policy(self, context: contract.PolicyContext) -> Any:
             return said
 
-    assert code_toolkits.Voice(Wrong()).policy(("a",)) is None
+    assert code_toolkits.ToolkitHooks(Wrong()).policy(("a",)) is None
 
 
 def test_a_focus_with_a_choice_that_is_none_is_none() -> None:
@@ -110,4 +111,4 @@ def test_a_focus_with_a_choice_that_is_none_is_none() -> None:
         def directive(self, context: contract.DirectiveContext) -> Any:
             return contract.Focus(active_tools=("a",), tool_choice="maybe")  # type: ignore[arg-type]
 
-    assert code_toolkits.Voice(Wrong()).focus(("a",), "x") is None
+    assert code_toolkits.ToolkitHooks(Wrong()).focus(("a",), "x") is None

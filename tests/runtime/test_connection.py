@@ -1,4 +1,4 @@
-"""Does a program get the same answers in process as over HTTP?"""
+"""A program gets the same answers in process as over HTTP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from asgiref.sync import async_to_sync
 from tests.adapters import served
 from toolbelt import testing
 from toolbelt.adapters.connection import http, protocol
-from toolbelt.control import belts, switches, tokens
+from toolbelt.control.access import switches
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
 from toolbelt.core import errors
 from toolbelt.runtime import connection
 
@@ -37,7 +39,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def stored(db: None) -> None:
-    belts.import_(testing.ACTOR, BELT)
+    belts.import_(testing.OPERATOR, BELT)
 
 
 @pytest.fixture(params=["in process", "over HTTP"])
@@ -45,7 +47,7 @@ def ada(request: pytest.FixtureRequest) -> protocol.BlockingConnection:
     """Connect as the agent ada."""
     if request.param == "in process":
         return connection.BlockingLocal("ada")
-    token = tokens.issue(testing.ACTOR, agent="ada").text
+    token = tokens.issue(testing.OPERATOR, agent="ada").text
     return http.BlockingHttp("http://testserver", "ada", token, transport=served.transport())
 
 
@@ -64,7 +66,7 @@ def test_a_run_asks_calls_and_has_what_it_loaded_in_the_next_run(ada: protocol.B
 def test_a_flip_counts_at_the_next_question_of_the_same_run(ada: protocol.BlockingConnection) -> None:
     before = ada.surface(RUN)
     assert ada.surface(RUN) == before
-    switches.override(testing.ACTOR, "ada", "clock", False)
+    switches.override(testing.OPERATOR, "ada", "clock", False)
     assert "clock" not in ada.surface(RUN)["active_tools"]
 
 
@@ -74,7 +76,7 @@ def test_a_refusal_is_an_answer(ada: protocol.BlockingConnection) -> None:
 
 
 def test_what_a_provider_does_not_take_is_one_error_on_both_ways(ada: protocol.BlockingConnection) -> None:
-    switches.override(testing.ACTOR, "ada", "odd", True, confirm=True)
+    switches.override(testing.OPERATOR.replace(confirm=True), "ada", "odd", True)
     with pytest.raises(errors.ProviderLimit, match=r"tools\.odd\.input_schema"):
         ada.surface(RUN, form="anthropic")
 

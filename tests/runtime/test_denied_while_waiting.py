@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import OperationalError
+from django.db import Error, InterfaceError, OperationalError
 
 from tests import concurrently
 from tests.plugins.upstream import scripting
@@ -18,20 +18,27 @@ from tests.runtime.conftest import OPERATOR, Install
 from tests.runtime.connected import script as script
 from tests.runtime.connected import stopped as stopped
 from toolbelt import models
-from toolbelt.control import agents, belts, entries, stops, switches
+from toolbelt.control.access import switches
+from toolbelt.control.agents import agents
+from toolbelt.control.catalog import blocking, entries
+from toolbelt.control.config import belts
 from toolbelt.core import calls as gate
-from toolbelt.runtime import calls, snapshots, upstreams
+from toolbelt.runtime import calls, snapshots, upstream_connections
 
 # Calls and denials come from threads of their own.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 DENIALS: dict[str, Callable[[], object]] = {
-    "a tool blocked for everyone": lambda: stops.stop(OPERATOR, "tool", "kb__hold", True, was=False),
-    "a plugin blocked for everyone": lambda: stops.stop(OPERATOR, "plugin", "kb", True, was=False),
-    "a toolkit blocked for everyone": lambda: stops.stop(OPERATOR, "toolkit", "holding", True, was=False),
+    "a tool blocked for everyone": lambda: blocking.set_blocked(
+        OPERATOR, "tool", "kb__hold", True, was=False
+    ),
+    "a plugin blocked for everyone": lambda: blocking.set_blocked(OPERATOR, "plugin", "kb", True, was=False),
+    "a toolkit blocked for everyone": lambda: blocking.set_blocked(
+        OPERATOR, "toolkit", "holding", True, was=False
+    ),
     "a switch that is off": lambda: switches.flip(OPERATOR, "ada", "holding", False, was=True),
     "an override that is off": lambda: switches.override(OPERATOR, "ada", "kb__hold", False, was=None),
-    "an agent that is archived": lambda: agents.archive(OPERATOR, "ada", True, confirm=True),
+    "an agent that is archived": lambda: agents.archive(OPERATOR.replace(confirm=True), "ada", True),
 }
 
 
@@ -105,7 +112,7 @@ def test_a_stop_cancels_a_call_that_runs(kb: None) -> None:
         task = asyncio.create_task(calls.arun("ada", "kb__hang", {}))
         await until(sample_plugins.BEGUN.is_set)
         await asyncio.sleep(2 * calls.WATCH_AFTER)
-        await concurrently.do(lambda: stops.stop(OPERATOR, "tool", "kb__hang", True, was=False))
+        await concurrently.do(lambda: blocking.set_blocked(OPERATOR, "tool", "kb__hang", True, was=False))
         return await asyncio.wait_for(task, 20)
 
     answer = async_to_sync(stopped_while_running)()
@@ -121,7 +128,7 @@ def test_a_stop_cancels_a_call_that_has_only_just_begun(kb: None) -> None:
         task = asyncio.create_task(calls.arun("ada", "kb__hang", {}))
         await until(sample_plugins.BEGUN.is_set)
         # Before changes are watched on the call's behalf.
-        await concurrently.do(lambda: stops.stop(OPERATOR, "tool", "kb__hang", True, was=False))
+        await concurrently.do(lambda: blocking.set_blocked(OPERATOR, "tool", "kb__hang", True, was=False))
         return await asyncio.wait_for(task, 20)
 
     answer = async_to_sync(stopped_while_running)()
@@ -133,7 +140,7 @@ def test_a_stop_cancels_a_call_that_has_only_just_begun(kb: None) -> None:
 def test_a_stop_of_another_tool_lets_a_call_run_on(kb: None) -> None:
     async def other_stopped() -> calls.Answer:
         first = await queued(0)
-        await concurrently.do(lambda: stops.stop(OPERATOR, "tool", "kb__plain", True, was=False))
+        await concurrently.do(lambda: blocking.set_blocked(OPERATOR, "tool", "kb__plain", True, was=False))
         await asyncio.sleep(2 * calls.WATCH_AFTER)
         sample_plugins.LET_GO.set()
         return await asyncio.wait_for(first[0], 20)
@@ -159,7 +166,7 @@ def test_a_call_whose_plugin_gets_ready_too_late_does_not_begin(install: Install
     async def denied_while_it_gets_ready() -> calls.Answer:
         task = asyncio.create_task(calls.arun("ada", "slow__run", {}))
         await until(sample_plugins.BEGUN.is_set)
-        await concurrently.do(lambda: stops.stop(OPERATOR, "plugin", "slow", True, was=False))
+        await concurrently.do(lambda: blocking.set_blocked(OPERATOR, "plugin", "slow", True, was=False))
         sample_plugins.LET_GO.set()
         return await asyncio.wait_for(task, 20)
 
@@ -197,10 +204,13 @@ def test_whoever_may_no_longer_call_is_told_so_and_the_tool_does_not_begin(kb: N
     assert outcomes() == ["tool-denied"]
 
 
-def test_a_call_that_cannot_be_judged_again_does_not_begin(kb: None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [OperationalError("the server is away"), InterfaceError("closed")])
+def test_a_call_that_cannot_be_judged_again_does_not_begin(
+    kb: None, monkeypatch: pytest.MonkeyPatch, error: Error
+) -> None:
     def break_the_database() -> None:
         def refuse(*about: Any) -> Any:
-            raise OperationalError("the server is away")
+            raise error
 
         monkeypatch.setattr(snapshots, "take", refuse)
 
@@ -216,11 +226,21 @@ def test_a_call_that_cannot_be_judged_again_does_not_begin(kb: None, monkeypatch
     assert answer == calls.unchecked()
 
 
+@pytest.mark.parametrize("error", [OperationalError("the server is away"), InterfaceError("closed")])
+def test_a_caller_whose_token_cannot_be_read_is_told_that_the_tool_has_not_run(
+    kb: None, error: Error
+) -> None:
+    def may_call() -> None:
+        raise error
+
+    assert calls.run("ada", "kb__plain", {}, may_call=may_call) == calls.unchecked()
+
+
 def test_a_server_that_connects_too_late_is_not_asked(script: scripting.Script) -> None:
     connected.ready(script, "echo")
     calls_before = script.calls
     script.delay(1.0)
-    upstreams.stop()
+    upstream_connections.stop()
 
     async def denied_while_it_connects() -> calls.Answer:
         task = asyncio.create_task(calls.arun("ada", "files__echo", {}))

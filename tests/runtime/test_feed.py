@@ -16,14 +16,14 @@ from tests.runtime import following
 from tests.runtime.following import stored as stored
 from tests.store.conftest import Process
 from toolbelt import models
-from toolbelt.control import switches
+from toolbelt.control.access import switches
 from toolbelt.runtime import feed, surfaces
 from toolbelt.store import revisions
 
 
 @pytest.fixture(scope="module")
 def another_process(django_db_setup: None) -> Iterator[Process]:
-    """Give a process that is told true or false, and flips."""
+    """Yield a process that is told true or false, and flips."""
     process = Process(concurrently.FLIPS)
     yield process
     assert process.end() == 0
@@ -181,7 +181,7 @@ def test_a_grant_that_ends_is_a_turn_when_it_does_though_nobody_writes(stored):
     numbers: list[int] = []
 
     def grant() -> None:
-        switches.flip(SETUP, "ada", "reading", True, confirm=True)
+        switches.flip(SETUP.replace(confirm=True), "ada", "reading", True)
         soon.append(dt.datetime.now(dt.UTC) + dt.timedelta(seconds=0.3))
         rows.update(ends=soon[0])
         numbers.append(revisions.number())

@@ -27,7 +27,7 @@ class Shaky:
     async def read(self) -> commits.State:
         state = self.coming.pop(0)
         if state is None:
-            raise commits.Unreachable("gone")
+            raise commits.UnreachableError("gone")
         return state
 
     async def close(self) -> None:
@@ -35,13 +35,13 @@ class Shaky:
 
 
 def state(ada: int, bob: int) -> commits.State:
-    agents = {"ada": commits.Place(ada, str(ada)), "bob": commits.Place(bob, str(bob))}
+    agents = {"ada": commits.Version(ada, str(ada)), "bob": commits.Version(bob, str(bob))}
     return commits.State(number=max(ada, bob), agents=agents)
 
 
 @pytest.fixture
 def watches(monkeypatch: pytest.MonkeyPatch) -> Callable[[Shaky], Shaky]:
-    """Give what puts a watch in the place of the database's."""
+    """Return what puts a watch in the place of the database's."""
     for pause in ("FIRST_PAUSE", "GAP"):
         monkeypatch.setattr(feed, pause, 0)
 

@@ -1,4 +1,4 @@
-"""Known secrets are taken out of texts, in each form that they are likely to stand there."""
+"""Known secrets are removed from texts in every form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are plugins loaded once, reported when they are broken, and stopped at the end, whatever one of them does?"""
+"""Plugins are loaded once, reported if they fail, and stopped at the end."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from tests.runtime.conftest import OPERATOR, Install
 from toolbelt import models
-from toolbelt.control import plugins as configured
-from toolbelt.plugins import lifecycle
+from toolbelt.control.servers import plugins as configured
+from toolbelt.plugins import contract, lifecycle
 from toolbelt.runtime import plugins
 
 
@@ -77,3 +77,14 @@ def test_plugins_are_initialized_at_the_start_if_the_installation_wants_that(
     settings.TOOLBELT_PLUGIN_INIT = "start"
     plugins._start()
     assert [plugin.state for plugin in plugins.live()] == ["initialized"]
+
+
+def test_the_installations_wallet_answers_for_a_plugins_namespace(settings: Any) -> None:
+    settings.TOOLBELT_WALLET = "tests.plugins.test_foreign:Wallet"
+    wallet: Any = plugins.Runtime("pay", {}).wallet
+    assert wallet.namespace == "pay"
+
+
+def test_without_a_wallet_a_plugin_reads_what_to_set() -> None:
+    with pytest.raises(contract.WalletMissing, match="TOOLBELT_WALLET"):
+        plugins.Runtime("pay", {}).wallet  # noqa: B018

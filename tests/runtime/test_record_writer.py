@@ -79,6 +79,26 @@ def test_a_writer_with_too_much_to_do_leaves_it_to_the_caller(
     go_on.set()
 
 
+def test_a_writer_says_that_it_has_no_room_before_it_takes_no_more(
+    writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    write = calls.record_all
+    monkeypatch.setattr(calls, "record_all", lambda records: go_on.wait(20) and write(records))
+    assert writer.has_room()
+
+    try:
+        while writer.has_room():
+            assert writer.take(record())
+        assert all(writer.take(record()) for _ in range(record_writer.MARGIN))
+    finally:
+        go_on.set()
+
+
+def test_a_writer_that_never_started_has_no_room() -> None:
+    assert not record_writer.Writer().has_room()
+
+
 def test_records_wait_while_the_database_cannot_be_written_to(
     writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Does a stored agent's surface come in each provider's form, with a fingerprint and a difference of its own?"""
+"""A stored agent's surface is rendered in each provider format, with its own fingerprint and delta."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from toolbelt import testing
-from toolbelt.control import belts, switches
+from toolbelt.control.access import switches
+from toolbelt.control.config import belts
 from toolbelt.core import errors, surface
 from toolbelt.runtime import rendering, surfaces
 
@@ -20,7 +21,7 @@ def stored(db: None) -> None:
     kit: dict[str, Any] = {"key": "desk", "members": ["clock", "calc"], "policy": "Use {active_tools}."}
     kit["triggers"] = [{"name": "time", "any": ["what time"], "focus": ["clock"], "tool_choice": "required"}]
     belts.import_(
-        testing.ACTOR,
+        testing.OPERATOR,
         {
             "tools": [{"key": "clock", "description": "Tells the time."}, {"key": "calc"}],
             "toolkits": [kit, {"key": "spare", "members": ["calc"]}],
@@ -53,7 +54,7 @@ def test_nothing_that_was_asked_for_again_reads_otherwise() -> None:
 
 
 def test_an_unknown_format_is_refused() -> None:
-    with pytest.raises(errors.Invalid, match="'bard' is no format"):
+    with pytest.raises(errors.Invalid, match="Unknown format 'bard'"):
         rendering.render(ask(), "bard")
 
 
@@ -61,14 +62,14 @@ def test_a_form_has_a_fingerprint_of_its_own_that_changes_with_the_content() -> 
     before = {form: rendering.fingerprint(ask(), form) for form in rendering.FORMATS}
     assert len({ask().fingerprint, *before.values()}) == len(rendering.FORMATS) + 1
     assert before == {form: rendering.fingerprint(ask(), form) for form in rendering.FORMATS}
-    switches.override(testing.ACTOR, "ada", "calc", False)
+    switches.override(testing.OPERATOR, "ada", "calc", False)
     assert not {*before.values()} & {rendering.fingerprint(ask(), form) for form in rendering.FORMATS}
 
 
 def test_what_was_declared_is_taken_along_from_question_to_question() -> None:
     first = rendering.delta(ask(), {})
     assert first["delta"]["added"] == list(first["declared"]) == ask().content()["active_tools"]
-    switches.override(testing.ACTOR, "ada", "calc", False)
+    switches.override(testing.OPERATOR, "ada", "calc", False)
     second = rendering.delta(ask(), first["declared"])
     assert second["delta"] == {"added": [], "removed": ["calc"], "changed": []}
     assert rendering.delta(ask(), second["declared"])["delta"] == {"added": [], "removed": [], "changed": []}

@@ -1,4 +1,4 @@
-"""Does a plugin get its own secrets, from the right place, and no other plugin's?"""
+"""A plugin gets its own secrets from the right source, and no other plugin's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does each plugin keep its own values, as JSON says them, and see no other's?"""
+"""Each plugin has its own JSON values, and cannot read another's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a question answer anew after every change, at a fixed number of queries, without writing?"""
+"""A surface follows every change, in a fixed number of queries and without writing."""
 
 from typing import Any
 
@@ -6,37 +6,37 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from tests import quickly
 from toolbelt import testing
-from toolbelt.control import actors, belts, entries
+from toolbelt.control import writing
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
 from toolbelt.core import calls as admission
 from toolbelt.core import errors
 from toolbelt.runtime import calls, explain, meta_tools, surfaces
 from toolbelt.store import snapshots
 
-OPERATOR = actors.Actor(name="olive", via="screen")
+OPERATOR = writing.by("olive", via="screen")
+
+
+BELT: dict[str, Any] = {
+    "tools": [{"key": f"tool{n}", "description": "x"} for n in range(30)],
+    "toolkits": [
+        {
+            "key": "kit",
+            "members": [f"tool{n}" for n in range(10)],
+            "policy": "Use {active_tools}.",
+            "triggers": [{"name": "go", "any": ["go"], "focus": ["tool3"], "tool_choice": "required"}],
+        },
+        {"key": "spare", "members": ["tool20", "tool21"]},
+    ],
+    "agents": [{"key": "ada", "tools_config": {"kit": True}, "allowed_toolkits": ["spare"]}],
+}
 
 
 @pytest.fixture
 def stored(db: None) -> None:
-    many: list[dict[str, Any]] = [{"key": f"tool{n}", "description": "x"} for n in range(30)]
-    belts.import_(
-        OPERATOR,
-        {
-            "tools": many,
-            "toolkits": [
-                {
-                    "key": "kit",
-                    "members": [f"tool{n}" for n in range(10)],
-                    "policy": "Use {active_tools}.",
-                    "triggers": [
-                        {"name": "go", "any": ["go"], "focus": ["tool3"], "tool_choice": "required"}
-                    ],
-                },
-                {"key": "spare", "members": ["tool20", "tool21"]},
-            ],
-            "agents": [{"key": "ada", "tools_config": {"kit": True}, "allowed_toolkits": ["spare"]}],
-        },
-    )
+    quickly.stored("surfaces", lambda: belts.import_(OPERATOR, BELT))
     snapshots.forget()
 
 
@@ -174,8 +174,8 @@ def test_so_many_surfaces_are_kept_as_there_is_room_for_what_is_active_in_them(
 
     # Room for ada, who has ten tools, and for one that has none.
     snapshots.forget()
-    monkeypatch.setattr(surfaces, "MOST_KEPT", 2 * surfaces.OF_A_SURFACE + 10)
+    monkeypatch.setattr(surfaces, "MAX_CACHED", 2 * surfaces.SURFACE_SIZE + 10)
     for key in ("ada", *keys, "ada", keys[0]):
         surfaces.ask(key)
     kept = snapshots.catalog().derived["surfaces"]
-    assert [surface.agent for surface in kept.values()] == ["ada", keys[0]]
+    assert [kept.get(slot).agent for slot in kept] == ["ada", keys[0]]

@@ -12,12 +12,14 @@ import pytest
 from tests.runtime import connected
 from tests.runtime.connected import heard as heard
 from tests.runtime.connected import stopped as stopped
-from toolbelt.control import belts, entries
-from toolbelt.control import upstreams as configured
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
+from toolbelt.control.servers import elicitation
+from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import catalog
 from toolbelt.plugins.upstream import connection as live
-from toolbelt.plugins.upstream import lives
-from toolbelt.runtime import secrets, upstream_news, upstreams
+from toolbelt.plugins.upstream import live_connection
+from toolbelt.runtime import secrets, upstream_connections, upstream_listing, upstream_news
 from toolbelt.store import snapshots
 
 # What a connection tells unasked is written by another thread.
@@ -29,19 +31,23 @@ class Telling:
 
     made: list[Telling]
 
-    def __init__(self, reached: Any, *, environ: Any, told: Callable[[upstreams.Answer], None]) -> None:
+    has_session = None
+
+    def __init__(
+        self, reached: Any, *, environ: Any, told: Callable[[upstream_listing.Answer], None], **more: Any
+    ) -> None:
         self.reached, self.environ, self.told = reached, environ, told
         self.is_closed = threading.Event()
         self.made.append(self)
 
-    async def ask(self) -> upstreams.Answer:
-        return upstreams.Answer(stderr="Bearer s3cret-t0ken")
+    async def ask(self) -> upstream_listing.Answer:
+        return upstream_listing.Answer(stderr="Bearer s3cret-t0ken")
 
     async def close(self) -> None:
         self.is_closed.set()
 
-    def status(self) -> lives.Status:
-        return lives.Status(state="open")
+    def status(self) -> live_connection.Status:
+        return live_connection.Status(state="open")
 
 
 @pytest.fixture
@@ -53,21 +59,21 @@ def telling(monkeypatch: pytest.MonkeyPatch) -> type[Telling]:
 
 
 def test_a_secret_that_a_server_says_back_is_recorded_nowhere(telling: type[Telling]) -> None:
-    secrets.handing_out("s3cret-t0ken")
-    seen: list[upstreams.Answer] = []
+    secrets.mask_from_now_on("s3cret-t0ken")
+    seen: list[upstream_listing.Answer] = []
     done = threading.Event()
-    upstreams.refresh(["files"], lambda name, answer: seen.append(answer))
+    upstream_listing.refresh(["files"], lambda name, answer: seen.append(answer))
 
-    def listen(name: str, answer: upstreams.Answer) -> None:
+    def listen(name: str, answer: upstream_listing.Answer) -> None:
         seen.append(answer)
         done.set()
 
     upstream_news.tell(listen)
     try:
-        telling.made[0].told(upstreams.Answer(error="No s3cret-t0ken", stderr="s3cret-t0ken"))
+        telling.made[0].told(upstream_listing.Answer(error="No s3cret-t0ken", stderr="s3cret-t0ken"))
         assert done.wait(20)
     finally:
-        upstream_news.tell(configured.heard)
+        upstream_news.tell(configured.record_unsolicited)
 
     assert [(one.error, one.stderr) for one in seen] == [
         ("", "Bearer [withheld]"),
@@ -81,7 +87,7 @@ def test_a_server_that_never_stops_telling_is_recorded_one_at_a_time_and_at_last
     seen: list[str] = []
     begun, go_on, done = threading.Event(), threading.Event(), threading.Event()
 
-    def listen(name: str, answer: upstreams.Answer) -> None:
+    def listen(name: str, answer: upstream_listing.Answer) -> None:
         seen.append(answer.server)
         begun.set()
         assert go_on.wait(20)
@@ -92,14 +98,14 @@ def test_a_server_that_never_stops_telling_is_recorded_one_at_a_time_and_at_last
     upstream_news.tell(listen)
     try:
         told = telling.made[0].told
-        told(upstreams.Answer(server="first"))
+        told(upstream_listing.Answer(server="first"))
         assert begun.wait(20)
         for number in range(100):
-            told(upstreams.Answer(server=str(number)))
+            told(upstream_listing.Answer(server=str(number)))
         go_on.set()
         assert done.wait(20)
     finally:
-        upstream_news.tell(configured.heard)
+        upstream_news.tell(configured.record_unsolicited)
 
     assert seen == ["first", "99"]
 
@@ -109,7 +115,7 @@ def off() -> None:
 
 
 def reconnected() -> None:
-    configured.reconnect(connected.OPERATOR, "files", {"command": "y"})
+    configured.reconnect(connected.OPERATOR.actor, "files", {"command": "y"})
 
 
 def stopped_at_once() -> None:
@@ -143,11 +149,25 @@ def test_a_name_opens_no_other_plugins_secrets(
     monkeypatch.setenv("TOOLBELT_SECRET_GH__KEY", "of-the-namespace")
     belts.import_(connected.OPERATOR, {"plugins": [{"name": "other", "namespace": "gh"}]})
     row = catalog.Plugin(name="GH", upstream='{"command": "x"}')
-    upstreams.attend(snapshots.catalog())
+    upstream_connections.attend(snapshots.catalog())
 
-    upstreams._ask(row)
+    upstream_listing._ask(row)
     assert "KEY" not in telling.made[-1].environ
 
-    upstreams._ask(dataclasses.replace(row, name="free"))
+    upstream_listing._ask(dataclasses.replace(row, name="free"))
     monkeypatch.setenv("TOOLBELT_SECRET_FREE__KEY", "of-its-own")
     assert telling.made[-1].environ["KEY"] == "of-its-own"
+
+
+def test_what_a_server_would_ask_is_told_again_after_the_servers_were_stopped() -> None:
+    heard: list[str] = []
+    upstream_news.tell_of_questions(heard.append)
+    try:
+        for _ in range(2):
+            upstream_news.asked("files")
+            upstream_news.asked("files")
+            upstream_connections.stop()
+    finally:
+        upstream_news.tell_of_questions(elicitation.request_review)
+
+    assert heard == ["files", "files"]

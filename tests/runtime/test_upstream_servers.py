@@ -16,7 +16,7 @@ from tests.plugins.upstream import serving
 from tests.runtime import connected
 from tests.runtime.connected import heard as heard
 from tests.runtime.connected import stopped as stopped
-from toolbelt.runtime import upstreams
+from toolbelt.runtime import upstream_status
 from toolbelt.store import snapshots
 
 # What a connection tells unasked is written by another thread.
@@ -73,7 +73,7 @@ def test_the_fetch_server_fetches_a_page() -> None:
         finally:
             page.shutdown()
 
-    assert done.created == ("fetch__fetch",)
+    assert done.created == ("fetch__fetch", "fetch__prompt_fetch")
     assert "a page of the test" in json.dumps(fetched)
 
 
@@ -97,7 +97,7 @@ def test_a_server_over_http_is_told_its_token_and_answers(
 
     assert "served__add" in done.created
     assert connected.content("served__add", {"one": 1, "other": 2}) == {"result": 3}
-    assert upstreams.status("served").protocol == "2026-07-28"
+    assert upstream_status.read("served").protocol == "2026-07-28"
 
 
 def test_a_token_comes_from_the_servers_own_secrets_first(
@@ -125,7 +125,7 @@ def test_toolbelts_own_variables_are_told_to_no_server(address: str, monkeypatch
     connected.add("served", {"url": address, "headers": {"Authorization": "Bearer ${DATABASE_URL}"}})
 
     assert connected.refresh("served")["served"].error == (
-        "DATABASE_URL is Toolbelt's own: no server is told it. Name another variable."
+        "DATABASE_URL is Toolbelt's own variable and is never passed to a server. Use another variable."
     )
 
 

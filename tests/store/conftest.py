@@ -55,13 +55,13 @@ class Process:
         return answer
 
     def end(self) -> int:
-        """Let it come to its end; give its exit code."""
+        """Wait for the process, and return its exit code."""
         self._running.communicate()
         return self._running.returncode
 
 
 def address() -> str:
-    """Give the address of the database that the tests use."""
+    """Return the address of the database that the tests use."""
     about = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"sqlite:///{about['NAME']}"
@@ -71,7 +71,7 @@ def address() -> str:
 
 @pytest.fixture(scope="module")
 def another_process(django_db_setup: None) -> Iterator[Process]:
-    """Give a process that is asked ``find`` by an agent's key."""
+    """Yield a process that is asked ``find`` by an agent's key."""
     process = Process(_ASK)
     yield process
     assert process.end() == 0
@@ -79,5 +79,5 @@ def another_process(django_db_setup: None) -> Iterator[Process]:
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    """Let each test begin as a new process does."""
+    """Start each test with empty caches."""
     snapshots.forget()

@@ -10,7 +10,7 @@ from toolbelt import models
 
 
 class State(NamedTuple):
-    """Where the revision stands."""
+    """The current revision."""
 
     number: int
     catalog_number: int

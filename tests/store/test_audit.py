@@ -1,4 +1,4 @@
-"""Is every change recorded with all that was said, and found again?"""
+"""Every change is recorded completely and can be found again."""
 
 from __future__ import annotations
 
@@ -195,5 +195,5 @@ def test_what_can_be_asked_for_is_what_was_said() -> None:
     record()
     record(action="switch.clear")
 
-    assert audit.said("actor") == ["olive", "otto"]
-    assert audit.said("action") == ["switch.clear", "switch.set"]
+    assert audit.logged_values("actor") == ["olive", "otto"]
+    assert audit.logged_values("action") == ["switch.clear", "switch.set"]

@@ -1,4 +1,4 @@
-"""How do calls add up, by tool and by day?"""
+"""Calls are summed up by tool and by day."""
 
 from __future__ import annotations
 
@@ -90,4 +90,4 @@ def test_they_are_narrowed_by_all_that_is_asked_for() -> None:
     assert len(call_figures.by_day(agent="ada")) == 2
     assert call_figures.called(since=NOON) == {("ada", "run"), ("bob", "run")}
     assert call_figures.called(agent="ada") == {("ada", "run"), ("ada", "sit")}
-    assert call_figures.said("agent") == ["ada", "bob"]
+    assert call_figures.logged_values("agent") == ["ada", "bob"]

@@ -1,4 +1,4 @@
-"""Do rows become values, in order, and does whatever stands in them never stop an answer?"""
+"""Rows become values in order, and no content of a row prevents an answer."""
 
 from __future__ import annotations
 

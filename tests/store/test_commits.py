@@ -1,4 +1,4 @@
-"""Does a watch read what was committed, however little of it is read anew?"""
+"""The watch notices every commit, and reads as little as possible again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ON_POSTGRESQL = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="
 
 
 def run(story: Callable[[Any], Awaitable[Any]]) -> Any:
-    """Let a story happen with a watch over the tests' database."""
+    """Run a story while the watch follows the tests' database."""
 
     async def main() -> Any:
         watch = commits.watch()
@@ -123,8 +123,8 @@ def test_an_alarm_whose_loop_is_closed_keeps_no_other_from_ringing():
     closed = asyncio.new_event_loop()
     closed.close()
     alarms = [
-        commits.Alarm(lambda: closed.call_soon_threadsafe(print)),
-        commits.Alarm(lambda: rung.append(True)),
+        commits.CommitNotifier(lambda: closed.call_soon_threadsafe(print)),
+        commits.CommitNotifier(lambda: rung.append(True)),
     ]
     commits.committed()
     assert rung == [True]
@@ -137,7 +137,7 @@ def test_a_file_that_is_gone_cannot_be_read_and_is_when_it_is_back(tmp_path):
     async def main() -> int:
         watch = sqlite.Watch(file)
         for act in (watch.read, lambda: watch.wait(1)):
-            with pytest.raises(commits.Unreachable):
+            with pytest.raises(commits.UnreachableError):
                 await act()
         _make(file)
         try:
@@ -189,7 +189,7 @@ def test_a_database_in_memory_is_not_watched(monkeypatch):
 def test_a_server_that_is_not_there_cannot_be_read():
     async def main() -> None:
         watch = postgresql.Watch({"host": "127.0.0.1", "port": 1, "dbname": "none", "connect_timeout": 5})
-        with pytest.raises(commits.Unreachable):
+        with pytest.raises(commits.UnreachableError):
             await watch.read()
         await watch.wait(0)
         await watch.close()
@@ -206,7 +206,7 @@ def test_a_connection_that_was_cut_is_made_anew():
         known = await watch.read()
         pid = watch._open.info.backend_pid
         await concurrently.do(sql(f"SELECT pg_terminate_backend({pid}, 1000)"))
-        with pytest.raises(commits.Unreachable):
+        with pytest.raises(commits.UnreachableError):
             await watch.wait(1000)
         await concurrently.do(WRITES[0])
         found: frozenset[str] = (await watch.read()).moved_since(known)

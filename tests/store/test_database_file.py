@@ -1,4 +1,4 @@
-"""Does a server notice that its SQLite file was exchanged, and make none where it is missing?"""
+"""A server notices that its SQLite file was replaced, and creates none if it is missing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from django import db, test
@@ -15,15 +16,21 @@ from tests import breaking
 from tests.runtime import following
 from toolbelt.runtime import feed
 from toolbelt.store import database_file
-from toolbelt.web import health
+from toolbelt.web.kit import health
 
 pytestmark = [breaking.ON_SQLITE, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def path() -> Iterator[Path]:
-    with breaking.breakable():
-        yield Path(db.connection.settings_dict["NAME"])
+def path(tmp_path: Path) -> Iterator[Path]:
+    """Use a copy of the database, so that no later test uses files left beside a replaced one."""
+    copy = tmp_path / "db.sqlite3"
+    with db.connection.cursor() as cursor:
+        cursor.execute("VACUUM INTO %s", [str(copy)])
+    connections.close_all()
+    with mock.patch.dict(db.connection.settings_dict, NAME=str(copy)), breaking.breakable():
+        yield copy
+        connections.close_all()
 
 
 @pytest.fixture
@@ -42,12 +49,12 @@ def exchanged(path: Path) -> Iterator[None]:
 
 
 def test_a_file_that_stays_is_not_taken_for_another_one(path, client):
-    assert not database_file.was_exchanged()
+    assert not database_file.was_replaced()
     assert client.get("/readyz").status_code == 200
 
 
 @pytest.mark.usefixtures("exchanged")
-def test_a_server_whose_file_was_exchanged_is_not_ready_and_says_so_once(client: test.Client, caplog):
+def test_a_server_whose_file_was_replaced_is_not_ready_and_says_so_once(client: test.Client, caplog):
     for _ in range(2):
         answer = client.get("/readyz")
         assert (answer.status_code, answer.json()["because"]) == (503, health.EXCHANGED)

@@ -1,4 +1,4 @@
-"""Tests that some of the pool's connections are left to operators."""
+"""Some of the pool's connections are reserved for operators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POOL = 3
 
 @pytest.mark.parametrize(("size", "kept"), [(1, 0), (2, 1), (4, 1), (10, 2), (50, 10)])
 def test_a_fifth_of_the_pool_is_kept_for_operators_and_at_least_one(size: int, kept: int) -> None:
-    assert base.kept(size) == kept
+    assert base.reserved(size) == kept
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Is the day of a moment the one that the clock of the installation showed, in every zone, whenever it is changed?"""
+"""The day of a time is the one in the installation's time zone, also around clock changes."""
 
 from __future__ import annotations
 

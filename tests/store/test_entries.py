@@ -1,4 +1,4 @@
-"""Is what was written what is read, for every kind of entry, and is nothing touched that need not be?"""
+"""Every kind of entry is read as it was written, and a write changes nothing else."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def write_whole(document: dict[str, Any]) -> None:
 
 
 def in_stored_order(document: dict[str, Any]) -> dict[str, Any]:
-    """Tools stand by key and categories by name, whatever their order was; everything else keeps its own."""
+    """Sort tools by key and categories by name; everything else keeps its order."""
     tools = sorted(document.get("tools", ()), key=lambda entry: entry["key"].encode())
     categories = sorted(document.get("categories", ()), key=str.encode)
     return {**document, "tools": tools, "categories": categories}
 
 
 def normal(document: dict[str, Any]) -> dict[str, Any]:
-    """Give the document as reading and writing leave it; annotations that say nothing are none."""
+    """Return the document as reading and writing leave it; annotations that say nothing are none."""
     written = in_stored_order(belts.dump(belts.load(document)))
     for tool in written["tools"]:
         if tool.get("annotations") == {}:
@@ -41,7 +41,7 @@ def normal(document: dict[str, Any]) -> dict[str, Any]:
 
 
 @hypothesis.given(document=strategies.documents())
-@hypothesis.settings(max_examples=40, suppress_health_check=list(hypothesis.HealthCheck))
+@hypothesis.settings(suppress_health_check=list(hypothesis.HealthCheck))
 def test_a_belt_that_is_written_is_exported_as_it_was(document: dict[str, Any]) -> None:
     with transaction.atomic():
         write_whole(document)
@@ -57,7 +57,7 @@ def test_a_belt_that_is_written_is_exported_as_it_was(document: dict[str, Any]) 
 
 
 @hypothesis.given(document=strategies.documents())
-@hypothesis.settings(max_examples=15, suppress_health_check=list(hypothesis.HealthCheck))
+@hypothesis.settings(suppress_health_check=list(hypothesis.HealthCheck))
 def test_writing_what_is_stored_already_writes_nothing(document: dict[str, Any]) -> None:
     with transaction.atomic():
         write_whole(document)

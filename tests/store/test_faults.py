@@ -1,4 +1,4 @@
-"""Is each fault of a database told as what it is, and a defect of ours not as one of those?"""
+"""Each database error is classified correctly, and our own defects are not classified as one."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_an_error_of_a_disk_without_room_is_a_full_disk(monkeypatch):
         sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
 
     assert code(Io()) == "database-unavailable"
-    monkeypatch.setattr(faults, "LEAST_FREE_BYTES", 1 << 62)
+    monkeypatch.setattr(faults, "MIN_FREE_BYTES", 1 << 62)
     assert code(Io()) == "storage-full"
 
 

@@ -1,4 +1,4 @@
-"""Is a switch or an override set, changed and cleared?"""
+"""Switches and overrides are set, changed and cleared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is who runs this installation told of names of loadouts that name none?"""
+"""Operators are warned of loadout names that do not exist."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_an_unknown_parent_is_reported_of_the_loadout_that_names_it() -> None:
     factories.loadout("house", parent="gone")
     factories.loadout("annex", parent="house")
 
-    assert found() == [("toolbelt.W003", "The loadout 'house' builds on 'gone', which is no loadout")]
+    assert found() == [("toolbelt.W003", "The loadout 'house' inherits from 'gone', which does not exist")]
 
 
 def test_a_cycle_is_reported_of_those_that_are_in_it() -> None:
@@ -41,9 +41,9 @@ def test_a_cycle_is_reported_of_those_that_are_in_it() -> None:
     factories.loadout("minimal", parent="developer")
 
     assert found() == [
-        ("toolbelt.W003", "The loadout 'a' builds on itself, by way of 'B'"),
-        ("toolbelt.W003", "The loadout 'b' builds on itself, by way of 'a'"),
-        ("toolbelt.W003", "The loadout 'minimal' builds on itself, by way of 'developer'"),
+        ("toolbelt.W003", "The loadout 'a' inherits from itself, through 'B'"),
+        ("toolbelt.W003", "The loadout 'b' inherits from itself, through 'a'"),
+        ("toolbelt.W003", "The loadout 'minimal' inherits from itself, through 'developer'"),
     ]
 
 
@@ -53,6 +53,18 @@ def test_an_agent_whose_loadouts_are_not_there_is_reported() -> None:
     assert [text.partition(",")[0] for code, text in found() if code == "toolbelt.W004"] == [
         "The agent 'ada' names the loadout 'gone'",
         "The agent 'ada' names the loadout 'lost'",
+    ]
+
+
+def test_an_entry_that_names_nothing_is_reported_with_its_field() -> None:
+    factories.tool("git__push", plugin=factories.plugin("git"))
+    factories.loadout(
+        "house", plugins=["Git", "gitt"], discoverable=["docker*"], disabled=["git__push", "pus"]
+    )
+
+    assert found() == [
+        ("toolbelt.W006", "The loadout 'house' names 'gitt' in plugins"),
+        ("toolbelt.W006", "The loadout 'house' names 'pus' in disabled"),
     ]
 
 

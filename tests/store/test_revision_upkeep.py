@@ -1,4 +1,4 @@
-"""Do revisions and their triggers outlive what is lost, loaded, migrated and flushed?"""
+"""Revisions and their triggers survive restores, fixtures, migrations and flushes."""
 
 from __future__ import annotations
 

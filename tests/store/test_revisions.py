@@ -1,4 +1,4 @@
-"""Does every write of configuration move the revision, whoever writes and however?"""
+"""Every write of configuration moves the revision, by any means."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_sessions_and_the_log_move_nothing() -> None:
     ada = factories.everything()
     before = stamped.state()
 
-    sessions.change(ada.pk, "s", lambda held: (None, values.changed(held, "toolkit", "dev", True, None)))
+    sessions.change(ada.pk, "s", lambda held: (None, values.with_change(held, "toolkit", "dev", True, None)))
     models.AgentSession.objects.all().delete()
     audit.record(
         actor="o", via="api", action="x", subject_kind="agent", subject_key="ada", before=None, after=None

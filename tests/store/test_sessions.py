@@ -1,4 +1,4 @@
-"""Does a conversation keep what it loaded, and do concurrent changes lose nothing?"""
+"""A session keeps what it loaded, and concurrent changes lose nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolbelt import models
 from toolbelt.core import sessions as values
 from toolbelt.store import sessions
 
-# Loads as many toolkits as it is told, one change after the other.
+# Loads the requested number of toolkits, one after the other.
 _LOAD = """
 import sys
 import django
@@ -26,18 +26,18 @@ for line in sys.stdin:
     for time in range(int(times)):
         name = f"{prefix}{time}"
         sessions.change(
-            int(agent), "s", lambda held: (None, values.changed(held, "toolkit", name, True, None))
+            int(agent), "s", lambda held: (None, values.with_change(held, "toolkit", name, True, None))
         )
 """
 
 
 def load(agent: models.Agent, name: str, key: str = "s") -> None:
-    sessions.change(agent.pk, key, lambda held: (None, values.changed(held, "toolkit", name, True, None)))
+    sessions.change(agent.pk, key, lambda held: (None, values.with_change(held, "toolkit", name, True, None)))
 
 
 def loaded(key: str = "s") -> frozenset[str]:
     row = models.AgentSession.objects.get(key=key)
-    return values.asked_for(sessions.value(row.key, row.loadout, row.state), "toolkit")
+    return values.requested(sessions.value(row.key, row.loadout, row.state), "toolkit")
 
 
 @pytest.mark.django_db

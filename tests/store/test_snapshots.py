@@ -1,4 +1,4 @@
-"""Is a question answered from one consistent state, and from memory where nothing changed?"""
+"""A request is answered from one consistent state, and from the cache if nothing changed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from toolbelt import models
 from toolbelt.core import catalog as values
 from toolbelt.core import errors
 from toolbelt.core import sessions as conversations
-from toolbelt.store import caches, catalog, clock, sessions, snapshots
+from toolbelt.store import catalog, clock, sessions, snapshots
 
 LOOK, CATALOG, AGENT = 1, 9, 5
 
 
 def session_of(agent: models.Agent, key: str, toolkit: str) -> None:
     sessions.change(
-        agent.pk, key, lambda held: (None, conversations.changed(held, "toolkit", toolkit, True, "r1"))
+        agent.pk, key, lambda held: (None, conversations.with_change(held, "toolkit", toolkit, True, "r1"))
     )
 
 
@@ -126,7 +126,7 @@ def test_a_session_never_makes_the_catalog_or_the_agent_be_read_again(
         found = snapshots.find("ada", "s")
 
     assert found.session is not None
-    assert conversations.asked_for(found.session, "toolkit") == {"dev"}
+    assert conversations.requested(found.session, "toolkit") == {"dev"}
 
 
 @pytest.mark.django_db
@@ -143,7 +143,7 @@ def test_without_a_revision_everything_is_number_0_and_nothing_is_kept() -> None
 
 
 def loads_with(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[int], object]) -> list[int]:
-    """Let something happen while the catalog is being read, each time; give the list of those times."""
+    """Run a function each time that the catalog is read. Return the list of those times."""
     times: list[int] = []
 
     def load(*state: Any) -> values.Catalog:
@@ -219,7 +219,7 @@ def test_threads_that_ask_at_once_compile_the_catalog_once(monkeypatch: pytest.M
     factories.everything()
     everyone_waits = threading.Event()
     times = loads_with(monkeypatch, lambda time: everyone_waits.wait(timeout=0.3))
-    found: list[snapshots.Found] = []
+    found: list[snapshots.StoredState] = []
 
     def ask() -> None:
         try:
@@ -258,17 +258,6 @@ def test_agents_are_found_by_what_they_name(kind: str, name: str) -> None:
 
     assert [agent.key for agent in snapshots.agents_with(kind, name)] == ["ada"]
     assert snapshots.agents_with(kind, "nobody's") == []
-
-
-def test_only_what_was_asked_for_last_is_kept() -> None:
-    recent: caches.Recent[str, int] = caches.Recent(2)
-    recent.put("a", 1)
-    recent.put("b", 2)
-    recent.get("a")
-
-    recent.put("c", 3)
-
-    assert (recent.get("a"), recent.get("b"), recent.get("c")) == (1, None, 3)
 
 
 PRESENT = 3

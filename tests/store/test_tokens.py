@@ -1,4 +1,4 @@
-"""Are a tool's tokens counted when it is stored, quickly enough for whatever a server sends?"""
+"""A tool's tokens are counted when it is stored, and quickly for any input."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_text_without_end_is_counted_in_pieces(unit: str) -> None:
 @pytest.mark.django_db
 def test_a_tool_is_counted_as_it_is_sent_whenever_it_is_saved() -> None:
     row = factories.tool("run", description="Runs a command.")
-    assert row.tokens == tokens.count(catalog.sent("run", "Runs a command.", row.input_schema))
+    assert row.tokens == tokens.count(catalog.model_json("run", "Runs a command.", row.input_schema))
 
     row.description = "Runs a command and waits until it is done."
     row.save()

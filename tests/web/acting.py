@@ -43,7 +43,7 @@ def newest() -> models.AuditEntry:
 
 
 def text(answer: Any) -> str:
-    """Give the answer's text, with any run of space as one."""
+    """Return the answer's text, with any run of space as one."""
     return " ".join(answer.content.decode().split())
 
 

@@ -81,7 +81,7 @@ def belt(db: None) -> None:
 
 @pytest.fixture
 def olive(db: None) -> auth.User:
-    """Give an operator who may change agents."""
+    """Return an operator who may change agents."""
     user = get_user_model().objects.create_user("olive", password="correct horse")
     user.user_permissions.add(auth.Permission.objects.get(codename="change_agent"))
     return user
@@ -89,29 +89,29 @@ def olive(db: None) -> auth.User:
 
 @pytest.fixture
 def operator(olive: auth.User) -> Client:
-    """Give the browser of one who may change agents."""
-    return _browser(olive)
+    """Return the browser of one who may change agents."""
+    return quickly.logged_in(olive)
 
 
 @pytest.fixture
 def keeper(db: None) -> Client:
-    """Give the browser of one who looks after plugins: adds, switches and approves."""
+    """Return the browser of one who looks after plugins: adds, switches and approves."""
     user = get_user_model().objects.create_user("kim")
     changes = [f"change_{kind}" for kind in ("plugin", "tool", "agent", "toolkit", "loadout", "subapp")]
     codenames = ["view_plugin", "add_plugin", *changes]
     user.user_permissions.set(auth.Permission.objects.filter(codename__in=codenames))
-    return _browser(user)
+    return quickly.logged_in(user)
 
 
 @pytest.fixture
 def viewer(db: None) -> Client:
-    """Give the browser of one who may only look."""
-    return _browser(get_user_model().objects.create_user("rosa"))
+    """Return the browser of one who may only look."""
+    return quickly.logged_in(get_user_model().objects.create_user("rosa"))
 
 
 @pytest.fixture
 def more_tools(belt: None) -> Any:
-    """Give a way to make the catalog longer: so many more tools, in a toolkit each dozen."""
+    """Return a way to make the catalog longer: so many more tools, in a toolkit each dozen."""
 
     def add(count: int) -> None:
         there = models.Tool.objects.count()
@@ -127,9 +127,3 @@ def more_tools(belt: None) -> Any:
             )
 
     return add
-
-
-def _browser(user: auth.User) -> Client:
-    browser = Client()
-    browser.force_login(user)
-    return browser

@@ -55,7 +55,7 @@ class _Form(HTMLParser):
 
 
 def form(html: str, action: str) -> QueryDict:
-    """Give what the form with this action would send."""
+    """Return what the form with this action would send."""
     parser = _Form(action)
     parser.feed(html)
     sent = QueryDict(mutable=True)
@@ -82,7 +82,7 @@ def go_on(browser: Client, answer: Any, action: str, *, htmx: bool = False, **ty
 
 
 def words(answer: Any) -> str:
-    """Give what a reader sees of an answer."""
+    """Return what a reader sees of an answer."""
     return " ".join(re.sub(r"<[^>]+>", " ", acting.text(answer)).split())
 
 

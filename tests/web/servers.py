@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tests.plugins.upstream import listing
-from toolbelt.control import actors, upstreams
+from toolbelt.control import writing
+from toolbelt.control.servers import upstream_servers
 from toolbelt.store import snapshots
 
-SHELL = actors.Actor(name="sam", via="command")
+SHELL = writing.by("sam", via="command")
 REACHED = {"url": "https://files.example/mcp", "headers": {"Authorization": "Bearer ${MCP_FILES}"}}
 PATH = {"path": {"type": "string"}}
 
@@ -26,17 +27,19 @@ HOSTILE = listing.tool(
 
 def add(name: str = "files", **given: Any) -> None:
     """Store a server over HTTP."""
-    upstreams.add(SHELL, name, {**REACHED, **given.pop("reached", {})}, **given)
+    upstream_servers.add(SHELL.actor, name, {**REACHED, **given.pop("reached", {})}, **given)
 
 
 def answer(*tools: dict[str, Any], name: str = "files", **said: Any) -> None:
     """Let it answer."""
-    upstreams.record(SHELL, name, upstreams.Answer(tools=tools, protocol="2025-06-18", **said))
+    upstream_servers.record(
+        SHELL.actor, name, upstream_servers.Answer(tools=tools, protocol="2025-06-18", **said)
+    )
 
 
 def approve(name: str = "files") -> None:
     """Approve all that there is."""
-    upstreams.approve(SHELL, name, shown(name))
+    upstream_servers.approve(SHELL.actor, name, shown(name))
 
 
 def changed() -> None:
@@ -48,12 +51,12 @@ def changed() -> None:
 
 
 def shown(name: str = "files") -> dict[str, str]:
-    """Give what waits for a look, with the version that there is to see."""
-    return {change.key: change.shown for change in upstreams.review(name).waiting}
+    """Return what waits for a look, with the version that there is to see."""
+    return {change.key: change.shown for change in upstream_servers.review(name).waiting}
 
 
 def values(*keys: str, name: str = "files") -> list[str]:
-    """Give the ticks of a form for those tools as they are now."""
+    """Return the ticks of a form for those tools as they are now."""
     versions = shown(name)
     return [f"{key}={versions[key]}" for key in keys]
 

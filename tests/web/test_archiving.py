@@ -1,4 +1,4 @@
-"""Is an agent put away on its Settings page, kept out of sight, and brought back as it was?"""
+"""Is an agent put away on its Settings page, kept out of sight, and restored as it was?"""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from django.test import Client
 
 from tests.web import acting
 from toolbelt import models
-from toolbelt.control import actors, agents, roles
+from toolbelt.control import writing
+from toolbelt.control.agents import agents
+from toolbelt.control.people import roles
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 ARCHIVE, HOME = "/agents/ada/archive/", "/agents/ada/settings/"
-SETUP = actors.Actor(name="setup", via="command")
+SETUP = writing.by("setup", via="command")
 
 
 @pytest.fixture
 def archived(belt: None) -> None:
-    agents.archive(SETUP, "ada", True, confirm=True)
+    agents.archive(SETUP.replace(confirm=True), "ada", True)
 
 
 def text(browser: Client, address: str) -> str:
@@ -31,7 +33,7 @@ def text(browser: Client, address: str) -> str:
 def test_it_is_archived_once_that_is_confirmed_and_brought_back_by_undo(operator: Client) -> None:
     asked = acting.post(operator, ARCHIVE, htmx=False, archived="yes")
     assert asked.status_code == 200
-    assert "While ada is archived it answers nobody" in asked.content.decode()
+    assert "While ada is archived, it answers no requests" in asked.content.decode()
     assert not models.Agent.objects.get(key="ada").archived
     done = acting.post(operator, ARCHIVE, htmx=False, archived="yes", confirm="yes")
     assert (done.status_code, done.headers["Location"]) == (303, HOME)
@@ -40,7 +42,7 @@ def test_it_is_archived_once_that_is_confirmed_and_brought_back_by_undo(operator
     assert (entry.action, entry.after) == ("agent.change", {"archived": True})
     page = text(operator, HOME)
     assert "ada is archived." in page
-    assert "Bring it back" in page
+    assert "Restore" in page
     acting.post(operator, f"/changes/{entry.pk}/undo/", htmx=False)
     assert not models.Agent.objects.get(key="ada").archived
 
@@ -59,7 +61,7 @@ def test_it_is_in_no_list_unless_it_is_asked_for(operator: Client, archived: Non
 
 def test_its_pages_say_so_and_have_no_controls(operator: Client, archived: None) -> None:
     page = text(operator, "/agents/ada/")
-    assert "Archived." in page
+    assert "This agent is archived." in page
     assert 'action="/agents/ada/switches/issues/"' not in page
     assert "/agents/ada/preview/" not in page
     assert operator.get("/agents/ada/history/").status_code == 200
@@ -80,7 +82,7 @@ def test_what_is_posted_by_hand_changes_nothing(operator: Client, archived: None
 
 
 def test_the_list_of_archived_agents_says_when_it_is_empty(operator: Client) -> None:
-    assert "No agent is archived" in text(operator, "/agents/?archived=1")
+    assert "No archived agents" in text(operator, "/agents/?archived=1")
 
 
 def test_who_may_only_look_sees_it_and_cannot_bring_it_back(viewer: Client, archived: None) -> None:
@@ -98,14 +100,14 @@ def test_operators_are_named_on_the_page_and_compared_with_what_it_showed(
     path = "/agents/ada/operators/"
     assert f'action="{path}"' in text(admin_client, HOME)
     assert acting.post(admin_client, path, htmx=False, user=["anna"]).status_code == 303
-    assert "ada has for operators of its own: anna." in text(admin_client, HOME)
+    assert "Operators of ada only: anna." in text(admin_client, HOME)
     stale = acting.post(admin_client, path, htmx=False, user=["ben"])
     assert stale.status_code == 303
     assert "Not changed." in text(admin_client, HOME)
     named = acting.newest()
     assert (named.action, named.after) == ("agent.operators", {"operators": ["anna"]})
     acting.post(admin_client, f"/changes/{named.pk}/undo/", htmx=False)
-    assert "nobody else" in text(admin_client, HOME)
+    assert "no one else" in text(admin_client, HOME)
 
 
 def test_who_may_not_name_operators_reads_who_they_are(operator: Client, django_user_model: Any) -> None:

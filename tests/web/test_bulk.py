@@ -10,19 +10,20 @@ from django.test import Client
 
 from tests.web import acting
 from toolbelt import models
-from toolbelt.control import bulk, entries
-from toolbelt.testing import ACTOR
+from toolbelt.control.access import bulk
+from toolbelt.control.catalog import entries
+from toolbelt.testing import OPERATOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
 def overrides() -> dict[str, bool]:
-    """Give what is set for ada now and was not when the test began."""
+    """Return what is set for ada now and was not when the test began."""
     return {key: on for key, on in acting.stored().overrides.items() if key != "clock__now"}
 
 
 def asked(answer: Any) -> Any:
-    """Give the question that an answer puts."""
+    """Return the question that an answer puts."""
     found = answer.context
     return found["confirmation"] if "confirmation" in found else found["page"].confirmation
 
@@ -95,7 +96,7 @@ def test_for_many_agents_the_question_has_a_line_for_each(operator: Client) -> N
 def test_what_is_so_already_is_said(operator: Client) -> None:
     answer = operator.get("/bulk/toolkits/issues/?set=toolkits-true&for=ada")
     assert answer.status_code == 303
-    assert "Nothing to change: it is on already." in acting.text(operator.get("/toolkits/issues/"))
+    assert "No changes: it is already on." in acting.text(operator.get("/toolkits/issues/"))
 
 
 def test_what_changed_since_is_not_overwritten(operator: Client) -> None:
@@ -104,14 +105,16 @@ def test_what_changed_since_is_not_overwritten(operator: Client) -> None:
     acting.post(operator, "/bulk/", htmx=False, **sent)
 
     assert overrides() == {"github__issue_read": True}
-    assert "was changed by somebody else" in acting.text(operator.get("/agents/ada/"))
+    assert "was changed by another operator" in acting.text(operator.get("/agents/ada/"))
 
 
 def test_a_budget_that_refuses_is_named_in_the_question(operator: Client) -> None:
-    entries.change(ACTOR, "agent", "ada", {"budget": {"max_tools": 4, "on_exceed": "refuse"}}, confirm=True)
+    entries.change(
+        OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 4, "on_exceed": "refuse"}}
+    )
     question = asked(operator.get("/bulk/tools/?q=papers&set=tools-true"))
     assert [
-        reason for reason in question.reasons if reason.startswith("Left out: The budget of ada is 4 tools")
+        reason for reason in question.reasons if reason.startswith("Skipped: The budget of ada is 4 tools")
     ]
 
 
@@ -143,6 +146,6 @@ def test_the_lists_offer_it_to_who_may_and_to_nobody_else(operator: Client, view
 
 
 def test_more_than_anybody_can_overlook_is_refused(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "MOST_CHANGES", 1)
+    monkeypatch.setattr(bulk, "MAX_CHANGES", 1)
     operator.get("/agents/ada/bulk/?set=tools-true")
     assert "narrow the filter" in acting.text(operator.get("/agents/ada/"))

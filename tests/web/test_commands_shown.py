@@ -21,10 +21,9 @@ def run_here(settings) -> None:
 @pytest.mark.parametrize(
     ("path", "command"),
     [
-        ("/", "loaddata demo"),
-        ("/", "demo_activity"),
+        ("/", "demo"),
         ("/", "belt import FILE"),
-        ("/agents/", "loaddata demo"),
+        ("/agents/", "demo"),
         ("/plugins/", "mcp add time --command uvx mcp-server-time"),
         ("/plugins/add/", "mcp add files --command npx"),
         ("/help/", "help"),

@@ -31,7 +31,7 @@ SAMPLES = {
 
 
 def addresses() -> list[tuple[str, str]]:
-    """Give every address of the installation: its name, and one sample of it."""
+    """Return every address of the installation: its name, and one sample of it."""
     return list(_walk(get_resolver(), "", ""))
 
 
@@ -105,7 +105,7 @@ def test_nothing_opens_without_a_login(client: Client, method: str) -> None:
         if address.startswith("/api/"):
             continue  # it has doors of its own: tests/api/test_doors.py
         if address.startswith("/mcp") or name in ("no_oauth", "no_sse"):
-            continue  # they say that it is not there: tests/mcp/test_absent.py, tests/mcp/test_discovery.py
+            continue  # they say that it is not there: tests/mcp/test_unavailable_page.py, tests/mcp/test_discovery.py
         answer = getattr(client, method)(address)
         led = answer.headers.get("Location", "")
         if answer.status_code != 302 or not led.startswith(("/login/?next=", "/admin/login/?next=")):
@@ -233,7 +233,7 @@ def test_guessing_passwords_is_stopped(client: Client, olive: Any, settings: Any
     settings.AXES_FAILURE_LIMIT = 3
     answers = [client.post("/login/", {"username": "olive", "password": f"guess {n}"}) for n in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
-    assert "Too many tries" in answers[-1].content.decode()
+    assert "Too many login attempts" in answers[-1].content.decode()
     right = client.post("/login/", {"username": "olive", "password": "correct horse"})
     assert right.status_code == 429
 

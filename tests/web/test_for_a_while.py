@@ -9,17 +9,18 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.web import acting
-from toolbelt.control import endings, queries, switches
+from toolbelt.control.access import expirations, switches
+from toolbelt.control.reports import queries
 from toolbelt.runtime import calls
 from toolbelt.store import clock
-from toolbelt.testing import ACTOR
-from toolbelt.web import spans, words
+from toolbelt.testing import OPERATOR
+from toolbelt.web.kit import durations, words
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
 def overrides() -> dict[str, bool]:
-    """Give what is set for ada now and was not when the test began."""
+    """Return what is set for ada now and was not when the test began."""
     return {key: on for key, on in acting.stored().overrides.items() if key != "clock__now"}
 
 
@@ -49,8 +50,8 @@ def test_a_moment_can_be_typed_and_is_in_the_zone_of_the_server(operator: Client
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        ({"given": "true-at"}, "Say until when"),
-        ({"given": "true-at", "at": "2001-01-02T03:04"}, "is over already"),
+        ({"given": "true-at"}, "Enter an end time"),
+        ({"given": "true-at", "at": "2001-01-02T03:04"}, "is in the past"),
         ({"given": "true-9h"}, "given"),
     ],
 )
@@ -71,9 +72,9 @@ def test_a_question_keeps_for_how_long_it_was_asked(operator: Client) -> None:
 
 def test_the_log_tells_of_the_end_and_offers_no_undo_for_it(operator: Client) -> None:
     moment = timezone.now() + dt.timedelta(hours=1)
-    switches.override(ACTOR, "ada", "papers", True, ends=moment)
+    switches.override(OPERATOR, "ada", "papers", True, ends=moment)
     with clock.stopped(moment):
-        endings.write_due()
+        expirations.write_due()
     page = operator.get("/agents/ada/history/").context["page"]
     ended, given = (entry for day in page.days for entry in day.entries if entry.subject == "papers")
     assert (ended.who, ended.did, ended.undoable) == ("system", "ended the override of", False)
@@ -83,7 +84,7 @@ def test_the_log_tells_of_the_end_and_offers_no_undo_for_it(operator: Client) ->
 @pytest.mark.parametrize("address", ["/agents/ada/history/", "/changes/"])
 def test_the_log_tells_of_an_end_that_nobody_has_written_yet(operator: Client, address: str) -> None:
     moment = timezone.now().replace(microsecond=0) + dt.timedelta(hours=1)
-    switches.override(ACTOR, "ada", "papers", True, ends=moment)
+    switches.override(OPERATOR, "ada", "papers", True, ends=moment)
     before = queries.changes().total
     with clock.stopped(moment):
         page = operator.get(address).context["page"]
@@ -95,9 +96,12 @@ def test_the_log_tells_of_an_end_that_nobody_has_written_yet(operator: Client, a
 
     waiting, given = (entry for day in page.days for entry in day.entries if entry.subject == "papers")
     assert (waiting.who, waiting.did, waiting.undoable) == ("system", "ended the override of", False)
-    assert waiting.waits == f"Ended at {words.clock(moment).words}, to be recorded with the next change."
+    assert (
+        waiting.waits
+        == f"Ended at {words.clock(moment).words}; the audit log records it with the next change."
+    )
     assert waiting.waits in html
-    assert page.matches.endswith("1 end to be recorded")
+    assert page.matches.endswith("1 ended setting not yet logged")
     assert given.waits == ""
     for other in (narrowed, later.context["page"]):
         assert not [entry for day in other.days for entry in day.entries if entry.waits]
@@ -106,9 +110,9 @@ def test_the_log_tells_of_an_end_that_nobody_has_written_yet(operator: Client, a
 
 def test_an_end_that_is_written_is_told_once(operator: Client) -> None:
     moment = timezone.now() + dt.timedelta(hours=1)
-    switches.override(ACTOR, "ada", "papers", True, ends=moment)
+    switches.override(OPERATOR, "ada", "papers", True, ends=moment)
     with clock.stopped(moment + dt.timedelta(hours=1)):
-        switches.flip(ACTOR, "ada", "releases", False)
+        switches.flip(OPERATOR, "ada", "releases", False)
         page = operator.get("/agents/ada/history/").context["page"]
     told = [entry for day in page.days for entry in day.entries if entry.did == "ended the override of"]
     assert [(entry.waits, bool(entry.id)) for entry in told] == [("", True)]
@@ -116,7 +120,7 @@ def test_an_end_that_is_written_is_told_once(operator: Client) -> None:
 
 def test_undoing_when_it_is_over_asks_with_what_is_so_now(operator: Client) -> None:
     moment = timezone.now() + dt.timedelta(hours=1)
-    given = switches.override(ACTOR, "ada", "papers", True, ends=moment)
+    given = switches.override(OPERATOR, "ada", "papers", True, ends=moment)
     with clock.stopped(moment):
         answer = acting.post(operator, f"/changes/{given.entry}/undo/")
         assert answer.status_code == 409
@@ -130,9 +134,9 @@ def test_the_menu_says_what_each_state_would_change_and_for_whom(operator: Clien
         on, off, unset = answer.context["page"].lines
         assert (on.is_now, off.short[:8]) == (True, "−2 tools")
         assert off.notes == (
-            "1 live session; the tools and the system text change: its prompt cache starts anew",
+            "1 live session; the tools and the system text change, which resets its prompt cache",
         )
-        assert unset.word == "Follow defaults"
+        assert unset.word == "Default"
     assert operator.get("/agents/ada/effect/nothing/").status_code == 404
     assert operator.get("/agents/nobody/effect/issues/").status_code == 404
 
@@ -151,8 +155,8 @@ def test_a_stop_from_the_menu_counts_at_once_and_the_page_shows_it(admin_client:
 
 
 def test_spans_end_at_full_minutes_and_tomorrow_begins_at_midnight() -> None:
-    assert spans.end("1h").second == 0
-    assert timezone.localtime(spans.end("tomorrow")).strftime("%H:%M:%S") == "00:00:00"
+    assert durations.end("1h").second == 0
+    assert timezone.localtime(durations.end("tomorrow")).strftime("%H:%M:%S") == "00:00:00"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from django.test import Client
 from tests import quickly
 from tests.web.conftest import READS
 from toolbelt import models, testing
-from toolbelt.web import hidden
+from toolbelt.web.kit import hidden_characters
 
 ODD = "Pay \u202eecilA\u2066 \u2069now\x1b\x9b"
 SHOWN = "Pay [U+202E]ecilA[U+2066] [U+2069]now[U+001B][U+009B]"
@@ -124,10 +124,10 @@ def test_what_a_form_holds_is_sent_back_as_it_is(admin_client: Client) -> None:
     ],
 )
 def test_each_part_of_a_page_is_read_as_a_browser_reads_it(before: str, after: str) -> None:
-    assert hidden.page(before) == after
+    assert hidden_characters.page(before) == after
 
 
 def test_a_page_that_is_no_sound_html_takes_no_exponential_time() -> None:
     begun = time.perf_counter()
-    hidden.page('<a b="' * 2_000 + "\u202e" + "<textarea>" * 500)
+    hidden_characters.page('<a b="' * 2_000 + "\u202e" + "<textarea>" * 500)
     assert time.perf_counter() - begun < 5

@@ -10,9 +10,9 @@ from django.test import Client
 
 from tests.web import acting, servers
 from toolbelt import models
-from toolbelt.control import queries
+from toolbelt.control.reports import queries
 from toolbelt.store import counts
-from toolbelt.web import live
+from toolbelt.web.kit import live
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ def revision(browser: Client, agent: str = "") -> int:
 
 
 def shown(page: object) -> int:
-    """Give the revision that a page says it shows."""
+    """Return the revision that a page says it shows."""
     found = re.search(r'<data id="revision" value="(\d+)"', acting.text(page))
     assert found is not None
     return int(found[1])

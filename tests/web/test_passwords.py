@@ -12,9 +12,9 @@ from django.contrib.auth import hashers
 from django.contrib.auth import models as auth
 from django.test import Client
 
-from toolbelt.web import passwords
+from toolbelt.web.login import passwords
 
-OURS = "toolbelt.web.passwords.Argon2PasswordHasher"
+OURS = "toolbelt.web.login.passwords.Argon2PasswordHasher"
 DOORS = ("/login/", "/admin/login/")
 
 pytestmark = pytest.mark.django_db

@@ -16,10 +16,12 @@ from django.test import Client
 
 from tests.web.test_doors import ADDRESSES, CHANGES
 from toolbelt import models
-from toolbelt.control import actors, roles, switches, tokens
+from toolbelt.control import writing
+from toolbelt.control.access import switches
+from toolbelt.control.people import roles, tokens
 
 pytestmark = pytest.mark.django_db
-SETUP = actors.Actor(name="setup", via="command")
+SETUP = writing.by("setup", via="command")
 # ``own`` operates ada alone, and ``other`` bob: all addresses are ada's.
 PEOPLE = ("nobody", "viewer", "other", "own", "operator", "administrator", "superuser")
 MAY: Mapping[str, tuple[str, ...]] = {
@@ -139,7 +141,7 @@ def cookie(who: str) -> str:
         who, is_superuser=who == "superuser", is_staff=who == "superuser"
     )
     if who != "superuser":
-        roles.give(SETUP, who, {"own": "viewer", "other": "viewer"}.get(who, who))  # type: ignore[arg-type]
+        roles.assign(SETUP, who, {"own": "viewer", "other": "viewer"}.get(who, who))  # type: ignore[arg-type]
     if who in ("own", "other"):
         roles.name_operators(SETUP, "ada" if who == "own" else "bob", [who])
     user.refresh_from_db()
@@ -175,7 +177,7 @@ def test_the_table_names_every_address_and_no_other():
 def test_each_role_is_let_in_where_the_table_says(who: str, belt: None) -> None:
     kept = cookie(who)
     tokens.issue(SETUP, agent="ada")
-    done = switches.flip(SETUP, "ada", "issues", False, confirm=True)
+    done = switches.flip(SETUP.replace(confirm=True), "ada", "issues", False)
     found = {}
     for name, address, method in WEB:
         answer = ask(kept, name, address.replace("/changes/1/", f"/changes/{done.entry}/"), method)
@@ -200,7 +202,7 @@ def test_bulk_acts_refuse_the_agents_that_are_not_theirs_by_name(belt: None) -> 
     browser.cookies["sessionid"] = cookie("own")
     asked = browser.get("/bulk/toolkits/issues/", {"set": "toolkits-false", "for": ["ada", "bob"]})
     assert asked.status_code == 403
-    assert "You may not flip the switches of bob." in asked.content.decode()
+    assert "You do not have permission to flip switches of bob." in asked.content.decode()
     # Of all that are shown, those that are theirs.
     assert "ada" in browser.get("/bulk/toolkits/issues/", {"set": "toolkits-false"}).content.decode()
 
@@ -217,7 +219,7 @@ def test_pages_with_many_agents_have_controls_for_those_that_are_theirs(who: str
             assert f'id="at:{agent}:issues:state"' in page
     ticks = browser.get("/toolkits/issues/").content.decode()
     assert {one for one in ("ada", "bob") if f'name="for" value="{one}"' in ticks} == own
-    assert ("Switch it for many agents" in ticks) is bool(own)
+    assert ("Switch for several agents" in ticks) is bool(own)
 
 
 def test_what_a_page_asks_of_the_database_does_not_grow_with_what_one_operates(

@@ -9,9 +9,13 @@ from django import template, urls
 from django.template import engines
 from django.utils.safestring import mark_safe
 
-from toolbelt.web.presenters import access
+from toolbelt.web.kit import tool_sections
 
-RISKS = (access.Risk(word="writes"), access.Risk(word="writes"), access.Risk(word="read-only"))
+RISKS = (
+    tool_sections.Risk(word="writes"),
+    tool_sections.Risk(word="writes"),
+    tool_sections.Risk(word="read-only"),
+)
 
 
 def rendered(source: str, **values: Any) -> str:

@@ -6,22 +6,21 @@ import difflib
 
 import pytest
 
-from toolbelt.web.pages import texts
-from toolbelt.web.presenters import texts as presenters
+from toolbelt.web.kit import texts
 
 
-def difference(old: str, new: str) -> presenters.Text:
+def difference(old: str, new: str) -> texts.Text:
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
     return texts.difference(list(lines)[2:])
 
 
-def told(line: presenters.Line) -> str:
+def told(line: texts.Line) -> str:
     """Write a line with its sign before it and its marks in brackets."""
     said = "".join(f"[{piece.text}]" if piece.tone else piece.text for piece in line.pieces)
     return f"{line.sign or ' '}{said}"
 
 
-def all_of(text: presenters.Text) -> str:
+def all_of(text: texts.Text) -> str:
     return "".join(piece.text for line in (*text.shown, *text.folded) for piece in line.pieces)
 
 
@@ -57,7 +56,7 @@ def test_a_word_in_the_middle_of_a_long_line_is_found_and_the_line_is_shortened(
     old, new = difference(" ".join(words), " ".join(changed)).shown
     assert [piece.text for piece in new.pieces if piece.tone == "changed"] == ["ignore"]
     assert [piece.text for piece in old.pieces if piece.tone == "changed"] == ["word1200"]
-    assert sum(len(piece.text) for piece in new.pieces) < texts.MOST_CHARACTERS
+    assert sum(len(piece.text) for piece in new.pieces) < texts.MAX_CHARACTERS
 
 
 def test_comparing_what_a_stranger_made_to_be_slow_is_not_slow() -> None:
@@ -89,7 +88,7 @@ def test_letters_of_every_script_are_left_as_they_are() -> None:
 def test_a_text_is_folded_after_what_one_reads_at_a_glance_and_nothing_of_it_is_lost() -> None:
     lines = [f"Line {number} says something." for number in range(60)]
     shown = texts.text("\n".join(lines))
-    assert (len(shown.shown), shown.more) == (texts.MOST_LINES, "46 more lines")
+    assert (len(shown.shown), shown.more) == (texts.MAX_LINES, "46 more lines")
     assert all_of(shown) == "".join(lines)
 
 
@@ -101,5 +100,5 @@ def test_a_single_line_of_pages_is_folded_too() -> None:
 
 
 def test_a_short_text_is_not_folded_for_a_line_or_two() -> None:
-    shown = texts.text("\n".join(["A line."] * (texts.MOST_LINES + 2)))
-    assert (len(shown.shown), shown.folded, shown.more) == (texts.MOST_LINES + 2, (), "")
+    shown = texts.text("\n".join(["A line."] * (texts.MAX_LINES + 2)))
+    assert (len(shown.shown), shown.folded, shown.more) == (texts.MAX_LINES + 2, (), "")

@@ -12,8 +12,8 @@ from django.test import Client
 from tests import factories
 from tests.web import acting, editing
 from toolbelt import models
-from toolbelt.control import entries
-from toolbelt.web import toolkit_drafts
+from toolbelt.control.catalog import entries
+from toolbelt.web.toolkits import forms as toolkits
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
@@ -23,7 +23,7 @@ NEW, CREATE = "/new/toolkit/", "/new/toolkit/save/"
 
 @pytest.fixture
 def editor(operator: Client, olive: auth.User) -> Client:
-    """Give the browser of one who may do everything with toolkits."""
+    """Return the browser of one who may do everything with toolkits."""
     codenames = [f"{act}_toolkit" for act in ("add", "change", "delete")]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=codenames))
     return operator
@@ -55,10 +55,8 @@ def test_the_form_holds_all_that_the_toolkit_is(editor: Client) -> None:
         ("github__issue_write", "", '{"draft": true}', True),
     ]
     file, nothing = read.triggers
-    assert (file.any, file.every, file.none, file.whole, file.focus, file.required) == (
-        "bug\ndefect",
-        "open\nfile\n\nissue",
-        "no",
+    assert [field.value for field in file.patterns] == ["bug\ndefect", "open\nfile\n\nissue", "no"]
+    assert (file.whole, file.focus, file.required) == (
         False,
         "github__issue_write",
         True,
@@ -83,7 +81,7 @@ def test_saving_shows_what_it_changes_for_whom_and_then_does_that(editor: Client
     }
     ada = next(one for one in page.reached if one.agent == "ada")
     assert (ada.added, ada.removed) == (("papers",), ("github__issue_write",))
-    assert ada.effect.notes == ("policy of issues reads otherwise",)
+    assert ada.effect.notes == ("changes policy issues",)
     assert not models.AuditEntry.objects.exists()
     answer = editing.go_on(editor, answer, SAVE, reason="Tidier.")
     assert (answer.status_code, answer.headers["Location"]) == (303, PAGE)
@@ -111,7 +109,7 @@ def test_while_it_is_typed_the_policy_and_the_directive_follow(editor: Client) -
         message="a defect again",
         trigger_any="bug\r\ndefect",
     )
-    told = form(answer).told
+    told = answer.context["page"].told
     assert told.policy == (
         "You have github__issue_read, github__issue_write.\n- github__issue_read: Look here."
     )
@@ -126,9 +124,9 @@ def test_while_it_is_typed_the_policy_and_the_directive_follow(editor: Client) -
 def test_the_policy_is_that_of_an_agent_as_it_would_be(editor: Client) -> None:
     # Its switch is on, so what becomes a member becomes active.
     answer = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="papers", whose="ada")
-    assert form(answer).told.active == "3 of 3 tools active"
+    assert answer.context["page"].told.active == "3 of 3 tools on"
     answer = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="papers", whose="bob")
-    assert form(answer).told.active == "2 of 3 tools active"
+    assert answer.context["page"].told.active == "2 of 3 tools on"
 
 
 def test_a_pattern_that_is_none_is_told_at_its_field_while_it_is_typed(editor: Client) -> None:
@@ -153,16 +151,19 @@ def test_a_pattern_that_is_none_is_told_at_its_field_while_it_is_typed(editor: C
 def test_a_trigger_without_patterns_and_options_that_are_none_are_told(editor: Client) -> None:
     answer = editing.send(editor, EDIT, SAVE, trigger_any="", options=["[1]", ""])
     assert answer.status_code == 422
-    assert form(answer).members[0].options_problem.startswith("Options are a JSON object")
+    assert form(answer).members[0].options_problem.startswith("Enter options as a JSON object")
     answer = editing.send(editor, EDIT, SAVE, trigger_any="")
-    assert "give it 'any' or 'all'" in form(answer).triggers[0].problems["any"]
+    assert "set 'any' or 'all'" in form(answer).triggers[0].problems["any"]
 
 
 def test_rows_of_triggers_are_added_moved_and_taken_out(editor: Client) -> None:
     answer = editing.send(editor, EDIT, SAVE, act="add-triggers-0")
     assert [row.name for row in form(answer).triggers] == ["file", "trigger 2"]
     answer = editing.go_on(editor, answer, SAVE, act="up-triggers-1")
-    assert [(row.name, row.any) for row in form(answer).triggers] == [("trigger 2", ""), ("file", "bug")]
+    assert [(row.name, row.patterns[0].value) for row in form(answer).triggers] == [
+        ("trigger 2", ""),
+        ("file", "bug"),
+    ]
     answer = editing.go_on(editor, answer, SAVE, act="drop-triggers-0")
     assert [row.name for row in form(answer).triggers] == ["file"]
     answer = editing.go_on(editor, answer, SAVE, act="drop-triggers-77")
@@ -185,7 +186,7 @@ def test_what_is_code_is_read_only_with_the_reason(editor: Client) -> None:
     answer = editor.get(EDIT)
     assert (answer.status_code, answer.headers["Location"]) == (303, PAGE)
     notice = editor.get(PAGE).context["page"].notice
-    assert "is the code of the plugin github" in notice.text
+    assert "is defined by the code of the plugin github" in notice.text
     seen = json.dumps(entries.read("toolkit", "issues"))
     answer = acting.post(editor, SAVE, htmx=False, was=seen, policy="Mine.")
     assert answer.status_code == 422
@@ -199,12 +200,12 @@ def test_who_may_only_look_gets_no_editor(viewer: Client) -> None:
 
 
 def test_one_is_made_and_removed(editor: Client) -> None:
-    assert form(editing.send(editor, NEW, CREATE)).problems["key"] == "Give it a key."
+    assert form(editing.send(editor, NEW, CREATE)).problems["key"] == "Enter a key."
     answer = editing.send(editor, NEW, CREATE, key="issues__x", act="try")
     assert "__" in form(answer).problems["key"]
     assert "" not in form(answer).problems
     taken = editing.send(editor, NEW, CREATE, key="issues")
-    assert "there already" in form(taken).problems["key"]
+    assert "already exists" in form(taken).problems["key"]
     answer = editing.send(
         editor, NEW, CREATE, key="reading", add_members="papers shell", policy_when_off="No."
     )
@@ -219,7 +220,7 @@ def test_one_is_made_and_removed(editor: Client) -> None:
     answer = editing.send(editor, "/toolkits/reading/", "/toolkits/reading/remove/")
     assert editing.go_on(editor, answer, "/toolkits/reading/remove/").headers["Location"] == "/toolkits/"
     assert not models.Toolkit.objects.filter(key="reading").exists()
-    assert "reading is removed" in editor.get("/toolkits/").context["page"].notice.text
+    assert "Toolkit reading removed." in editor.get("/toolkits/").context["page"].notice.text
 
 
 def test_its_place_in_the_policy_is_changed_from_its_page(editor: Client) -> None:
@@ -265,24 +266,24 @@ def test_its_switch_is_set_for_many_agents_with_an_entry_each_and_one_batch(oper
 
 
 def test_a_toolkit_larger_than_the_editor_is_not_opened_in_it(editor: Client, monkeypatch: Any) -> None:
-    monkeypatch.setattr("toolbelt.web.toolkit_drafts.MOST_ROWS", 1)
+    monkeypatch.setattr("toolbelt.web.toolkits.forms.MAX_ROWS", 1)
     page = editor.get(PAGE).content.decode()
-    assert "more than this editor takes (at most 1 of each)" in page
+    assert "exceed the limit of this editor (at most 1 of each)" in page
     assert EDIT not in page
     led = editor.get(EDIT)
     assert (led.status_code, led.headers["Location"]) == (303, PAGE)
-    assert "Write them in a belt instead" in editor.get(PAGE).content.decode()
+    assert "Edit the toolkit in a belt instead" in editor.get(PAGE).content.decode()
 
 
 def test_no_row_is_lost_without_a_word(editor: Client, monkeypatch: Any) -> None:
     before = entries.read("toolkit", "issues")
-    monkeypatch.setattr("toolbelt.web.toolkit_drafts.MOST_ROWS", 2)
+    monkeypatch.setattr("toolbelt.web.toolkits.forms.MAX_ROWS", 2)
     added = editing.send(editor, EDIT, SAVE, add_members="shell papers", act="add-members-0")
     assert [row.key for row in form(added).members][-2:] == ["shell", "papers"]
-    assert "more than this editor takes" in form(added).problems[""]
+    assert "exceed the limit of this editor" in form(added).problems[""]
     answer = editing.go_on(editor, added, SAVE)
     assert answer.status_code == 422
-    assert "more than this editor takes" in form(answer).problems[""]
+    assert "exceed the limit of this editor" in form(answer).problems[""]
     assert len(form(answer).members) == 4
     assert entries.read("toolkit", "issues") == before
 
@@ -292,8 +293,8 @@ def test_as_many_rows_are_taken_as_a_form_may_have_fields(
     settings: Any, most: int | None, takes: bool
 ) -> None:
     settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = most
-    assert (toolkit_drafts.too_many(300, 20) == "") is takes
-    assert toolkit_drafts.too_many(301, 0)
+    assert (toolkits.too_many(300, 20) == "") is takes
+    assert toolkits.too_many(301, 0)
 
 
 def test_a_form_with_more_fields_than_are_taken_is_told_so(editor: Client, settings: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from toolbelt.web import words
+from toolbelt.web.kit import words
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_long_ago_is_a_date() -> None:
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        (None, "unset"),
+        (None, "not set"),
         (True, "on"),
         (False, "off"),
         ("text", "text"),
@@ -80,13 +80,12 @@ def test_texts_are_cut_to_a_line() -> None:
 
 
 def test_each_state_has_its_words() -> None:
-    assert [words.wanted("switch", on) for on in (True, False, None)] == [
+    assert [words.wanted(on) for on in (True, False, None)] == [
         "Turn on",
         "Turn off",
-        "Follow defaults",
+        "Reset to default",
     ]
-    assert words.wanted("override", None) == "Inherit"
-    assert words.asking("override", "shell", None, "ada") == "Let shell inherit for ada?"
+    assert words.asking("override", "shell", None, "ada") == "Reset shell to default for ada?"
     assert words.done("switch", "dev", False, "ada") == "dev is off for ada"
     assert all(words.read(words.stored(on)) is on for on in (True, False, None))
 

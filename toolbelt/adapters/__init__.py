@@ -1,7 +1,7 @@
-"""What does a caller pass to its model's provider? (docs/reference/formats.md)
+"""Rendering of surfaces as parameters of model providers' SDKs. (docs/reference/formats.md)
 
-One module for each format; ``render`` is the way to all of them. Pure and of the standard library alone: a surface's
-JSON document goes in, and parameters of the provider's SDK come out. Adding a format is adding a module, and its name
+There is one module per format; ``render`` gives access to all of them. They are pure and only use the standard library:
+they convert a surface's JSON document to parameters of the provider's SDK. To add a format, add a module, and its name
 to the table here.
 """
 
@@ -27,13 +27,12 @@ FORMATS = tuple(_RENDERERS)
 
 
 def render(form: str, document: Document, mode: str = "rewrite") -> dict[str, Any]:
-    """Say a surface's JSON document in the format named ``form``.
+    """Return a surface's JSON document in the format named ``form``.
 
-    Raises errors.Invalid for a format or mode that is not known, and errors.ProviderLimit for what the provider
-    does not take.
+    Raise errors.Invalid for an unknown format or mode, or errors.ProviderLimit for what the provider does not accept.
     """
     if form not in _RENDERERS:
         known = ", ".join(FORMATS)
-        problem = errors.Problem(path="format", message=f"{form!r} is no format: it is one of {known}.")
+        problem = errors.Problem(path="format", message=f"Unknown format {form!r}. Use one of {known}.")
         raise errors.Invalid([problem])
     return _RENDERERS[form](document, mode)

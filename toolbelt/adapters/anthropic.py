@@ -1,6 +1,8 @@
-"""What goes into a request of Anthropic's Messages? ``client.messages.create(**rendered)``
+"""Parameters for Anthropic's Messages: ``client.messages.create(**rendered)``
 
-Anthropic has no choice among some of the tools: a first step that focuses on some is sent only these.
+Anthropic cannot restrict the choice to some of the tools. Leaving tools out of a first step would invalidate its prompt
+cache and the thinking that it preserves, so every step has all definitions, and a focus is stated as text at the end
+of ``system``.
 """
 
 from __future__ import annotations
@@ -10,53 +12,57 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolbelt.adapters import surface
-from toolbelt.adapters.json_schema import forms, words
+from toolbelt.adapters.json_schema import forms, keywords
 
-# Held against the properties at the top alone; deeper ones may be named as they like.
+# Anthropic checks the names of top-level properties only.
 _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 
 def _input_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Say a schema as Anthropic takes it, which wants no choices at the top, and plain names there."""
-    said = forms.rooted(schema, words.COMBINING)
-    foreign = sorted(name for name in said["properties"] if not _PROPERTY.fullmatch(name))
+    """Return the schema as Anthropic accepts it: no choices and only plain names at the top level."""
+    converted = forms.to_object(schema, keywords.COMBINING)
+    foreign = sorted(name for name in converted["properties"] if not _PROPERTY.fullmatch(name))
     if foreign:
-        raise words.Inexpressible(
+        raise keywords.UnsupportedSchemaError(
             f"it has properties whose names do not match {_PROPERTY.pattern} ({', '.join(foreign)})"
         )
-    return said
+    return converted
 
 
-LIMITS = surface.Limits(provider="Anthropic", names=re.compile(r"[a-zA-Z0-9_-]{1,128}"), say=_input_schema)
+LIMITS = surface.Limits(
+    provider="Anthropic", names=re.compile(r"[a-zA-Z0-9_-]{1,128}"), convert=_input_schema
+)
 
 
 def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]:
-    """Give ``system`` (the policy, as a block of text), ``tools``, ``tool_choice``; ``first_step`` replaces some.
+    """Return ``system`` (the policy, as text), ``tools`` and ``tool_choice``; ``first_step`` replaces some of them.
 
-    What there is nothing to say of is left out: Anthropic refuses blank text, and a choice without tools. Raises
-    errors.Invalid for an unknown mode, errors.ProviderLimit for what Anthropic does not take.
+    Empty parts are left out, because Anthropic rejects blank text, and a choice without tools. Raise errors.Invalid for
+    an unknown mode, or errors.ProviderLimit for what Anthropic does not accept.
     """
-    asked = surface.read(document, mode)
-    schemas = surface.check(asked, LIMITS)
+    content = surface.read(document, mode)
+    schemas = surface.check(content, LIMITS)
     tools = [
-        {"name": tool["name"], **surface.described(tool), "input_schema": schemas[tool["name"]]}
-        for tool in asked.tools
+        {"name": tool["name"], **surface.description(tool), "input_schema": schemas[tool["name"]]}
+        for tool in content.tools
     ]
-    said: dict[str, Any] = {}
-    if asked.policy:
-        said["system"] = [{"type": "text", "text": asked.policy}]
+    rendered: dict[str, Any] = {}
+    if content.policy:
+        rendered["system"] = [{"type": "text", "text": content.policy}]
     if tools:
-        said["tools"] = tools
-        said["tool_choice"] = {"type": "auto" if asked.may_call else "none"}
-    if asked.first_step:
-        said["first_step"] = _first(asked.first_step, tools)
-    return said
+        rendered["tools"] = tools
+        rendered["tool_choice"] = {"type": "auto" if content.may_call else "none"}
+    if content.first_step:
+        rendered["first_step"] = _first(content.first_step, rendered.get("system", []))
+    return rendered
 
 
-def _first(step: surface.FirstStep, tools: list[dict[str, Any]]) -> dict[str, Any]:
-    if step.one:
-        return {"tool_choice": {"type": "tool", "name": step.one}}
-    said: dict[str, Any] = {"tool_choice": {"type": "any" if step.required else "auto"}}
+def _first(step: surface.FirstStep, system: list[dict[str, Any]]) -> dict[str, Any]:
+    if step.only_tool:
+        return {"tool_choice": {"type": "tool", "name": step.only_tool}}
+    rendered: dict[str, Any] = {"tool_choice": {"type": "any" if step.required else "auto"}}
     if step.narrows:
-        said["tools"] = [tool for tool in tools if tool["name"] in step.names]
-    return said
+        must = "Call one of these tools" if step.required else "If you call a tool, call one of these"
+        text = f"{must} in your next step: {', '.join(step.names)}."
+        rendered["system"] = [*system, {"type": "text", "text": text}]
+    return rendered

@@ -1,4 +1,4 @@
-"""How does an agent of Google's ADK get its tools from Toolbelt? By a toolset. (pip install 'toolbelt[google-adk]')
+"""A toolset for agents of Google's ADK. (pip install 'toolbelt[google-adk]')
 
 ::
 
@@ -11,13 +11,12 @@
         name="assistant", model=model, tools=[toolbelt], before_tool_callback=toolbelt.before_tool_callback
     )
 
-Each step of an invocation asks anew for tools and policy. The callback lets an invocation go on where the model calls
-what it was not given, which ADK else makes an error.
+Each step of an invocation requests tools and policy again. With the callback, an invocation continues if the model
+calls a tool that it was not given, which ADK otherwise treats as an error.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -28,19 +27,21 @@ from google.genai import types
 
 from toolbelt.adapters import runs
 from toolbelt.adapters.connection import protocol
+from toolbelt.core import caches
 
 Context: TypeAlias = readonly_context.ReadonlyContext
 
-# Of how many steps to keep what was asked until their request is made.
-MOST_KEPT = 256
+# How many steps to cache between ADK's requests for tools and for instructions.
+MAX_CACHED = 256
 
 
 class Toolbelt(base_toolset.BaseToolset):
-    """Gives an agent what Toolbelt grants it.
+    """A toolset of everything that Toolbelt grants an agent.
 
-    connection: The agent's, over HTTP or in process.
-    session: Names the conversation; by default ADK's user and session.
-    subagent: The kind to ask as, of those that the agent may.
+    connection: The agent's connection, over HTTP or in process.
+    session: The id of the conversation; by default ADK's user and session.
+    subagent: The kind of subagent to ask for.
+    loads: When loaded tools become available: from the next "step" of the run, or from the next "run".
     """
 
     def __init__(
@@ -49,52 +50,54 @@ class Toolbelt(base_toolset.BaseToolset):
         *,
         session: str | Callable[[Context], str | None] | None = None,
         subagent: str | None = None,
+        loads: protocol.Loads = "step",
     ) -> None:
         super().__init__()
-        # What is granted may change between two steps of an invocation.
+        # Tools may change between two steps of an invocation.
         self._use_invocation_cache = False
         self._connection, self._session, self._subagent = connection, session, subagent
-        self._asked: OrderedDict[tuple[str, str], runs.Step] = OrderedDict()
+        self._loads = loads
+        self._steps: caches.LruCache[tuple[str, str], runs.Step] = caches.LruCache(MAX_CACHED)
+        # The request of the last step.
+        self._requests: caches.LruCache[tuple[str, str], protocol.Run] = caches.LruCache(MAX_CACHED)
 
     async def get_tools(self, readonly_context: Context | None = None) -> list[base_tool.BaseTool]:
-        """Give what is granted to this step; without a context, to a run of its own."""
+        """Return the tools of this step; without a context, those of a new run."""
         if readonly_context is None:
             run = protocol.Run.begin(subagent=self._subagent)
             step = runs.step(await self._connection.surface(run))
         else:
-            run = self._run(readonly_context)
-            step = await self._ask(readonly_context)
-            self._asked[_place(readonly_context)] = step
-            while len(self._asked) > MOST_KEPT:
-                self._asked.popitem(last=False)
+            step = await self._fetch(readonly_context)
+            self._steps.put(_step_key(readonly_context), step)
         return [_Tool(self, tool) for tool in step.tools]
 
     async def process_llm_request(
         self, *, tool_context: tool_context.ToolContext, llm_request: models.LlmRequest
     ) -> None:
-        """Put the policy behind the instructions, and say whether a tool must be called."""
-        step = self._asked.pop(_place(tool_context), None) or await self._ask(tool_context)
+        """Append the policy to the instructions, and require a tool call if the directive does."""
+        step = self._steps.pop(_step_key(tool_context)) or await self._fetch(tool_context)
         if step.policy:
             llm_request.append_instructions([step.policy])
         if step.required and not llm_request.config.tool_config:
-            calling = types.FunctionCallingConfig(
+            config = types.FunctionCallingConfig(
                 mode=types.FunctionCallingConfigMode.ANY, allowed_function_names=list(step.names)
             )
-            llm_request.config.tool_config = types.ToolConfig(function_calling_config=calling)
+            llm_request.config.tool_config = types.ToolConfig(function_calling_config=config)
 
     async def before_tool_callback(
         self, tool: base_tool.BaseTool, args: dict[str, Any], tool_context: tool_context.ToolContext
     ) -> dict[str, Any] | None:
-        """Answer a call of what the model was not given, as Toolbelt does; leave all other calls alone."""
-        # ADK stands this very class in for a tool that it does not find.
+        """Answer a call of a tool that the model was not given, with Toolbelt's refusal. Leave other calls alone."""
+        # ADK uses an instance of this very class for an unknown tool.
         return await self.call(tool.name, args, tool_context) if type(tool) is base_tool.BaseTool else None
 
     async def call(self, name: str, args: dict[str, Any], context: Context) -> dict[str, Any]:
-        """Call a tool. What is refused or fails stands under ``error``, where models look for it."""
-        told = await runs.call(self._connection, self._run(context), name, args)
-        if not told.is_error:
-            return dict(told.content)
-        return {**told.content, "error": told.text}
+        """Call a tool. A refusal or failure is returned under ``error``, where models expect it."""
+        run = self._requests.get(_step_key(context)) or self._run(context)
+        result = await runs.call(self._connection, run, name, args)
+        if not result.is_error:
+            return dict(result.content)
+        return {**result.content, "error": result.text}
 
     def _run(self, context: Context) -> protocol.Run:
         session = self._session(context) if callable(self._session) else self._session
@@ -102,13 +105,15 @@ class Toolbelt(base_toolset.BaseToolset):
             session = runs.session(context.user_id, context.session.id)
         return protocol.Run.begin(session, self._subagent, context.invocation_id)
 
-    async def _ask(self, context: Context) -> runs.Step:
-        message = _words(context.user_content) if _is_first(context) else None
-        return runs.step(await self._connection.surface(self._run(context), message=message))
+    async def _fetch(self, context: Context) -> runs.Step:
+        message = _text(context.user_content) if _is_first(context) else None
+        run = self._run(context).at(_events(context), self._loads)
+        self._requests.put(_step_key(context), run)
+        return runs.step(await self._connection.surface(run, message=message))
 
 
 class _Tool(base_tool.BaseTool):
-    """A tool that is called through Toolbelt."""
+    """A tool that Toolbelt runs."""
 
     def __init__(self, toolset: Toolbelt, tool: Any) -> None:
         super().__init__(name=tool["name"], description=tool["description"])
@@ -123,17 +128,22 @@ class _Tool(base_tool.BaseTool):
         return await self._toolset.call(self.name, args, tool_context)
 
 
-def _place(context: Context) -> tuple[str, str]:
+def _step_key(context: Context) -> tuple[str, str]:
     return context.invocation_id, context.agent_name
 
 
+def _events(context: Context) -> int:
+    """Return the number of events in the invocation, which grows with each step."""
+    return sum(event.invocation_id == context.invocation_id for event in context.session.events)
+
+
 def _is_first(context: Context) -> bool:
-    """Say whether the agent has not said anything yet in this invocation."""
-    said = ((event.invocation_id, event.author) for event in context.session.events)
-    return _place(context) not in said
+    """Return whether the agent has not replied yet in this invocation."""
+    replied = ((event.invocation_id, event.author) for event in context.session.events)
+    return _step_key(context) not in replied
 
 
-def _words(content: types.Content | None) -> str | None:
-    """Give what the user said in words."""
+def _text(content: types.Content | None) -> str | None:
+    """Return the text of the user's message."""
     parts = (content.parts if content else None) or ()
     return "\n".join(part.text for part in parts if part.text) or None

@@ -1,4 +1,4 @@
-"""How does an agent of LangChain get its tools from Toolbelt? By a middleware. (pip install 'toolbelt[langchain]')
+"""A middleware for LangChain agents. (pip install 'toolbelt[langchain]')
 
 ::
 
@@ -10,9 +10,9 @@
     agent = create_agent(model, middleware=[toolbelt])
     agent.invoke({"messages": "What is 2 + 3?"}, {"configurable": {"thread_id": "s1"}})
 
-Each call of the model asks anew for tools and policy. A call of a tool that the program did not bring itself goes to
-Toolbelt, also of one that the model was not given: the refusal says how to get it. Put it last in the list, so that the
-middleware before it sees Toolbelt's tools, too.
+Each model call requests tools and policy again. Calls of tools that are not the program's own go to Toolbelt, including
+tools that the model was not given: the refusal says how to load them. Put the middleware last in the list, so that the
+middleware before it sees Toolbelt's tools.
 """
 
 from __future__ import annotations
@@ -32,17 +32,19 @@ Answer: TypeAlias = messages.ToolMessage | Command[Any]
 
 
 class State(types.AgentState[Any]):
-    """What is kept with the graph's own state: the run that is under way, so that one that was interrupted goes on."""
+    """The current run and its step in the graph's state, so that an interrupted run continues."""
 
     toolbelt: NotRequired[Annotated[dict[str, str], types.PrivateStateAttr]]  # type: ignore[valid-type]
+    toolbelt_step: NotRequired[Annotated[int, types.PrivateStateAttr]]  # type: ignore[valid-type]
 
 
 class Toolbelt(types.AgentMiddleware[State, Any, Any]):
-    """Gives an agent what Toolbelt grants it.
+    """A middleware that gives an agent everything that Toolbelt grants it.
 
-    connection: The agent's, over HTTP or in process. ``invoke`` asks through its blocking twin.
-    session: Names the conversation; by default the graph's ``thread_id``, and without one nothing can be loaded.
-    subagent: The kind to ask as, of those that the agent may.
+    connection: The agent's connection, over HTTP or in process. ``invoke`` uses its blocking counterpart.
+    session: The id of the conversation; by default the graph's ``thread_id``. Without one, nothing can be loaded.
+    subagent: The kind of subagent to ask for.
+    loads: When loaded tools become available: from the next "step" of the run, or from the next "run".
     """
 
     state_schema = State
@@ -53,74 +55,87 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         *,
         session: str | Callable[[State, graph.Runtime[Any]], str | None] | None = None,
         subagent: str | None = None,
+        loads: protocol.Loads = "step",
     ) -> None:
         super().__init__()
         self.tools: list[Any] = []
         self._connection, self._session, self._subagent = connection, session, subagent
+        self._loads = loads
 
     def before_agent(self, state: State, runtime: graph.Runtime[Any]) -> dict[str, Any]:
-        """Begin a run, with a request of its own."""
+        """Begin a run."""
         session = self._session(state, runtime) if callable(self._session) else self._session
         if self._session is None and runtime.execution_info is not None:
             session = runs.session(runtime.execution_info.thread_id)
-        return {"toolbelt": protocol.Run.begin(session, self._subagent).document()}
+        return {"toolbelt": protocol.Run.begin(session, self._subagent).document(), "toolbelt_step": 0}
 
     async def abefore_agent(self, state: State, runtime: graph.Runtime[Any]) -> dict[str, Any]:
-        """Begin a run, with a request of its own."""
+        """Begin a run."""
         return self.before_agent(state, runtime)
+
+    def before_model(self, state: State, runtime: graph.Runtime[Any]) -> dict[str, Any]:
+        """Begin a step of the run."""
+        return {"toolbelt_step": state["toolbelt_step"] + 1}
+
+    async def abefore_model(self, state: State, runtime: graph.Runtime[Any]) -> dict[str, Any]:
+        """Begin a step of the run."""
+        return self.before_model(state, runtime)
 
     def wrap_model_call(
         self,
         request: types.ModelRequest[Any],
         handler: Callable[[types.ModelRequest[Any]], types.ModelResponse[Any]],
     ) -> types.ModelResponse[Any]:
-        """Send the model what is granted now."""
-        document = self._connection.blocking().surface(_run(request.state), message=_message(request))
-        return handler(_given(request, runs.step(document)))
+        """Add the current tools and policy to the model's request."""
+        document = self._connection.blocking().surface(self._run(request.state), message=_message(request))
+        return handler(_with_step(request, runs.step(document)))
 
     async def awrap_model_call(
         self,
         request: types.ModelRequest[Any],
         handler: Callable[[types.ModelRequest[Any]], Awaitable[types.ModelResponse[Any]]],
     ) -> types.ModelResponse[Any]:
-        """Send the model what is granted now."""
-        document = await self._connection.surface(_run(request.state), message=_message(request))
-        return await handler(_given(request, runs.step(document)))
+        """Add the current tools and policy to the model's request."""
+        document = await self._connection.surface(self._run(request.state), message=_message(request))
+        return await handler(_with_step(request, runs.step(document)))
 
     def wrap_tool_call(
         self, request: types.ToolCallRequest, handler: Callable[[types.ToolCallRequest], Answer]
     ) -> Answer:
-        """Call through Toolbelt what is not the program's own."""
+        """Let Toolbelt run every tool that is not the program's own."""
         if request.tool is not None:
             return handler(request)
-        asked = request.tool_call
+        tool_call = request.tool_call
         connection = self._connection.blocking()
-        return _told(asked, runs.blocking_call(connection, _run(request.state), asked["name"], asked["args"]))
+        return _tool_message(
+            tool_call,
+            runs.blocking_call(connection, self._run(request.state), tool_call["name"], tool_call["args"]),
+        )
 
     async def awrap_tool_call(
         self, request: types.ToolCallRequest, handler: Callable[[types.ToolCallRequest], Awaitable[Answer]]
     ) -> Answer:
-        """Call through Toolbelt what is not the program's own."""
+        """Let Toolbelt run every tool that is not the program's own."""
         if request.tool is not None:
             return await handler(request)
-        asked = request.tool_call
-        return _told(
-            asked, await runs.call(self._connection, _run(request.state), asked["name"], asked["args"])
+        tool_call = request.tool_call
+        return _tool_message(
+            tool_call,
+            await runs.call(self._connection, self._run(request.state), tool_call["name"], tool_call["args"]),
         )
 
-
-def _run(state: Any) -> protocol.Run:
-    return protocol.Run(**state["toolbelt"])
+    def _run(self, state: Any) -> protocol.Run:
+        return protocol.Run(**state["toolbelt"]).at(state["toolbelt_step"], self._loads)
 
 
 def _message(request: types.ModelRequest[Any]) -> str | None:
-    """Give what the user said, if this step is the first after it."""
+    """Return the user's message, if this is the first step after it."""
     last = request.messages[-1] if request.messages else None
     return str(last.text) if isinstance(last, messages.HumanMessage) else None
 
 
-def _given(request: types.ModelRequest[Any], step: runs.Step) -> types.ModelRequest[Any]:
-    runs.beside(step, (name for name in map(_name, request.tools) if name))
+def _with_step(request: types.ModelRequest[Any], step: runs.Step) -> types.ModelRequest[Any]:
+    runs.check_names(step, (name for name in map(_name, request.tools) if name))
     changed: dict[str, Any] = {"tools": [*request.tools, *map(_tool, step.tools)]}
     if step.policy:
         changed["system_message"] = _system(request.system_message, step.policy)
@@ -130,7 +145,7 @@ def _given(request: types.ModelRequest[Any], step: runs.Step) -> types.ModelRequ
 
 
 def _name(tool: Any) -> str | None:
-    """Name one of the program's own tools; a provider's built-in one may have no name."""
+    """Return the name of one of the program's own tools; a provider's built-in tool may have none."""
     if not isinstance(tool, dict):
         return str(tool.name)
     name = tool.get("name") or tool.get("function", {}).get("name")
@@ -138,23 +153,23 @@ def _name(tool: Any) -> str | None:
 
 
 def _tool(tool: Any) -> dict[str, Any]:
-    """Say a tool in the form that every chat model of LangChain takes, which leaves the schema as it is."""
-    function = {"name": tool["name"], **surface.described(tool), "parameters": tool["input_schema"]}
+    """Return a tool in the form that all of LangChain's chat models accept with its schema unchanged."""
+    function = {"name": tool["name"], **surface.description(tool), "parameters": tool["input_schema"]}
     return {"type": "function", "function": function}
 
 
 def _system(message: messages.SystemMessage | None, policy: str) -> messages.SystemMessage:
-    """Put the policy behind the system prompt, which may be made of blocks."""
+    """Append the policy to the system prompt, which may consist of blocks."""
     if message is None or isinstance(message.content, str):
-        return messages.SystemMessage(runs.joined(message.text if message else None, policy))
+        return messages.SystemMessage(runs.append_policy(message.text if message else None, policy))
     return messages.SystemMessage([*message.content, {"type": "text", "text": policy}])
 
 
-def _told(asked: messages.ToolCall, told: runs.Told) -> messages.ToolMessage:
+def _tool_message(tool_call: messages.ToolCall, result: runs.CallResult) -> messages.ToolMessage:
     return messages.ToolMessage(
-        told.text,
-        name=asked["name"],
-        tool_call_id=asked["id"],
-        status="error" if told.is_error else "success",
-        artifact=told.content,
+        result.text,
+        name=tool_call["name"],
+        tool_call_id=tool_call["id"],
+        status="error" if result.is_error else "success",
+        artifact=result.content,
     )

@@ -1,7 +1,7 @@
-"""What goes into a request of OpenAI's Chat Completions? ``client.chat.completions.create(**rendered)``
+"""Parameters for OpenAI's Chat Completions: ``client.chat.completions.create(**rendered)``
 
-``tools`` stays the same in all steps of a request, so that it is read from the prompt's cache; a first step that
-focuses on some of them narrows ``tool_choice``.
+``tools`` stays the same in all steps of a request, so that it can be read from the prompt cache. A first step with a
+focus narrows ``tool_choice``.
 """
 
 from __future__ import annotations
@@ -11,62 +11,63 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolbelt.adapters import surface
-from toolbelt.adapters.json_schema import forms, words
+from toolbelt.adapters.json_schema import forms, keywords
 
 
 def _parameters(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Say a schema as OpenAI takes it, which wants no choices at the top and the items of each array."""
-    return forms.with_items(forms.rooted(schema, words.BEYOND_PROPERTIES))
+    """Return the schema as OpenAI accepts it: no choices at the top level, and ``items`` in each array."""
+    return forms.with_items(forms.to_object(schema, keywords.BEYOND_PROPERTIES))
 
 
 LIMITS = surface.Limits(
     provider="OpenAI's Chat Completions",
     names=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
-    most_tools=128,
-    say=_parameters,
+    max_tools=128,
+    convert=_parameters,
 )
 
 
 def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]:
-    """Give ``messages`` (the policy, as a system message), ``tools``, ``tool_choice``; ``first_step`` replaces some.
+    """Return ``messages`` (the policy, as a system message), ``tools`` and ``tool_choice``; ``first_step`` replaces
+    some.
 
-    What there is nothing to say of is left out: OpenAI refuses an empty list of tools, and a choice without tools.
-    Raises errors.Invalid for an unknown mode, errors.ProviderLimit for what OpenAI does not take.
+    Empty parts are left out, because OpenAI rejects an empty list of tools, and a choice without tools. Raise
+    errors.Invalid for an unknown mode, or errors.ProviderLimit for what OpenAI does not accept.
     """
-    asked = surface.read(document, mode)
-    schemas = surface.check(asked, LIMITS)
-    said: dict[str, Any] = {}
-    if asked.policy:
-        said["messages"] = [{"role": "system", "content": asked.policy}]
-    if asked.tools:
-        said["tools"] = [
+    content = surface.read(document, mode)
+    schemas = surface.check(content, LIMITS)
+    rendered: dict[str, Any] = {}
+    if content.policy:
+        rendered["messages"] = [{"role": "system", "content": content.policy}]
+    if content.tools:
+        rendered["tools"] = [
             {
                 "type": "function",
                 "function": {
                     "name": tool["name"],
-                    **surface.described(tool),
+                    **surface.description(tool),
                     "parameters": schemas[tool["name"]],
                 },
             }
-            for tool in asked.tools
+            for tool in content.tools
         ]
-        said["tool_choice"] = "auto" if asked.may_call else "none"
-    if asked.first_step:
-        said["first_step"] = {"tool_choice": _choice(asked.first_step)}
-    return said
+        rendered["tool_choice"] = "auto" if content.may_call else "none"
+    if content.first_step:
+        rendered["first_step"] = {"tool_choice": _choice(content.first_step)}
+    return rendered
 
 
 def _choice(step: surface.FirstStep) -> str | dict[str, Any]:
-    if step.one:
-        return _named(step.one)
+    if step.only_tool:
+        return _choice_of(step.only_tool)
     if not step.narrows:
         return "required"
     mode = "required" if step.required else "auto"
     return {
         "type": "allowed_tools",
-        "allowed_tools": {"mode": mode, "tools": [_named(name) for name in step.names]},
+        "allowed_tools": {"mode": mode, "tools": [_choice_of(name) for name in step.names]},
     }
 
 
-def _named(name: str) -> dict[str, Any]:
+def _choice_of(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name}}

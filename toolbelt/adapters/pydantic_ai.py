@@ -1,4 +1,4 @@
-"""How does an agent of Pydantic AI get its tools from Toolbelt? By a capability. (pip install 'toolbelt[pydantic-ai]')
+"""A capability for agents of Pydantic AI. (pip install 'toolbelt[pydantic-ai]')
 
 ::
 
@@ -10,8 +10,8 @@
     agent = Agent(model, capabilities=[toolbelt])
     agent.run_sync("What is 2 + 3?", conversation_id="s1")
 
-``Toolset`` is all of it but the choice of a directive, as ``Agent(toolsets=[...])`` takes it. Each step of a run asks
-anew for tools and policy; a refusal is a failed tool result.
+``Toolset`` is the same without directives, for ``Agent(toolsets=[...])``. Each step of a run requests tools and policy
+again; a refusal is a failed tool result.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ from toolbelt.adapters.connection import protocol
 Context: TypeAlias = tools.RunContext[Any]
 Session: TypeAlias = str | Callable[[Context], str | None] | None
 
-# Toolbelt holds arguments against the schema itself, and says where they do not fit.
+# Toolbelt validates the arguments itself, and reports every problem.
 _ANY = SchemaValidator(core_schema.any_schema())
 
 
 class Toolset(toolsets.AbstractToolset[Any]):
-    """Holds what Toolbelt grants an agent.
+    """The toolset of everything that Toolbelt grants an agent.
 
-    connection: The agent's, over HTTP or in process.
-    session: Names the conversation; by default the framework's ``conversation_id``.
-    subagent: The kind to ask as, of those that the agent may.
-    name: Tells this toolset from others of the same agent: its ``id``.
+    connection: The agent's connection, over HTTP or in process.
+    session: The id of the conversation; by default the framework's ``conversation_id``.
+    subagent: The kind of subagent to ask for.
+    loads: When loaded tools become available: from the next "step" of the run, or from the next "run".
+    name: The toolset's ``id``, which must differ from those of the agent's other toolsets.
     """
 
     def __init__(
@@ -49,33 +50,38 @@ class Toolset(toolsets.AbstractToolset[Any]):
         *,
         session: Session = None,
         subagent: str | None = None,
+        loads: protocol.Loads = "step",
         name: str = "toolbelt",
     ) -> None:
         self._connection, self._session, self._subagent, self._id = connection, session, subagent, name
+        self._loads = loads
         self._running: weakref.WeakValueDictionary[str | None, _Running] = weakref.WeakValueDictionary()
 
     @property
     def id(self) -> str:
-        """Tell it from others."""
+        """The toolset's id."""
         return self._id
 
     async def for_run(self, ctx: Context) -> toolsets.AbstractToolset[Any]:
-        """Begin a run: one request, which has the framework's own id of the run."""
+        """Begin a run, which has the framework's own id."""
         self._running[ctx.run_id] = running = self._begin(ctx)
         return running
 
     async def get_tools(self, ctx: Context) -> dict[str, toolsets.ToolsetTool[Any]]:
-        """Give what is granted to a run of its own, for whoever asks outside of one."""
+        """Return the tools outside of a run: those of a new run."""
         return await self._begin(ctx).get_tools(ctx)
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: Context, tool: toolsets.ToolsetTool[Any]
     ) -> Any:
-        """Call in a run of its own, for whoever calls outside of one."""
+        """Call a tool outside of a run: in a new run."""
         return await self._begin(ctx).call_tool(name, tool_args, ctx, tool)
 
     def settings(self, ctx: Context) -> settings.ModelSettings:
-        """Say that the model must call a tool, where this step's directive does: ``Agent(model_settings=...)``."""
+        """Return settings that require a tool call, if this step's directive does.
+
+        For ``Agent(model_settings=...)``.
+        """
         running = self._running.get(ctx.run_id)
         return {"tool_choice": "required"} if running is not None and running.is_required else {}
 
@@ -83,15 +89,18 @@ class Toolset(toolsets.AbstractToolset[Any]):
         session = self._session(ctx) if callable(self._session) else self._session
         if self._session is None:
             session = runs.session(ctx.conversation_id)
-        return _Running(self._connection, protocol.Run.begin(session, self._subagent, ctx.run_id), self._id)
+        run = protocol.Run.begin(session, self._subagent, ctx.run_id)
+        return _Running(self._connection, run, self._loads, self._id)
 
 
 class _Running(toolsets.AbstractToolset[Any]):
-    """One run: what this step of it is given."""
+    """The toolset of one run."""
 
-    def __init__(self, connection: protocol.Connection, run: protocol.Run, name: str) -> None:
-        self._connection, self._run, self._id = connection, run, name
-        self._at, self._step = -1, runs.Step(tools=(), policy="")
+    def __init__(
+        self, connection: protocol.Connection, run: protocol.Run, loads: protocol.Loads, name: str
+    ) -> None:
+        self._connection, self._run, self._loads, self._id = connection, run, loads, name
+        self._step_number, self._step = -1, runs.Step(tools=(), policy="")
 
     @property
     def id(self) -> str:
@@ -102,7 +111,7 @@ class _Running(toolsets.AbstractToolset[Any]):
         return self._step.required
 
     async def get_tools(self, ctx: Context) -> dict[str, toolsets.ToolsetTool[Any]]:
-        await self._ask(ctx)
+        await self._fetch(ctx)
         return {
             tool["name"]: toolsets.ToolsetTool(
                 toolset=self,
@@ -119,28 +128,31 @@ class _Running(toolsets.AbstractToolset[Any]):
         }
 
     async def get_instructions(self, ctx: Context) -> str | None:
-        await self._ask(ctx)
+        await self._fetch(ctx)
         return self._step.policy or None
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: Context, tool: toolsets.ToolsetTool[Any]
     ) -> Any:
-        told = await runs.call(self._connection, self._run, name, tool_args)
-        if told.is_error:
-            raise exceptions.ToolFailed(told.text)
-        return told.value
+        result = await runs.call(self._connection, self._at_step(ctx), name, tool_args)
+        if result.is_error:
+            raise exceptions.ToolFailed(result.text)
+        return result.value
 
-    async def _ask(self, ctx: Context) -> None:
-        """Ask once for each step: its tools and its instructions are of one surface."""
-        if self._at != ctx.run_step:
-            message = _words(ctx.prompt) if ctx.run_step <= 1 else None
-            self._step = runs.step(await self._connection.surface(self._run, message=message))
-            self._at = ctx.run_step
+    async def _fetch(self, ctx: Context) -> None:
+        """Fetch the surface once per step, so that its tools and instructions match."""
+        if self._step_number != ctx.run_step:
+            message = _text(ctx.prompt) if ctx.run_step <= 1 else None
+            self._step = runs.step(await self._connection.surface(self._at_step(ctx), message=message))
+            self._step_number = ctx.run_step
+
+    def _at_step(self, ctx: Context) -> protocol.Run:
+        return self._run.at(ctx.run_step, self._loads)
 
 
 @dataclass(init=False)
 class Toolbelt(capabilities.AbstractCapability[Any]):
-    """Gives an agent what Toolbelt grants it: the toolset, and the choice that a directive makes for a first step."""
+    """A capability with everything that Toolbelt grants an agent: the toolset, and the tool choice of directives."""
 
     def __init__(
         self,
@@ -148,22 +160,23 @@ class Toolbelt(capabilities.AbstractCapability[Any]):
         *,
         session: Session = None,
         subagent: str | None = None,
+        loads: protocol.Loads = "step",
         name: str = "toolbelt",
     ) -> None:
         self.id = name
-        self._toolset = Toolset(connection, session=session, subagent=subagent, name=name)
+        self._toolset = Toolset(connection, session=session, subagent=subagent, loads=loads, name=name)
 
     def get_toolset(self) -> toolsets.AbstractToolset[Any]:
-        """Give the toolset."""
+        """Return the toolset."""
         return self._toolset
 
     def get_model_settings(self) -> Callable[[Context], settings.ModelSettings]:
-        """Give what says, for each step, whether a tool must be called."""
+        """Return the function that requires a tool call in steps whose directive does."""
         return self._toolset.settings
 
 
-def _words(prompt: Any) -> str | None:
-    """Give what stands in a prompt in words; None where there are none, or no prompt."""
+def _text(prompt: Any) -> str | None:
+    """Return the text of a prompt; None if there is none."""
     parts = [prompt] if isinstance(prompt, str) else prompt or ()
     texts = (part if isinstance(part, str) else getattr(part, "content", None) for part in parts)
     return "\n".join(text for text in texts if isinstance(text, str)) or None

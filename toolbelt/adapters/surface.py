@@ -1,7 +1,7 @@
-"""What does a model's request take of a surface? (docs/reference/formats.md)
+"""Reading of surface documents for the formats, and checks against providers' limits. (docs/reference/formats.md)
 
-Reads the JSON document of a surface for the formats beside it, and holds it against what a provider takes. What a
-provider does not take is an error that names each tool and the way out: nothing is cut, and no tool is left out.
+If a provider does not accept something, the error names each tool and what to do: nothing is cut, and no tool is left
+out.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.adapters.json_schema import words
-from toolbelt.core import errors, keys
+from toolbelt.adapters.json_schema import keywords
+from toolbelt.core import errors, keys, schema_drafts
 
 MODES = ("rewrite",)
 WAY_OUT = "Override the tool off for this agent, or have its provider change it."
@@ -20,9 +20,9 @@ WAY_OUT = "Override the tool off for this agent, or have its provider change it.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstStep:
-    """What the first step of the request focuses on: the tools that may be called, and whether one must be.
+    """The focus of a request's first step: the tools that may be called, and whether one of them must be.
 
-    Toolbelt's own tools are always among ``names``. ``narrows``: there are others, which may not be called.
+    ``names`` always includes the meta-tools. ``narrows``: there are other tools, which may not be called.
     """
 
     names: tuple[str, ...]
@@ -30,16 +30,16 @@ class FirstStep:
     required: bool
 
     @property
-    def one(self) -> str | None:
-        """Give the only tool that can be called, if one must be and there is no choice."""
+    def only_tool(self) -> str | None:
+        """Return the tool that must be called, if there is no choice."""
         return self.names[0] if self.required and len(self.names) == 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surface:
-    """The surface of one request: the active ``tools`` by name, and what else the model is sent.
+    """The surface of one request: the active ``tools`` by name, and everything else that the model receives.
 
-    ``first_step`` is None where every step is like the others.
+    ``first_step`` is None if the first step does not differ from the others.
     """
 
     tools: tuple[Mapping[str, Any], ...]
@@ -49,27 +49,28 @@ class Surface:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Give the names of the active tools, in order."""
+        """Return the names of the active tools, in order."""
         return tuple(tool["name"] for tool in self.tools)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a provider takes: names that match ``names``, ``most_tools`` of them (None: any number), and the schemas
-    that ``say`` can put into its form (raising words.Inexpressible for others).
+    """What a provider accepts: at most ``max_tools`` (None: any number) whose names match ``names``.
+
+    ``convert`` returns a schema in the provider's form, or raises keywords.UnsupportedSchemaError.
     """
 
     provider: str
     names: re.Pattern[str]
-    say: Callable[[Mapping[str, Any]], Mapping[str, Any]]
-    most_tools: int | None = None
+    convert: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    max_tools: int | None = None
 
 
 def read(document: Mapping[str, Any], mode: str) -> Surface:
-    """Read a surface's JSON document. Raises errors.Invalid for a mode that is not known."""
+    """Return the content of a surface's JSON document. Raise errors.Invalid for an unknown mode."""
     if mode not in MODES:
         known = " or ".join(MODES)
-        raise errors.Invalid([errors.Problem(path="mode", message=f"{mode!r} is no mode: it is {known}.")])
+        raise errors.Invalid([errors.Problem(path="mode", message=f"Unknown mode {mode!r}. Use {known}.")])
     tools = tuple(sorted(document["tools"], key=lambda tool: str(tool["name"])))
     may_call = bool(tools) and document["tool_choice"] != "none"
     return Surface(
@@ -80,34 +81,35 @@ def read(document: Mapping[str, Any], mode: str) -> Surface:
     )
 
 
-def check(asked: Surface, limits: Limits) -> dict[str, Mapping[str, Any]]:
-    """Hold a surface against what a provider takes; give each tool's schema in the provider's form, by name.
+def check(content: Surface, limits: Limits) -> dict[str, Mapping[str, Any]]:
+    """Check a surface against a provider's limits. Return each tool's schema in the provider's form, by name.
 
-    Raises errors.ProviderLimit with everything that the provider does not take.
+    Raise errors.ProviderLimit with everything that the provider does not accept.
     """
     problems = []
-    most = limits.most_tools
-    if most is not None and len(asked.tools) > most:
-        problems.append(errors.Problem(path="tools", message=_too_many(asked, limits.provider, most)))
-    said: dict[str, Mapping[str, Any]] = {}
-    for tool in asked.tools:
+    maximum = limits.max_tools
+    if maximum is not None and len(content.tools) > maximum:
+        problems.append(errors.Problem(path="tools", message=_too_many(content, limits.provider, maximum)))
+    schemas: dict[str, Mapping[str, Any]] = {}
+    for tool in content.tools:
         name = tool["name"]
         if not limits.names.fullmatch(name):
-            message = f"{limits.provider} takes names that match {limits.names.pattern}. {WAY_OUT}"
+            message = f"{limits.provider} only accepts names that match {limits.names.pattern}. {WAY_OUT}"
             problems.append(errors.Problem(path=f"tools.{name}.name", message=message))
         try:
-            said[name] = limits.say(tool["input_schema"])
-        except words.Inexpressible as error:
-            problems.append(_unsaid(name, limits.provider, str(error)))
+            # Providers support JSON Schema 2020-12, or parts of it.
+            schemas[name] = limits.convert(schema_drafts.current(tool["input_schema"]))
+        except keywords.UnsupportedSchemaError as error:
+            problems.append(_unsupported(name, limits.provider, str(error)))
         except RecursionError:
-            problems.append(_unsaid(name, limits.provider, "it is nested too deeply"))
+            problems.append(_unsupported(name, limits.provider, "it is nested too deeply"))
     if problems:
         raise errors.ProviderLimit(limits.provider, problems)
-    return said
+    return schemas
 
 
-def described(tool: Mapping[str, Any]) -> dict[str, str]:
-    """Give the tool's description, if it has one: providers refuse a blank one."""
+def description(tool: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tool's description as a field, if it has one, because providers reject a blank one."""
     return {"description": tool["description"]} if tool["description"].strip() else {}
 
 
@@ -125,15 +127,15 @@ def _first_step(
     return FirstStep(names=names, narrows=narrows, required=required) if required or narrows else None
 
 
-def _too_many(asked: Surface, provider: str, most: int) -> str:
-    own = len(keys.RESERVED.intersection(asked.names))
-    beside = f", and {own} of Toolbelt's own come on top" if own else ""
+def _too_many(content: Surface, provider: str, maximum: int) -> str:
+    own = len(keys.RESERVED.intersection(content.names))
+    beside = f", which leaves room for {own} meta-tools" if own else ""
     return (
-        f"{len(asked.tools)} tools are active, and {provider} takes at most {most}. Turn some off, leave toolkits to "
-        f"be loaded on demand, or give the agent a budget of {most - own} tools{beside}."
+        f"{len(content.tools)} tools are active, but {provider} accepts at most {maximum}. Turn some off, let toolkits "
+        f"be loaded on request, or give the agent a budget of {maximum - own} tools{beside}."
     )
 
 
-def _unsaid(tool: str, provider: str, because: str) -> errors.Problem:
-    message = f"{provider} does not take this schema, and no other form means the same: {because}. {WAY_OUT}"
+def _unsupported(tool: str, provider: str, because: str) -> errors.Problem:
+    message = f"{provider} does not support this schema, and no other form has the same meaning: {because}. {WAY_OUT}"
     return errors.Problem(path=f"tools.{tool}.input_schema", message=message)

@@ -12,4 +12,4 @@ from toolbelt.admin import agents, audit, bundles, calls, catalog, sessions, tok
 
 admin.site.site_header = "Toolbelt"
 admin.site.site_title = "Toolbelt"
-admin.site.index_title = "Everything that is stored"
+admin.site.index_title = "Stored data"

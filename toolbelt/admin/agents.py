@@ -17,7 +17,6 @@ from toolbelt.admin import (
     inlines,
     inputs,
     rows,
-    wishes,
 )
 from toolbelt.core import agents
 
@@ -38,26 +37,21 @@ class AgentForm(entry_forms.EntryForm):
             kinds.choices = [(kind, kind) for kind in agents.KINDS]
 
     def entry(self) -> dict[str, Any]:
-        """Give the limits as the one budget that they are."""
-        limits = {name: self.said(name) for name in _BUDGET if name in self.cleaned_data}
+        """Return the limits as the one budget that they are."""
+        limits = {name: self.value(name) for name in _BUDGET if name in self.cleaned_data}
         budget = {name: limit for name, limit in limits.items() if limit is not None}
         return super().entry() | ({"budget": budget or None} if limits else {})
 
-    def place(self, obstacle: wishes.Obstacle) -> tuple[str, str]:
-        """Find the limit that an obstacle is about."""
-        if obstacle.key == "budget":
-            limit = obstacle.rest.removeprefix(".")
-            return (limit if limit in _BUDGET else _BUDGET[0]), obstacle.message
-        return super().place(obstacle)
+    def field_of(self, key: str, rest: str) -> str:
+        """Return the field of the limit that a problem is about."""
+        if key == "budget":
+            limit = rest.removeprefix(".")
+            return limit if limit in _BUDGET else _BUDGET[0]
+        return super().field_of(key, rest)
 
 
 class Switches(rows.Settings):
-    keys = (wishes.SWITCHES,)
     target = "toolkit"
-
-
-class Overrides(rows.Settings):
-    keys = (wishes.OVERRIDES,)
 
 
 class AlwaysOn(rows.Uses):
@@ -71,18 +65,17 @@ class Allowed(rows.Rows):
     target = "toolkit"
 
     def entry(self) -> dict[str, Any]:
-        """Give both lists."""
+        """Return both lists."""
         return {
             "allowed_toolkits": [self.name(line) for line in self.lines()] or None,
             "initial_toolkits": [self.name(line) for line in self._initial()] or None,
         }
 
-    def place(self, obstacle: wishes.Obstacle) -> tuple[Any, str]:
-        """Find the line of an initial toolkit among those."""
-        if obstacle.key == "allowed_toolkits":
-            return super().place(obstacle)
-        item, lines = rows.ITEM.fullmatch(obstacle.rest), self._initial()
-        return (lines[int(item[1])], "initial") if item and int(item[1]) < len(lines) else (None, "")
+    def line_of(self, key: str, rest: str) -> tuple[Any, str]:
+        """Return the line of an initial toolkit among those."""
+        return (
+            super().line_of(key, rest) if key == self.keys[0] else rows.item(self._initial(), rest, "initial")
+        )
 
     def _initial(self) -> list[Any]:
         return [line for line in self.lines() if line.cleaned_data.get("initial")]
@@ -97,7 +90,7 @@ class SwitchInline(inlines.RowsInline):
 
 class OverrideInline(inlines.RowsInline):
     model = models.ToolOverride
-    formset = Overrides
+    formset = rows.Settings
     fields = ["tool", "on", "ends"]
     autocomplete_fields = ["tool"]
 
@@ -127,7 +120,7 @@ class AgentAdmin(entry_admin.EntryAdmin):
         ),
         ("Loadout", {"fields": ["kind", "loadout"]}),
         ("Budget", {"fields": list(_BUDGET)}),
-        ("What its own token may ask for", {"fields": ["session_loadouts", "subagent_kinds"]}),
+        ("Limits of its token", {"fields": ["session_loadouts", "subagent_kinds"]}),
         ("MCP clients", {"fields": ["mcp_loading"]}),
     ]
     readonly_fields = ["position"]
@@ -156,7 +149,7 @@ class AgentAdmin(entry_admin.EntryAdmin):
     search_fields = ["key", "title", "description", "role", "model"]
     actions = ["delete_selected", *entry_actions.MOVES]
 
-    @admin.display(description="loadout in force", ordering="loadout")
+    @admin.display(description="effective loadout", ordering="loadout")
     def in_force(self, row: models.Agent) -> str:
         """Name its own loadout, or its kind's."""
         return row.loadout or conf.KIND_LOADOUTS.get(row.kind, "")

@@ -11,7 +11,8 @@ from django.http import HttpRequest
 
 from toolbelt import models
 from toolbelt.admin import entry_actions
-from toolbelt.control import rights, undo, writing
+from toolbelt.control import undo, writing
+from toolbelt.control.people import rights
 from toolbelt.core import errors, schema
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 else:
     _Admin = admin.ModelAdmin
 
-_LONGEST = 80
+_MAX_LENGTH = 80
 
 
 @admin.register(models.AuditEntry)
@@ -52,12 +53,12 @@ class AuditEntryAdmin(_Admin):
 
     @admin.display(description="before")
     def was(self, row: models.AuditEntry) -> str:
-        """Say what it was."""
+        """Return what it was."""
         return _in_words(row.before)
 
     @admin.display(description="after")
     def became(self, row: models.AuditEntry) -> str:
-        """Say what it became."""
+        """Return what it became."""
         return _in_words(row.after)
 
     @admin.action(description="Undo selected changes")
@@ -69,7 +70,7 @@ class AuditEntryAdmin(_Admin):
                 raise exceptions.PermissionDenied
         try:
             with writing.begin():
-                done = [undo.undo(entry_actions.actor(request), entry.pk) for entry in entries]
+                done = [undo.undo(entry_actions.write(request), entry.pk) for entry in entries]
         except errors.ToolbeltError as error:
             self.message_user(request, str(error), messages.ERROR)
             return
@@ -91,5 +92,5 @@ class AuditEntryAdmin(_Admin):
 
 def _in_words(value: Any) -> str:
     if value is None or isinstance(value, bool):
-        return errors.was_in_words(value)
-    return textwrap.shorten(schema.canonical(value), _LONGEST, placeholder=" …")
+        return errors.describe_value(value)
+    return textwrap.shorten(schema.canonical(value), _MAX_LENGTH, placeholder=" …")

@@ -82,21 +82,21 @@ class LoadoutAdmin(entry_admin.EntryAdmin):
     form = LoadoutForm
     fieldsets = [
         (None, {"fields": ["name", "description", "parent", "position"]}),
-        ("Brings into view", {"fields": ["plugins", "categories"]}),
+        ("Included", {"fields": ["plugins", "categories"]}),
         ("On request", {"fields": ["discoverable"]}),
-        ("Denies", {"fields": ["disabled"]}),
+        ("Disabled", {"fields": ["disabled"]}),
     ]
     readonly_fields = ["position"]
     list_display = ["name", "parent", "description", "brings", "denies"]
     search_fields = ["name", "description", "parent"]
     actions = ["delete_selected", *entry_actions.MOVES]
 
-    @admin.display(description="brings into view")
+    @admin.display(description="includes")
     def brings(self, row: models.Loadout) -> str:
         """Name the plugins and categories."""
         return ", ".join([*row.plugins, *row.categories])
 
-    @admin.display(description="denies")
+    @admin.display(description="disables")
     def denies(self, row: models.Loadout) -> str:
         """Name what it disables."""
         return ", ".join(row.disabled)

@@ -6,7 +6,7 @@ Plugins and tools are never deleted: their switches and their history stay. They
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin
 from django.contrib.admin import widgets
@@ -70,12 +70,12 @@ class PluginAdmin(entry_admin.KeptAdmin):
     search_fields = ["name", "namespace", "title", "description"]
     actions = ["activate", "disable", "block", "unblock", *entry_actions.MOVES]
 
-    @admin.action(permissions=["change"], description="Activate selected plugins")
+    @admin.action(permissions=["change"], description="Turn on selected plugins")
     def activate(self, request: HttpRequest, queryset: Any) -> None:
         """Switch them on."""
         self.change_each(request, queryset, {"active": True})
 
-    @admin.action(permissions=["change"], description="Disable selected plugins")
+    @admin.action(permissions=["change"], description="Turn off selected plugins")
     def disable(self, request: HttpRequest, queryset: Any) -> None:
         """Switch them off for everyone."""
         self.change_each(request, queryset, {"active": False})
@@ -100,17 +100,26 @@ class ToolAdmin(entry_admin.KeptAdmin):
     kind = "tool"
     form = ToolForm
     fieldsets = [
-        (None, {"fields": ["key", "plugin", "title", "description", "category", "tokens", "risk"]}),
+        (None, {"fields": ["key", "kind", "plugin", "title", "description", "category", "tokens", "risk"]}),
         ("Schemas", {"fields": ["input_schema", "output_schema", "annotations"]}),
         ("Policy", {"fields": ["policy"]}),
         ("State", {"fields": ["default_on", "blocked", "retired", "seen", "approved", "approval"]}),
-        ("MCP server", {"fields": ["upstream_name", "approved_version"]}),
+        ("MCP server", {"fields": ["upstream_name", "details", "details_approved", "approved_version"]}),
     ]
-    readonly_fields = ["tokens", "risk", "approved", "approval", "approved_version"]
+    readonly_fields = [
+        "tokens",
+        "risk",
+        "approved",
+        "approval",
+        "details",
+        "details_approved",
+        "approved_version",
+    ]
     autocomplete_fields = ["plugin"]
     list_display = ["key", "plugin", "category", "risk", "tokens", "state", "approval", "default_on"]
     list_select_related = ["plugin"]
     list_filter = [
+        "kind",
         ("plugin", admin.RelatedOnlyFieldListFilter),
         ("category", admin.AllValuesFieldListFilter),
         filters.ByRisk,
@@ -125,28 +134,28 @@ class ToolAdmin(entry_admin.KeptAdmin):
 
     @admin.display(description="risk")
     def risk(self, row: models.Tool) -> str:
-        """Say what calling it can do, as its annotations have it."""
+        """Return what calling it can do, as its annotations have it."""
         return risks.of(value(row))
 
     @admin.display(description="state")
     def state(self, row: models.Tool) -> str:
-        """Say in a word why nobody can have it, or that it can be had."""
+        """Return in a word why nobody can have it, or that it can be had."""
         held = ((row.retired, "retired"), (not row.seen, "unseen"), (row.blocked, "blocked"))
         return next((word for is_so, word in held if is_so), "available")
 
     @admin.display(description="approval", ordering="approved")
     def approval(self, row: models.Tool) -> str:
-        """Say whether it is as it was approved."""
+        """Return whether it is as it was approved."""
         if not row.approved:
-            return "not held to a version"
-        return "changed since its approval" if catalog.is_changed(value(row)) else "as approved"
+            return "any version"
+        return "changed since approval" if catalog.is_changed(value(row)) else "approved"
 
-    @admin.action(permissions=["change"], description="Mark selected tools as seen")
+    @admin.action(permissions=["change"], description="Mark selected tools as reviewed")
     def mark_seen(self, request: HttpRequest, queryset: Any) -> None:
         """Let new tools count."""
         self.change_each(request, queryset, {"seen": True})
 
-    @admin.action(permissions=["change"], description="Approve selected tools as they are now")
+    @admin.action(permissions=["change"], description="Approve the current version of selected tools")
     def approve(self, request: HttpRequest, queryset: Any) -> None:
         """Hold them to their present version; an operator has seen them then."""
         self.change_each(request, queryset, _approval)
@@ -156,23 +165,32 @@ class ToolAdmin(entry_admin.KeptAdmin):
         """Take them from everyone, and keep what was set for them."""
         self.change_each(request, queryset, {"retired": True})
 
-    @admin.action(permissions=["change"], description="Bring selected tools back from retirement")
+    @admin.action(permissions=["change"], description="Restore selected retired tools")
     def unretire(self, request: HttpRequest, queryset: Any) -> None:
         """Give them back to those who had them."""
         self.change_each(request, queryset, {"retired": False})
 
 
 def value(row: models.Tool) -> catalog.Tool:
-    """Give as much of a tool as its risk and its version are worked out from."""
+    """Return as much of a tool as its risk and its version are worked out from."""
     return catalog.Tool(
         key=row.key,
+        kind=cast(catalog.Kind, row.kind),
+        title=row.title,
         description=row.description,
         input_schema=schema.canonical(row.input_schema),
         annotations=schema.canonical(row.annotations) if row.annotations else "",
+        details=schema.canonical(row.details) if row.details else "",
         approved=row.approved,
         upstream_name=row.upstream_name,
     )
 
 
 def _approval(row: models.Tool) -> Mapping[str, Any]:
-    return {"seen": True, "approved": catalog.version(value(row)), "approved_version": None}
+    tool = value(row)
+    return {
+        "seen": True,
+        "approved": catalog.version(tool),
+        "details_approved": catalog.details_version(tool) or None,
+        "approved_version": None,
+    }

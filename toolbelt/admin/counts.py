@@ -22,11 +22,11 @@ class Count:
         self._model, self._of, self._narrowed = model, of, narrowed
 
     def __call__(self, row: Any) -> str:
-        """Give what was counted."""
+        """Return what was counted."""
         return str(getattr(row, self.__name__))
 
     def expression(self) -> functions.Coalesce:
-        """Give what counts, without multiplying the rows of the list as joins do."""
+        """Return what counts, without multiplying the rows of the list as joins do."""
         counted = (
             self._model._default_manager.filter(**{self._of: orm.OuterRef("pk")}, **self._narrowed)
             .order_by()
@@ -51,11 +51,11 @@ class Soonest:
         self._models, self._of, self._field = models, of, field
 
     def __call__(self, row: Any) -> Any:
-        """Give what was found."""
+        """Return what was found."""
         return getattr(row, self.__name__)
 
     def expression(self) -> Any:
-        """Give what looks for it, without multiplying the rows of the list as joins do."""
+        """Return what looks for it, without multiplying the rows of the list as joins do."""
         soonest = [
             orm.Subquery(
                 model._default_manager.filter(

@@ -14,7 +14,8 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 
 from toolbelt.admin import counts
-from toolbelt.control import actors, entries, ordering, writing
+from toolbelt.control import writing
+from toolbelt.control.catalog import entries, ordering
 from toolbelt.core import belts, errors
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ MOVES = ("move_to_top", "move_up", "move_to_bottom")
 Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 
 
-def actor(request: HttpRequest) -> actors.Actor:
-    """Say who asks, for the audit."""
-    return actors.Actor(name=request.user.get_username(), via="admin")
+def write(request: HttpRequest) -> writing.Write:
+    """Return a write by the user who sent this."""
+    return writing.by(request.user.get_username(), via="admin")
 
 
 class EntryActions(_Admin):
@@ -39,8 +40,8 @@ class EntryActions(_Admin):
     actions = ["delete_selected"]
 
     def name_of(self, row: Any) -> str:
-        """Give the name of the entry that a row holds."""
-        return str(getattr(row, entries.naming(self.kind)))
+        """Return the name of the entry that a row holds."""
+        return str(getattr(row, entries.name_field(self.kind)))
 
     def get_queryset(self, request: HttpRequest) -> orm.QuerySet[Any]:
         """Read what the list tells of rows of other kinds."""
@@ -57,12 +58,12 @@ class EntryActions(_Admin):
         try:
             with writing.begin():
                 # Read once for all of them: a change of this kind makes no name come or go.
-                beside = entries.known()
-                write = functools.partial(
-                    entries.change, actor(request), self.kind, batch=writing.new_batch(), beside=beside
+                beside = entries.name_index()
+                change = functools.partial(
+                    entries.change, write(request).in_batch(), self.kind, beside=beside
                 )
                 done = [
-                    write(self.name_of(row), changes(row) if callable(changes) else changes)
+                    change(self.name_of(row), changes(row) if callable(changes) else changes)
                     for row in queryset
                 ]
         except errors.ToolbeltError as error:
@@ -70,7 +71,7 @@ class EntryActions(_Admin):
             return
         changed = sum(not one.is_nothing for one in done)
         so_already = len(done) - changed
-        told = f"{changed} changed." + (f" {so_already} were so already." if so_already else "")
+        told = f"{changed} changed." + (f" {so_already} already up to date." if so_already else "")
         self.message_user(request, told, messages.SUCCESS)
 
     @admin.action(permissions=["change"], description="Block selected %(verbose_name_plural)s for everyone")
@@ -102,11 +103,11 @@ class EntryActions(_Admin):
 
     def _move(self, request: HttpRequest, queryset: Any, to: int) -> None:
         try:
-            done = ordering.move(actor(request), self.kind, [self.name_of(row) for row in queryset], to=to)
+            done = ordering.move(write(request), self.kind, [self.name_of(row) for row in queryset], to=to)
         except errors.ToolbeltError as error:
             self.message_user(request, str(error), messages.ERROR)
             return
-        told = "They stood there already." if done.is_nothing else "The order was changed."
+        told = "No changes: the order is already as requested." if done.is_nothing else "Order changed."
         self.message_user(request, told, messages.SUCCESS)
 
     @admin.action(permissions=["delete"], description="Delete selected %(verbose_name_plural)s")
@@ -121,9 +122,9 @@ class EntryActions(_Admin):
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         """Remove several, one after the other."""
-        batch = writing.new_batch()
+        each = write(request).in_batch()
         for row in queryset:
-            entries.remove(actor(request), self.kind, self.name_of(row), batch=batch)
+            entries.remove(each, self.kind, self.name_of(row))
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
         """Remove one, or say why not."""
@@ -136,9 +137,9 @@ class EntryActions(_Admin):
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         """Remove one."""
-        entries.remove(actor(request), self.kind, self.name_of(obj))
+        entries.remove(write(request), self.kind, self.name_of(obj))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Say what goes with it; whether anything needs it, the door says when it is asked."""
+        """Return what goes with it; whether anything needs it, the door says when it is asked."""
         deleted, counted, lacking, _ = super().get_deleted_objects(objs, request)
         return deleted, counted, lacking, []

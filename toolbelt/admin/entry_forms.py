@@ -1,12 +1,15 @@
-"""How is one entry of a belt edited in a form: agent, toolkit, tool …?
+"""The form of one entry of a belt: an agent, a toolkit, a tool …
 
-The form reads and shows; the rules are those of belts, and what they find stands at the field that it is about.
+The form keeps the entry as its editor saw it. What differs from that is changed through the operators' door, all of it
+or nothing; what the door refuses, such as a field that somebody else changed since, is an error of its field.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping
+import functools
+import hashlib
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
@@ -14,116 +17,211 @@ from django.contrib.admin import widgets
 from django.core import exceptions
 from django.db import models as orm
 
-from toolbelt.admin import inputs, wishes
-from toolbelt.control import entries
-from toolbelt.core import belts, schema
+from toolbelt.admin import inputs, rows
+from toolbelt.control import writing
+from toolbelt.control.access import tools_config
+from toolbelt.control.catalog import entries
+from toolbelt.core import belts, errors, schema
 
 if TYPE_CHECKING:
     _Form = forms.ModelForm[Any]
 else:
     _Form = forms.ModelForm
 
+MAX_SHOWN = 200
+
 
 class EntryForm(_Form):
-    """One entry. Its lines (members, switches …) are formsets of their own, and read their own keys of it."""
+    """One entry. Its rows (members, switches …) are formsets of their own, and read their own keys of it."""
 
     kind: ClassVar[belts.KindName]
-    # Set for each request: what the last attempt met, and the keys that formsets show.
-    not_saved: ClassVar[wishes.NotSaved | None] = None
-    keys_elsewhere: ClassVar[Collection[str]] = ()
+    # Set for each request.
+    write: ClassVar[writing.Write]
 
     as_loaded = forms.JSONField(required=False, widget=forms.HiddenInput)
     reason = forms.CharField(
         required=False,
         widget=widgets.AdminTextInputWidget,
-        help_text="Why you change it; kept in the audit.",
+        help_text="Optional; stored in the audit log.",
     )
-    confirm = forms.CharField(required=False, widget=inputs.Confirmation, label="Do it all the same")
+    confirm = forms.CharField(required=False, widget=inputs.Confirmation, label="Confirm this change")
 
     def __init__(self, data: Any = None, *args: Any, **options: Any) -> None:
+        self.changed_keys: list[str] = []
         row = options.get("instance")
         if data is None and row is not None:
-            options["initial"] = {**(options.get("initial") or {}), "as_loaded": self._loaded(row)}
-        if data is not None and self.not_saved is not None:
-            data = _with_news(data, self.not_saved.now)
+            # Read before the row: what changes in between is then shown, and not lost.
+            loaded = self._read(str(getattr(row, entries.name_field(self.kind))))
+            row.refresh_from_db()
+            options["initial"] = {**(options.get("initial") or {}), "as_loaded": loaded}
         super().__init__(data, *args, **options)
-        box = self.fields["confirm"].widget
-        if self.not_saved is not None and isinstance(box, inputs.Confirmation):
-            box.asked = " ".join(sorted(self.not_saved.asked))
 
-    def clean_as_loaded(self) -> Any:
-        """Read the entry as it was when the form was loaded; where that was not sent, as it is."""
+    @property
+    def formsets(self) -> list[rows.Rows]:
+        """Return the tables of rows that belong to the entry (see EntryAdmin, which makes them)."""
+        formsets: list[rows.Rows] = self.instance.formsets
+        return formsets
+
+    def clean_as_loaded(self) -> dict[str, Any]:
+        """Return the entry as it was when the form was loaded; as it is now, if that was not sent."""
         seen = self.cleaned_data["as_loaded"]
         if self.instance.pk is None:
-            return None
+            return {}
         if seen is None:
-            return entries.read(self.kind, self._name())
-        if not isinstance(seen, dict) or not wishes.is_flat(seen):
-            raise exceptions.ValidationError("This form was not sent as it was loaded: load it again.")
+            return self._read(self._name())
+        if not isinstance(seen, dict):
+            raise exceptions.ValidationError("The form data is incomplete: reload the page and try again.")
         return seen
 
-    def clean(self) -> None:
-        """Say at their fields what stood against the last attempt, when the form is shown again."""
-        if self.not_saved is None:
-            return
-        # Always said, so that a form whose problems all stand at its lines is not taken for a sound one.
-        self.add_error(None, "Nothing was saved yet.")
-        for obstacle in self.not_saved.obstacles:
-            if obstacle.key not in self.keys_elsewhere:
-                field, words = self.place(obstacle)
-                self.add_error(field if field in self.fields else None, words)
-        for would_do in self.not_saved.asked.values():
-            self.add_error("confirm", would_do)
-
-    def place(self, obstacle: wishes.Obstacle) -> tuple[str, str]:
-        """Find the field that an obstacle is about, and say it there."""
-        if obstacle.key in self.fields:
-            return obstacle.key, obstacle.text if obstacle.rest else obstacle.message
-        return "", obstacle.text
-
     def entry(self) -> dict[str, Any]:
-        """Give the keys of the entry that the form shows, as a belt has them; None: the default."""
+        """Return the keys of the entry that the form shows, as a belt has them; None: the default."""
         known = belts.KINDS[self.kind].fields or ("name",)
-        return {key: self.said(key) for key in self.cleaned_data if key in known}
+        return {key: self.value(key) for key in self.cleaned_data if key in known}
 
-    def said(self, key: str) -> Any:
-        """Give what one field says; None: the default of its column, which a belt leaves out."""
+    def value(self, key: str) -> Any:
+        """Return what is in one field; None: the default of its column, which a belt leaves out."""
         value = self.cleaned_data[key]
         column: Any = self.instance._meta.get_field(key)
         if isinstance(value, orm.Model):
             return str(value)
         return None if value is None or value == column.get_default() else value
 
-    def wish(self, of_lines: Mapping[str, Any], actor: Any) -> wishes.Wish:
-        """Put together what is wanted."""
-        wanted = {**self.entry(), **of_lines}
-        return wishes.Wish(
-            actor=actor,
-            kind=self.kind,
-            name=wanted.get(entries.naming(self.kind)) or self._name(),
-            wanted=wanted,
-            seen=self.cleaned_data["as_loaded"],
-            confirmed=frozenset(self.cleaned_data["confirm"].split()),
-            reason=self.cleaned_data["reason"],
-        )
+    def field_of(self, key: str, rest: str) -> str:
+        """Return the field that shows this key of the entry, empty if none does; ``rest`` is the path behind it."""
+        return key if key in self.fields else ""
 
     def _post_clean(self) -> None:
-        """Check nothing more, and leave the row alone: the door checks, and the door writes."""
+        """Write the entry, if the form and its rows are sound; the operators' door checks what is in them."""
+        sound = [formset.is_valid() for formset in self.formsets]
+        if all(sound) and not self.errors:
+            self._save()
+
+    def _save(self) -> None:
+        seen, wanted = self.cleaned_data["as_loaded"], self._wanted()
+        write = self.write.replace(reason=self.cleaned_data["reason"])
+        name = wanted.get(entries.name_field(self.kind)) or self._name()
+        changes: dict[str, Any] = {}
+        try:
+            if self.instance.pk is None:
+                changes = {key: value for key, value in wanted.items() if value is not None}
+                write = write.replace(confirm=self.cleaned_data["confirm"] == _digest(changes))
+                entries.create(write, self.kind, changes)
+            else:
+                now = self._read(name)
+                changes = {
+                    key: value
+                    for key, value in wanted.items()
+                    if not _is_same(value, seen.get(key)) and not _is_same(value, now.get(key))
+                }
+                if changes:
+                    write = write.replace(confirm=self.cleaned_data["confirm"] == _digest(changes))
+                    was = {key: seen.get(key) for key in changes}
+                    entries.change(write, self.kind, name, changes, was=was)
+        except errors.Invalid as error:
+            self._refuse(self._placed(name, problem) for problem in error.problems)
+        except errors.Stale as error:
+            self._refuse(
+                (key, str(errors.Stale(f"{key} of {name}", _shown(seen.get(key)), _shown(now))))
+                for key, now in error.fields.items()
+            )
+            # Their editor is told of these now: sent once more, the form counts.
+            data: Any = self.data.copy()  # type: ignore[attr-defined]
+            data["as_loaded"] = schema.canonical({**seen, **error.fields})
+            self.data = data
+        except errors.ConfirmationRequired as error:
+            self._refuse([("confirm", _effect(changes, error))])
+            self.fields["confirm"].widget.asked = _digest(changes)
+        except entries.NameTaken as error:
+            self._refuse([(entries.name_field(self.kind), str(error))])
+        except errors.ToolbeltError as error:
+            # What stands against a single switch is shown at its row.
+            [only] = changes if len(changes) == 1 else [""]
+            self._refuse([(only if only.startswith(tools_config.SINGLE) else "", str(error))])
+        self.changed_keys = list(changes)
+
+    def _wanted(self) -> dict[str, Any]:
+        """Return the entry as the form and its rows say it; a switch or override that has no row is unset."""
+        wanted: dict[str, Any] = {}
+        for formset in self.formsets:
+            if "tools_config" in formset.keys:
+                seen = self.cleaned_data["as_loaded"]
+                wanted |= {key: None for key in seen if key.startswith(tools_config.SINGLE)}
+        wanted |= self.entry()
+        for formset in self.formsets:
+            wanted |= formset.entry()
+        return wanted
+
+    def _refuse(self, problems: Iterable[tuple[str, str]]) -> None:
+        """Add an error for each problem, at the place of its path in the form; nothing was saved."""
+        self.add_error(None, "Nothing was saved.")
+        # All places first: a field that has an error no longer says what its row names.
+        for add in [self._place(path, message) for path, message in problems]:
+            add()
+
+    def _place(self, path: str, message: str) -> Callable[[], None]:
+        for formset in self.formsets:
+            if (add := formset.place(path, message)) is not None:
+                return add
+        key, rest = rows.split(path)
+        field = self.field_of(key, rest)
+        text = f"{path}: {message}" if path and (rest or not field) else message
+        return functools.partial(self.add_error, field or None, text)
+
+    def _placed(self, name: str, problem: errors.Problem) -> tuple[str, str]:
+        """Return the path of a problem within the entry, and its message; one about something else keeps its path."""
+        if self.kind == "category":
+            return "name", problem.message
+        address = belts.address(self.kind, {entries.name_field(self.kind): name})
+        path = problem.path.removeprefix(f"{address}.")
+        if path == problem.path:
+            return "", problem.message if path == address else str(problem)
+        return path, problem.message
 
     def _name(self) -> str:
-        return str(getattr(self.instance, entries.naming(self.kind)))
+        return str(getattr(self.instance, entries.name_field(self.kind)))
 
-    def _loaded(self, row: Any) -> dict[str, Any]:
-        """Read the entry, and what is shown of it after that: what changes in between is then shown, and not lost."""
-        entry = entries.read(self.kind, str(getattr(row, entries.naming(self.kind))))
-        row.refresh_from_db()
-        return entry
+    def _read(self, name: str) -> dict[str, Any]:
+        return tools_config.as_single(entries.read(self.kind, name))
 
 
-def _with_news(data: Any, now: Mapping[str, Any]) -> Any:
-    """Let the form have seen what its writer is told of now: sent once more, it counts."""
-    if not now or not data.get("as_loaded"):
-        return data
-    data = data.copy()
-    data["as_loaded"] = schema.canonical({**json.loads(data["as_loaded"]), **now})
-    return data
+def _is_same(one: Any, other: Any) -> bool:
+    """Compare as JSON; a browser sends other line breaks than it was given."""
+    if isinstance(one, str) and isinstance(other, str):
+        return inputs.unbroken(one) == inputs.unbroken(other)
+    try:
+        return schema.same(one, other)
+    except RecursionError:
+        # Nested too deeply to be stored, as the door will say.
+        return False
+
+
+def _digest(changes: Mapping[str, Any]) -> str:
+    """Return a word for these changes and no others, for the box that confirms them."""
+    return hashlib.sha256(schema.canonical(dict(changes)).encode()).hexdigest()
+
+
+def _effect(changes: Mapping[str, Any], error: errors.ConfirmationRequired) -> str:
+    """Return what is to be confirmed, in words: what changes, why that is far-reaching, and its effect."""
+    effect = error.differences
+    what = [
+        f"{key.removeprefix(tools_config.SINGLE)} {errors.describe_value(changes[key])}"
+        if key.startswith(tools_config.SINGLE)
+        else key
+        for key in sorted(changes)
+    ]
+    words = [f"{', '.join(what)}: {error}"]
+    if "tools" not in effect:
+        return words[0]
+    words.append("Tools {} → {}, tokens {} → {}.".format(*effect["tools"], *effect["tokens"]))
+    for text, key in (("Adds", "added"), ("Removes", "removed")):
+        if effect[key]:
+            words.append(f"{text}: {', '.join(effect[key])}.")
+    return " ".join(words)
+
+
+def _shown(value: Any) -> Any:
+    """Return a value as it can stand in a sentence: a policy may be pages long."""
+    if value is None or isinstance(value, bool) or (isinstance(value, dict) and "ends" in value):
+        return value
+    text = value if isinstance(value, str) else schema.canonical(value)
+    return textwrap.shorten(text, MAX_SHOWN, placeholder=" …")

@@ -47,7 +47,7 @@ class ByApproval(admin.SimpleListFilter):
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, str]]:
         """Name the two states."""
-        return [("yes", "held to a version"), ("no", "not held")]
+        return [("yes", "one version"), ("no", "any version")]
 
     def queryset(self, request: Any, queryset: orm.QuerySet[Any]) -> orm.QuerySet[Any]:
         """Keep the tools of the chosen state."""

@@ -10,7 +10,7 @@ from django.db import models as orm
 from django.http import HttpRequest
 
 from toolbelt.admin import inputs, rows
-from toolbelt.control import rights
+from toolbelt.control.people import rights
 from toolbelt.models import fields
 
 if TYPE_CHECKING:
@@ -54,17 +54,17 @@ class RowsInline(_Inline):
         return made
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Say whether this user may change the lines."""
+        """Return whether this user may change the lines."""
         return self._may_edit(request, obj)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Say whether this user may change the lines."""
+        """Return whether this user may change the lines."""
         return self._may_edit(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Say whether this user may change the lines."""
+        """Return whether this user may change the lines."""
         return self._may_edit(request, obj)
 
     def _may_edit(self, request: HttpRequest, obj: Any) -> bool:
         act: rights.Act = "add" if obj is None else "change"
-        return request.user.has_perm(rights.to(act, str(self.parent_model._meta.model_name)))
+        return request.user.has_perm(rights.permission(act, str(self.parent_model._meta.model_name)))

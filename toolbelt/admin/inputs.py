@@ -1,4 +1,4 @@
-"""How is one value typed in? Form fields for what the stock ones would bend: text, JSON, lists of names, choices."""
+"""Form fields and widgets for what the stock ones would alter: text, JSON, lists of names, choices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BREAK = re.compile(r"\r\n?")
 
 
 def unbroken(text: str) -> str:
-    """Give a text with the line breaks that are stored: browsers send others."""
+    """Return a text with the line breaks that are stored: browsers send others."""
     return _BREAK.sub("\n", text)
 
 
@@ -32,7 +32,7 @@ class Text(forms.CharField):
         super().__init__(**{**options, "strip": False})
 
     def to_python(self, value: Any) -> str:
-        """Read the text."""
+        """Return the text."""
         return unbroken(super().to_python(value) or "")
 
 
@@ -48,7 +48,7 @@ class Json(forms.JSONField):
         self.widget.attrs["spellcheck"] = "false"
 
     def to_python(self, value: Any) -> Any:
-        """Read the document."""
+        """Return the document."""
         if self.disabled or not isinstance(value, str):
             return super().to_python(value)
         if not value.strip():
@@ -63,13 +63,13 @@ class Json(forms.JSONField):
             raise exceptions.ValidationError(f"This cannot be read as JSON: {error}.") from error
 
     def prepare_value(self, value: Any) -> Any:
-        """Write the document, as nothing where there is none; what was typed and is no JSON stays."""
+        """Return the document as text, empty if there is none; what was typed and is not JSON stays."""
         if value is None or isinstance(value, forms.fields.InvalidJSONInput):
             return "" if value is None else value
         return json.dumps(value, indent=self.indent, ensure_ascii=False)
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Give back what was typed, to be shown again as it was."""
+        """Return back what was typed, to be shown again as it was."""
         return forms.fields.InvalidJSONInput(data) if isinstance(data, str) else initial
 
 
@@ -91,15 +91,15 @@ class Lines(forms.Field):
     def __init__(self, *, encoder: Any = None, decoder: Any = None, **options: Any) -> None:
         super().__init__(**options)
         self.widget.attrs |= {"rows": 5, "cols": 40, "spellcheck": "false"}
-        self.help_text = f"{self.help_text} One a line.".strip()
+        self.help_text = f"{self.help_text} One per line.".strip()
 
     def to_python(self, value: Any) -> list[str]:
-        """Read the names; blank lines are passed over."""
+        """Return the names; blank lines are skipped."""
         lines = unbroken(value or "").split("\n")
         return [line.strip() for line in lines if line.strip()]
 
     def prepare_value(self, value: Any) -> Any:
-        """Write the names; what was typed stays as it was."""
+        """Return the names as text; what was typed stays as it was."""
         return "\n".join(map(str, value)) if isinstance(value, list) else value
 
     def has_changed(self, initial: Any, data: Any) -> bool:
@@ -132,12 +132,12 @@ class Choice(_ModelChoiceField):
         self.found: Mapping[str, orm.Model] = {}
 
     def to_python(self, value: Any) -> orm.Model | None:
-        """Give the row of this number."""
+        """Return the row of this number."""
         if value in self.empty_values:
             return None
         if str(value) not in self.found:
             raise exceptions.ValidationError(
-                "There is nothing of this number any more: choose another one.", code="invalid_choice"
+                "This entry no longer exists: choose another one.", code="invalid_choice"
             )
         return self.found[str(value)]
 
@@ -146,7 +146,7 @@ class Search(widgets.AutocompleteSelect):
     """A box that searches on the server; it asks for no labels that its field has already."""
 
     def optgroups(self, name: str, value: Sequence[Any], attr: Any = None) -> Any:
-        """Give the chosen row as the only option."""
+        """Return the chosen row as the only option."""
         found: Mapping[str, orm.Model] = self.choices.field.found
         chosen = [key for key in map(str, value) if key in found]
         options = [self.create_option(name, key, str(found[key]), True, 0) for key in chosen]
@@ -165,11 +165,11 @@ class Confirmation(forms.CheckboxInput):
         return super().get_context(name, value == self.asked, attrs)
 
     def format_value(self, value: Any) -> str:
-        """Write what a tick says."""
+        """Return the value of a ticked box."""
         return self.asked
 
     def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> str:  # type: ignore[override]
-        """Read what was confirmed."""
+        """Return what was confirmed."""
         return str(data.get(name) or "")
 
 

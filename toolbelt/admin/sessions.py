@@ -9,7 +9,8 @@ from django.http import HttpRequest
 
 from toolbelt import models
 from toolbelt.admin import entry_actions
-from toolbelt.control import sessions, writing
+from toolbelt.control import writing
+from toolbelt.control.agents import sessions
 
 if TYPE_CHECKING:
     _Admin = admin.ModelAdmin[models.AgentSession]
@@ -39,7 +40,7 @@ class AgentSessionAdmin(_Admin):
 
     def delete_model(self, request: HttpRequest, obj: models.AgentSession) -> None:
         """Evict it."""
-        sessions.evict(entry_actions.actor(request), obj.agent.key, obj.key)
+        sessions.evict(entry_actions.write(request), obj.agent.key, obj.key)
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         """Evict them all."""

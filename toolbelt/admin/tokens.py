@@ -9,7 +9,8 @@ from django.http import HttpRequest
 
 from toolbelt import models
 from toolbelt.admin import entry_actions
-from toolbelt.control import tokens, writing
+from toolbelt.control import writing
+from toolbelt.control.people import tokens
 
 if TYPE_CHECKING:
     _Admin = admin.ModelAdmin[models.ApiToken]
@@ -29,13 +30,13 @@ class ApiTokenAdmin(_Admin):
     date_hierarchy = "created"
     actions = ["revoke"]
 
-    @admin.action(permissions=["revoke"], description="Revoke selected tokens, for good")
+    @admin.action(permissions=["revoke"], description="Revoke selected tokens permanently")
     def revoke(self, request: HttpRequest, queryset: Any) -> None:
         """Let them open nothing any more."""
         with writing.begin():
             before = [row.prefix for row in queryset if row.revoked is None]
             for prefix in before:
-                tokens.revoke(entry_actions.actor(request), prefix)
+                tokens.revoke(entry_actions.write(request), prefix)
         self.message_user(request, f"{len(before)} revoked.", messages.SUCCESS)
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:

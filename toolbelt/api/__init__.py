@@ -1,5 +1,5 @@
-"""What does the network ask? Agents ask and call, operators read and write; each with a token, none with a cookie.
+"""The HTTP API: agents request surfaces and call tools, operators read and change the configuration.
 
-A shell like the others: an operation parses, makes one call to ``runtime`` or ``control``, and presents. What its
-callers did wrong is said as problem details (see toolbelt.api.problems).
+Every request is authenticated by a token, never by a cookie. An operation parses its input, makes one call to
+``runtime`` or ``control``, and presents the result. Errors are problem details (see toolbelt.api.problems).
 """

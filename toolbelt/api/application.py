@@ -1,7 +1,7 @@
-"""What does the API consist of? Its routers, and the OpenAPI document that is made from them.
+"""The API's routers, and the OpenAPI document that is generated from them.
 
-What every operation can answer because every operation asks for a token, reads its parameters and may be asked too
-often is added to the document here, so that an operation names only what is its own.
+The problems that every operation can return, such as 401 and 429, are added to the document here, so that an operation
+documents only its own.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from ninja import operation as operations
 from ninja.openapi.schema import OpenAPISchema
 
 from toolbelt.api import (
+    agent_endpoints,
     belt,
     bodies,
     calls,
     changes,
+    client_calls,
+    client_plugins,
     entries,
     operators,
     problems,
-    questions,
     reviews,
     schemas,
     sessions,
@@ -34,13 +36,15 @@ from toolbelt.api import (
 )
 
 ROUTERS: tuple[ninja.Router, ...] = (
-    questions.router,
+    agent_endpoints.router,
+    client_calls.router,
     sessions.router,
     tools_config.router,
     switches.router,
     *entries.routers,
     operators.router,
     reviews.router,
+    client_plugins.router,
     belt.router,
     changes.router,
     calls.router,
@@ -51,49 +55,63 @@ _SCHEMA = {"$ref": f"#/components/schemas/{schemas.Problem.__name__}"}
 _ALWAYS = (401, 403, 429, 503, 507)
 _WITH_PARAMETERS = (404, 422)
 _WITH_BODY = (400, 411, 413, 415, 422)
+_PATH_PARAMETERS = {
+    "agent": "The agent's key.",
+    "plugin": "The plugin's name.",
+    "toolkit": "The toolkit's key.",
+    "tool": "The tool's key.",
+    "session": "The session's id.",
+    "name": "The entry's name or key.",
+    "call_id": "The id that the call was admitted with.",
+    "change": "The change's id.",
+    "prefix": "The token's prefix.",
+}
 
 
 class Application(ninja.NinjaAPI):
     """The API under ``/api/v1/``."""
 
     def get_openapi_operation_id(self, operation: operations.Operation) -> str:
-        """Call an operation what its function is called."""
+        """Return the name of the operation's function."""
         return operation.view_func.__name__
 
     def get_openapi_schema(
         self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
     ) -> OpenAPISchema:
-        """Give the OpenAPI document, with the problems that each operation may answer."""
+        """Return the OpenAPI document, including the problems that each operation may return."""
         document = super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
         document["components"]["schemas"].setdefault(
             schemas.Problem.__name__, schemas.Problem.model_json_schema(mode="serialization")
         )
         defined = document["components"]["schemas"][schemas.Problem.__name__]
         document["components"]["schemas"].update(defined.pop("$defs", {}))
-        for _, _, described in described_operations(document):
-            _add_problems(described)
-        _forget_unused(document)
+        for _, _, operation in described_operations(document):
+            _add_problems(operation)
+            for parameter in operation["parameters"]:
+                if parameter["in"] == "path":
+                    parameter["description"] = _PATH_PARAMETERS[parameter["name"]]
+        _remove_unused_schemas(document)
         return document
 
     @property
     def urls(self) -> tuple[list[URLResolver | URLPattern], str, str]:
-        """Give the addresses. What asks for a login elsewhere asks for a token here."""
-        found, app, namespace = super().urls
-        for pattern in found:
+        """Return the URL patterns, exempt from the login requirement: these views require a token instead."""
+        patterns, app, namespace = super().urls
+        for pattern in patterns:
             if isinstance(pattern, URLPattern):
                 decorators.login_not_required(pattern.callback)
-        return found, app, namespace
+        return patterns, app, namespace
 
 
 def described_operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Give each operation of an OpenAPI document: its method, its path, what is said of it."""
+    """Yield each operation of an OpenAPI document: its method, its path and its description."""
     for path, methods in document["paths"].items():
-        for method, described in methods.items():
-            yield method.upper(), path, described
+        for method, operation in methods.items():
+            yield method.upper(), path, operation
 
 
-def _forget_unused(document: dict[str, Any]) -> None:
-    """Leave schemas out that nothing refers to, such as that of a query, whose parameters stand one by one."""
+def _remove_unused_schemas(document: dict[str, Any]) -> None:
+    """Remove schemas that nothing refers to, such as those of queries, whose parameters are listed individually."""
     schemas_ = document["components"]["schemas"]
     used: set[str] = set()
     unread: list[Any] = [document["paths"]]
@@ -109,28 +127,28 @@ def _forget_unused(document: dict[str, Any]) -> None:
     document["components"]["schemas"] = {name: schemas_[name] for name in sorted(used)}
 
 
-def _add_problems(described: dict[str, Any]) -> None:
+def _add_problems(operation: dict[str, Any]) -> None:
     statuses = [*_ALWAYS]
-    statuses += _WITH_PARAMETERS if described["parameters"] else ()
-    statuses += _WITH_BODY if "requestBody" in described else ()
-    responses: dict[Any, Any] = described["responses"]
+    statuses += _WITH_PARAMETERS if operation["parameters"] else ()
+    statuses += _WITH_BODY if "requestBody" in operation else ()
+    responses: dict[Any, Any] = operation["responses"]
     for status in statuses:
         responses.setdefault(status, {"description": http.HTTPStatus(status).phrase})
     for status, response in responses.items():
         if int(status) >= 400:
             response["content"] = {problems.MEDIA_TYPE: {"schema": _SCHEMA}}
-    described["responses"] = {str(status): responses[status] for status in sorted(responses, key=int)}
+    operation["responses"] = {str(status): responses[status] for status in sorted(responses, key=int)}
 
 
 api = Application(
     title="Toolbelt",
     version="1",
-    description="The switchboard in front of agents' tools: ask for a surface, call, configure.",
+    description="Retrieve agents' surfaces, call tools, and configure what each agent may use.",
     urls_namespace="api",
     docs_url=None,
     openapi_url=None,
     parser=bodies.Parser(),
 )
-problems.connect(api)
+problems.register_handlers(api)
 for _router in ROUTERS:
     api.add_router("", _router)

@@ -1,19 +1,23 @@
-"""Who may do this? Every operation names one of seven doors, and each of them asks for a token.
+"""Authorization of the API's operations: which tokens each operation accepts.
 
-==============  =====================================================  ==========================================
-door            an agent's token                                       an operator's token
-==============  =====================================================  ==========================================
-`agent`         its own agent                                          any
-`acting`        its own agent                                          that may write, and flip its switches
-`of_sessions`   its own agent                                          that may write, and do that to its sessions
-`reading(…)`    never                                                  any, with the permissions
-`looking(…)`    never                                                  any, who may look at these kinds of things
-`writing(…)`    never                                                  that may write, with the permissions
-`flipping`      never                                                  that may write, and flip this agent's switches
-==============  =====================================================  ==========================================
+Every operation declares one of these:
 
-An operator's token acts as its user, with that user's permissions as they are now. Another agent is not found for an
-agent's token, whether it exists or not. A login's cookie opens nothing here, so nobody's browser can be made to ask.
+====================  ================  ========================================================================
+authorization         an agent's token  an operator's token
+====================  ================  ========================================================================
+`agent`               its own agent     any
+`agent_writing`       its own agent     with write scope, if the operator may flip the agent's switches
+`session_writing(…)`  its own agent     with write scope, if the operator may change or delete its sessions
+`declaring(…)`        if named      as for `viewing` plugins, or with "change" as for `writing` them
+`reading(…)`          no                any, if the operator has the permissions
+`viewing(…)`          no                any, if the operator may view these kinds of objects
+`writing(…)`          no                with write scope, if the operator has the permissions
+`switch_writing`      no                with write scope, if the operator may flip the agent's switches
+====================  ================  ========================================================================
+
+An operator's token has the permissions that its user has at the time of the request. For an agent's token, every other
+agent is not found, whether it exists or not. Login cookies are not accepted, so a foreign page cannot make a browser
+send requests (CSRF).
 """
 
 from __future__ import annotations
@@ -28,15 +32,18 @@ from django.http import HttpRequest
 from ninja import security
 
 from toolbelt.api import limits, problems
-from toolbelt.control import actors, rights
+from toolbelt.control import actors
+from toolbelt.control import writing as writes
+from toolbelt.control.people import rights
+from toolbelt.control.servers import client_plugins
 from toolbelt.core import errors
-from toolbelt.runtime import access
+from toolbelt.runtime import credentials
 
 _CHALLENGE = 'Bearer realm="toolbelt"'
 
 
-class _Door(security.http.HttpAuthBase):
-    """Lets in who sent a token that opens it; the class's name is the scheme's name in the OpenAPI document."""
+class _Authorization(security.http.HttpAuthBase):
+    """Authenticates and authorizes a request. The class's name is the name of the scheme in the OpenAPI document."""
 
     openapi_scheme = "bearer"
     openapi_description = ""
@@ -45,9 +52,9 @@ class _Door(security.http.HttpAuthBase):
         super().__init__()
         self.permissions = permissions
 
-    def __call__(self, request: HttpRequest) -> access.Bearer:
-        """Give who asks, or raise the problem that keeps them out."""
-        bearer = recognized(request)
+    def __call__(self, request: HttpRequest) -> credentials.Bearer:
+        """Return the sender of the request, or raise HttpProblem if the sender is not allowed to send it."""
+        bearer = authenticate(request)
         structlog.contextvars.bind_contextvars(bearer=bearer.name)
         limits.admit(request, bearer)
         if bearer.kind == "agent":
@@ -56,162 +63,193 @@ class _Door(security.http.HttpAuthBase):
             self.admit_operator(request, bearer)
         return bearer
 
-    def admit_agent(self, request: HttpRequest, bearer: access.Bearer) -> None:
-        """Let an agent in that asks for itself."""
-        wanted = _agent(request)
-        if wanted != bearer.agent:
-            raise errors.NotFound("agent", wanted)
+    def admit_agent(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise NotFound unless the request is about the agent itself."""
+        agent_key = _agent(request)
+        if agent_key != bearer.agent:
+            raise errors.NotFound("agent", agent_key)
 
-    def admit_operator(self, request: HttpRequest, bearer: access.Bearer) -> None:
-        """Let an operator in who has the permissions."""
+    def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise HttpProblem unless the operator has the permissions."""
         _check_permissions(bearer, self.permissions)
 
 
-class AgentToken(_Door):
-    openapi_description = "A token of this very agent, or one of an operator."
+class AgentToken(_Authorization):
+    openapi_description = "Requires the agent's own token or an operator's token."
 
 
-class ActingToken(_Door):
-    openapi_description = "A token of this very agent, or one of an operator that may write."
+class AgentWriteToken(_Authorization):
+    openapi_description = "Requires the agent's own token or an operator's token with write scope."
 
-    def admit_operator(self, request: HttpRequest, bearer: access.Bearer) -> None:
-        """Let an operator in whose token may write, and who may flip the agent's switches."""
+    def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise HttpProblem unless the token has write scope and the operator may flip the agent's switches."""
         _check_scope(bearer)
         _check_flipping(request, bearer)
 
 
-class ReadToken(_Door):
-    openapi_description = "A token of an operator."
+class ReadToken(_Authorization):
+    openapi_description = "Requires an operator's token."
 
     def __init__(self, *permissions: str, kinds: tuple[str, ...] = ()) -> None:
         super().__init__(*permissions)
         self.kinds = kinds
 
-    def admit_operator(self, request: HttpRequest, bearer: access.Bearer) -> None:
-        """Let an operator in who has the permissions, and may look at the kinds."""
+    def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise HttpProblem unless the operator has the permissions and may view the kinds of objects."""
         super().admit_operator(request, bearer)
         user = _user(bearer) if self.kinds else None
         hidden = [kind for kind in self.kinds if user is None or not rights.may_read(user, kind)]
         if hidden:
-            raise _lacking(bearer, [rights.to("view", kind) for kind in hidden])
+            raise _permission_error(bearer, [rights.permission("view", kind) for kind in hidden])
 
-    def admit_agent(self, request: HttpRequest, bearer: access.Bearer) -> None:
-        """Refuse."""
+    def admit_agent(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise HttpProblem: agents may not use this operation."""
         raise problems.HttpProblem(
             "forbidden",
-            f"This is a token of the agent {bearer.agent}: it may ask, call, and look after its own sessions."
-            " What operators do takes a token of an operator.",
+            f"This token belongs to the agent {bearer.agent}. It can retrieve the agent's surfaces, call tools and"
+            " manage the agent's own sessions. Use an operator's token for everything else.",
         )
 
 
 class WriteToken(ReadToken):
-    openapi_description = "A token of an operator that may write."
+    openapi_description = "Requires an operator's token with write scope."
 
-    def admit_operator(self, request: HttpRequest, bearer: access.Bearer) -> None:
-        """Let an operator in whose token may write."""
+    def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise HttpProblem unless the token has write scope and the operator has the permissions."""
         _check_scope(bearer)
         super().admit_operator(request, bearer)
 
 
 class FlipToken(WriteToken):
-    def admit_operator(self, request: HttpRequest, bearer: access.Bearer) -> None:
-        """Let an operator in who may flip every agent's switches, or this one's."""
+    def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise HttpProblem unless the operator may flip every agent's switches, or this agent's."""
         super().admit_operator(request, bearer)
         _check_flipping(request, bearer)
 
 
-class SessionToken(ActingToken):
+class DeclareToken(_Authorization):
+    openapi_description = (
+        "Requires the token of an agent in the plugin's `declared_by`, or an operator's token."
+    )
+
+    def __init__(self, act: Literal["view", "change"]) -> None:
+        super().__init__()
+        self.act = act
+
+    def admit_agent(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise NotFound unless the agent may declare the plugin's tools."""
+        resolved = request.resolver_match
+        client_plugins.find(str(resolved.kwargs["plugin"]) if resolved is not None else "", bearer.agent)
+
+    def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise HttpProblem unless the operator may view plugins, or change them with a token with write scope."""
+        (
+            viewing("plugin") if self.act == "view" else writing(rights.permission("change", "plugin"))
+        ).admit_operator(request, bearer)
+
+
+class SessionToken(AgentWriteToken):
     def __init__(self, act: Literal["change", "delete"]) -> None:
         super().__init__()
         self.act = act
 
-    def admit_operator(self, request: HttpRequest, bearer: access.Bearer) -> None:
-        """Let an operator in whose token may write, and who may do this to the agent's sessions."""
+    def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise HttpProblem unless the token has write scope and the operator may do this to the agent's sessions."""
         _check_scope(bearer)
         user = _user(bearer)
         if user is None or not rights.may_change_sessions(user, self.act, _agent(request)):
-            raise _lacking(bearer, [rights.to(self.act, "session")])
+            raise _permission_error(bearer, [rights.permission(self.act, "session")])
 
 
 agent = AgentToken()
-acting = ActingToken()
-flipping = FlipToken()
+agent_writing = AgentWriteToken()
+switch_writing = FlipToken()
 
 
-def of_sessions(act: Literal["change", "delete"]) -> SessionToken:
-    """Let in the agent itself, and operators who may write and do this to its sessions."""
+def declaring(act: Literal["view", "change"] = "view") -> DeclareToken:
+    """Allow agents that may declare the plugin's tools, and operators who may view or change plugins."""
+    return DeclareToken(act)
+
+
+def session_writing(act: Literal["change", "delete"]) -> SessionToken:
+    """Allow the agent itself, and operators with write scope who may change or delete its sessions."""
     return SessionToken(act)
 
 
 def reading(*permissions: str) -> ReadToken:
-    """Let in operators who have these permissions."""
+    """Allow operators who have these permissions."""
     return ReadToken(*permissions)
 
 
-def looking(*kinds: str) -> ReadToken:
-    """Let in operators who may look at things of these kinds."""
+def viewing(*kinds: str) -> ReadToken:
+    """Allow operators who may view objects of these kinds."""
     return ReadToken(kinds=kinds)
 
 
 def writing(*permissions: str) -> WriteToken:
-    """Let in operators whose token may write, and who have these permissions."""
+    """Allow operators with write scope who have these permissions."""
     return WriteToken(*permissions)
 
 
-def check_acting(request: HttpRequest) -> None:
-    """Raise the problem if the sender of this request may no longer act: a token may be revoked while a call waits."""
-    found = recognized(request)
-    if found.kind == "agent":
-        acting.admit_agent(request, found)
+def check_still_allowed(request: HttpRequest) -> None:
+    """Raise HttpProblem if the sender is no longer allowed to call: a token may be revoked while a call waits."""
+    sender = authenticate(request)
+    if sender.kind == "agent":
+        agent_writing.admit_agent(request, sender)
     else:
-        acting.admit_operator(request, found)
+        agent_writing.admit_operator(request, sender)
 
 
-def bearer(request: HttpRequest) -> access.Bearer:
-    """Give who was let in."""
-    found: access.Bearer = request.auth  # type: ignore[attr-defined]
-    return found
+def bearer(request: HttpRequest) -> credentials.Bearer:
+    """Return the authenticated sender of the request."""
+    authenticated: credentials.Bearer = request.auth  # type: ignore[attr-defined]
+    return authenticated
 
 
 def actor(request: HttpRequest) -> actors.Actor:
-    """Say who does this, for the audit."""
+    """Return the sender as the actor of a change, for the audit log."""
     return actors.Actor(name=bearer(request).name, via="api")
 
 
-def demand(request: HttpRequest, *permissions: str) -> None:
-    """Ask for permissions that only what was sent makes necessary. Raises the problem for whoever lacks one."""
+def write(request: HttpRequest, *, reason: str = "", confirm: bool = False) -> writes.Write:
+    """Return a write by the caller."""
+    return writes.Write(actor=actor(request), reason=reason, confirm=confirm)
+
+
+def require_permissions(request: HttpRequest, *permissions: str) -> None:
+    """Raise HttpProblem unless the sender has permissions that only the request's content makes necessary."""
     _check_permissions(bearer(request), permissions)
 
 
-def demand_undoing(request: HttpRequest, entries: Iterable[rights.Told]) -> None:
-    """Ask for what taking these changes back takes. Raises the problem for whoever may not."""
+def require_undo_permissions(request: HttpRequest, entries: Iterable[rights.UndoableEntry]) -> None:
+    """Raise HttpProblem unless the sender may undo these changes."""
     user = _user(bearer(request))
-    lacking = [one for one in entries if user is None or not rights.may_undo(user, one)]
-    if lacking:
-        names = dict.fromkeys(right for one in lacking for right in rights.to_undo(one))
-        raise _lacking(bearer(request), [*names])
+    forbidden = [entry for entry in entries if user is None or not rights.may_undo(user, entry)]
+    if forbidden:
+        missing = dict.fromkeys(right for entry in forbidden for right in rights.permissions_to_undo(entry))
+        raise _permission_error(bearer(request), [*missing])
 
 
-def readable(request: HttpRequest, kinds: Iterable[str]) -> frozenset[str]:
-    """Give those of these kinds of things that the operator who was let in may look at."""
+def readable_kinds(request: HttpRequest, kinds: Iterable[str]) -> frozenset[str]:
+    """Return those of these kinds of objects that the authenticated operator may view."""
     user = _user(bearer(request))
     return frozenset(kind for kind in kinds if user is not None and rights.may_read(user, kind))
 
 
-def recognized(request: HttpRequest) -> access.Bearer:
-    """Give who sent the token of this request. Raises the problem for one that opens nothing."""
+def authenticate(request: HttpRequest) -> credentials.Bearer:
+    """Return the bearer of the request's token. Raise HttpProblem if there is no valid token."""
     scheme, _, text = request.headers.get("Authorization", "").partition(" ")
-    found = access.recognize(text.strip()) if scheme.lower() == "bearer" else None
-    if found is None:
-        # The same words for a token that is malformed, unknown, revoked or over: they tell nobody which.
+    token_bearer = credentials.recognize(text.strip()) if scheme.lower() == "bearer" else None
+    if token_bearer is None:
+        # The same message for a malformed, unknown, revoked and expired token, so that it does not reveal which.
         challenge = f'{_CHALLENGE}, error="invalid_token"' if scheme else _CHALLENGE
         raise problems.HttpProblem(
             "unauthenticated",
-            "Send a token that is valid, as Authorization: Bearer tb_…. An operator issues one:"
+            "Send a valid token, as Authorization: Bearer tb_…. An operator can issue one with"
             " manage.py token issue.",
             headers={"WWW-Authenticate": challenge},
         )
-    return found
+    return token_bearer
 
 
 def _agent(request: HttpRequest) -> str:
@@ -219,34 +257,35 @@ def _agent(request: HttpRequest) -> str:
     return str(resolved.kwargs.get("agent", "")) if resolved is not None else ""
 
 
-def _check_scope(bearer: access.Bearer) -> None:
+def _check_scope(bearer: credentials.Bearer) -> None:
     if bearer.scope != "write":
         raise problems.HttpProblem(
-            "forbidden", f"This token of {bearer.name} may only read: use one that was issued to write."
+            "forbidden", f"This token of {bearer.name} is read-only. Use a token with write scope."
         )
 
 
-def _check_flipping(request: HttpRequest, bearer: access.Bearer) -> None:
+def _check_flipping(request: HttpRequest, bearer: credentials.Bearer) -> None:
     user = _user(bearer)
     if user is None or not rights.may_flip(user, _agent(request)):
-        raise _lacking(bearer, [rights.FLIP])
+        raise _permission_error(bearer, [rights.FLIP])
 
 
-def _check_permissions(bearer: access.Bearer, permissions: tuple[str, ...]) -> None:
+def _check_permissions(bearer: credentials.Bearer, permissions: tuple[str, ...]) -> None:
     if not permissions:
         return
     user = _user(bearer)
-    lacking = [one for one in permissions if user is None or not user.has_perm(one)]
-    if lacking:
-        raise _lacking(bearer, lacking)
+    missing = [permission for permission in permissions if user is None or not user.has_perm(permission)]
+    if missing:
+        raise _permission_error(bearer, missing)
 
 
-def _user(bearer: access.Bearer) -> AbstractUser | None:
+def _user(bearer: credentials.Bearer) -> AbstractUser | None:
     users = logins.get_user_model()._default_manager
     return users.filter(pk=bearer.user or 0, is_active=True).first()
 
 
-def _lacking(bearer: access.Bearer, permissions: Sequence[str]) -> problems.HttpProblem:
+def _permission_error(bearer: credentials.Bearer, permissions: Sequence[str]) -> problems.HttpProblem:
     return problems.HttpProblem(
-        "forbidden", f"{bearer.name} may not do this: it takes the permission {', '.join(permissions)}."
+        "forbidden",
+        f"{bearer.name} is not allowed to do this. Required permission: {', '.join(permissions)}.",
     )

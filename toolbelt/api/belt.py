@@ -1,4 +1,4 @@
-"""How does the whole configuration go out, and come in, as one document? As JSON or YAML, whichever is asked for."""
+"""Export and import of the whole configuration as one document, a belt, in JSON or YAML."""
 
 from __future__ import annotations
 
@@ -9,25 +9,29 @@ import pydantic
 from django.http import HttpRequest, HttpResponse
 
 from toolbelt.api import auth, bodies, entry_schemas, names, preconditions, problems
-from toolbelt.control import belt_texts, belts, entries, rights
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belt_texts, belts
+from toolbelt.control.people import rights
 from toolbelt.core import errors
 
 router = ninja.Router(tags=["belt"])
 
 JSON, YAML = "application/json", "application/yaml"
-_FORMS: dict[str, belt_texts.Form] = {JSON: "json", YAML: "yaml"}
-_IN_BOTH = {JSON: {"schema": entry_schemas.belt()}, YAML: {"schema": {"type": "string"}}}
+_FORMATS: dict[str, belt_texts.Form] = {JSON: "json", YAML: "yaml"}
+_BELT_CONTENT = {JSON: {"schema": entry_schemas.belt_schema()}, YAML: {"schema": {"type": "string"}}}
 
 
-class Import(names.Act):
-    """What goes with an import."""
+class ImportQuery(names.ConfirmQuery):
+    """The parameters of an import."""
 
     # Not strict: the documentation of imports writes dry_run=1.
-    dry_run: Annotated[bool, pydantic.Field(description="Say what would be done, and write nothing.")] = False
+    dry_run: Annotated[
+        bool, pydantic.Field(description="Only report what the import would do, without writing anything.")
+    ] = False
 
 
-class Difference(ninja.Schema):
-    """An entry that is created (``before`` is null) or changed, by the keys that differ."""
+class EntryDifference(ninja.Schema):
+    """An entry that is created (`before` is null) or changed; only the fields that differ."""
 
     kind: str
     name: str
@@ -35,92 +39,109 @@ class Difference(ninja.Schema):
     after: dict[str, Any]
 
 
-class Imported(ninja.Schema):
-    """What an import did, or would do: ``written`` says which. ``ordered`` names kinds that stand in another order."""
+class ImportResult(ninja.Schema):
+    """What an import did, or would do."""
 
-    written: bool
-    created: int
-    changed: int
-    same: int
-    ordered: list[str]
-    differences: list[Difference]
+    written: Annotated[bool, pydantic.Field(description="False for a dry run.")]
+    created: Annotated[int, pydantic.Field(description="The number of entries created.")]
+    changed: Annotated[int, pydantic.Field(description="The number of entries changed.")]
+    same: Annotated[int, pydantic.Field(description="The number of entries that are already up to date.")]
+    ordered: Annotated[list[str], pydantic.Field(description="The kinds of entries whose order changes.")]
+    differences: list[EntryDifference]
+    warnings: Annotated[
+        list[str],
+        pydantic.Field(description="Names in the belt's loadouts that match nothing, with their paths."),
+    ]
 
 
 @router.get(
     "/belt",
-    auth=auth.looking(*belts.SECTIONS.values()),
+    auth=auth.viewing(*belts.SECTIONS.values()),
     response={200: entry_schemas.Entry, 304: None},
-    openapi_extra={"responses": {200: {"content": _IN_BOTH}}},
+    openapi_extra={"responses": {200: {"content": _BELT_CONTENT}}},
 )
 def export_belt(request: HttpRequest) -> Any:
-    """Give the whole configuration; it holds no secret, no session and no token. YAML, if Accept prefers it."""
+    """Export the whole configuration, as JSON, or as YAML if the Accept header prefers it.
+
+    A belt contains no secrets, sessions or tokens.
+    """
     media_type = request.get_preferred_type([JSON, YAML]) or JSON
-    revision, document = belts.exported()
+    revision, document = belts.export_with_revision()
     current = _tag(revision, media_type)
-    headers = {"ETag": current, "Cache-Control": preconditions.KEPT, "Vary": "Accept"}
+    headers = {"ETag": current, "Cache-Control": preconditions.CACHE_CONTROL, "Vary": "Accept"}
     if preconditions.is_known(request, current):
         return HttpResponse(status=304, headers=headers)
-    text = belt_texts.write(document, _FORMS[media_type])
+    text = belt_texts.write(document, _FORMATS[media_type])
     return HttpResponse(text, content_type=media_type, headers=headers)
 
 
 @router.put(
     "/belt",
     auth=auth.writing(),
-    response={200: Imported, **problems.answers(409, 412)},
-    openapi_extra={"requestBody": {"required": True, "content": _IN_BOTH}},
+    response={200: ImportResult, **problems.documented(409, 412)},
+    openapi_extra={"requestBody": {"required": True, "content": _BELT_CONTENT}},
 )
-def import_belt(request: HttpRequest, asked: ninja.Query[Import]) -> Any:
-    """Bring every entry of the belt about, or nothing; what it does not name stays as it is.
+def import_belt(request: HttpRequest, query: ninja.Query[ImportQuery]) -> Any:
+    """Import a belt: create and change its entries, all of them or none. Other entries stay as they are.
 
-    It takes the permissions to add and to change what its sections hold. 422 names every problem with its path.
+    Requires the permissions to add and to change the kinds of entries in the belt. A 422 response lists every problem
+    with its path. Send the ETag of an export as If-Match to import only if the configuration has not changed since.
     """
     document = _read(request)
-    auth.demand(request, *rights.to_import(document))
-    if asked.dry_run:
-        return {"written": False, **_told(belts.preview(auth.actor(request), document))}
+    auth.require_permissions(request, *rights.permissions_to_import(document))
+    if query.dry_run:
+        return {"written": False, **_result(belts.preview(auth.write(request), document))}
     revision = belts.revision()
-    tags = [_tag(revision, media_type) for media_type in _FORMS]
-    with preconditions.held(request, revision, *tags) as was:
-        done = belts.import_(auth.actor(request), document, was=was, reason=asked.reason)
-    return {"written": True, **_told(done)}
+    tags = [_tag(revision, media_type) for media_type in _FORMATS]
+    with preconditions.checked(request, revision, *tags) as expected_revision:
+        write = auth.write(request, reason=query.reason, confirm=query.confirm)
+        result = belts.import_(write, document, was=expected_revision)
+    return {"written": True, **_result(result)}
 
 
 def _tag(revision: int, media_type: str) -> str:
-    return f'"{revision}-{_FORMS[media_type]}"'
+    return f'"{revision}-{_FORMATS[media_type]}"'
 
 
 def _read(request: HttpRequest) -> dict[str, Any]:
     media_type = (request.content_type or "").lower() or JSON
-    if media_type not in _FORMS:
+    if media_type not in _FORMATS:
         raise problems.HttpProblem(
-            "unsupported-media-type", f"The body is {media_type}: send a belt as {JSON} or {YAML}."
+            "unsupported-media-type", f"The body is {media_type}. Send a belt as {JSON} or {YAML}."
         )
-    found = bodies.read(request.body) if media_type == JSON else _read_yaml(request.body)
-    if not isinstance(found, dict):
+    belt = bodies.read(request.body) if media_type == JSON else _read_yaml(request.body)
+    if not isinstance(belt, dict):
         sections = ", ".join(belts.SECTIONS)
-        raise errors.Invalid([errors.Problem(path="", message=f"A belt is a mapping of {sections}.")])
-    return found
+        raise errors.Invalid([errors.Problem(path="", message=f"A belt must be a mapping of {sections}.")])
+    return belt
 
 
 def _read_yaml(body: bytes) -> Any:
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
-        raise errors.Invalid([errors.Problem(path="", message="This is not UTF-8.")]) from error
+        raise errors.Invalid(
+            [errors.Problem(path="", message="The body is not UTF-8. Encode it as UTF-8.")]
+        ) from error
     return belt_texts.read(text, strictly=True)
 
 
-def _told(done: belts.Imported) -> dict[str, Any]:
+def _result(result: belts.Imported) -> dict[str, Any]:
     return {
-        "created": done.created,
-        "changed": done.changed,
-        "same": done.same,
-        "ordered": list(done.ordered),
-        "differences": [_difference(one) for one in done.differences],
+        "created": result.created,
+        "changed": result.changed,
+        "same": result.same,
+        "ordered": list(result.ordered),
+        "warnings": [str(warning) for warning in result.warnings],
+        "differences": [_difference(difference) for difference in result.differences],
     }
 
 
-def _difference(one: belts.Difference) -> dict[str, Any]:
-    before, after = entries.differences(one.before, one.after)
-    return {"kind": one.kind, "name": one.name, "before": before if one.before else None, "after": after}
+def _difference(difference: belts.Difference) -> dict[str, Any]:
+    before, after = entries.differences(difference.before, difference.after)
+    return {
+        "kind": difference.kind,
+        "name": difference.name,
+        "before": before if difference.before else None,
+        "after": after,
+    }

@@ -1,4 +1,4 @@
-"""What is in this body? JSON, read strictly: what two readers could understand in two ways is refused."""
+"""Parsing of request bodies: strict JSON, which refuses documents that two parsers could read differently."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _EMPTY = frozenset({"", "application/json"})
 
 
 class Parser(parser.Parser):
-    """Reads bodies for every operation. Says what is wrong with them as a problem."""
+    """The body parser of every operation."""
 
     def parse_body(self, request: HttpRequest) -> Any:
-        """Read a body that is not empty."""
+        """Return the parsed body. Raise HttpProblem if it is not JSON."""
         if request.content_type not in _EMPTY:
             raise problems.HttpProblem(
                 "unsupported-media-type",
-                f"The body is {request.content_type}: send JSON, with Content-Type: application/json.",
+                f"The body is {request.content_type}. Send JSON, with Content-Type: application/json.",
             )
         return read(request.body)
 
 
 def read(body: bytes) -> Any:
-    """Read one JSON document. Raises HttpProblem: ``not-json`` or ``too-deep``."""
+    """Return a parsed JSON document. Raise HttpProblem with code ``not-json`` or ``too-deep``."""
     try:
         return strict_json.read(body, conf.API_BODY_DEPTH)
-    except strict_json.Unreadable as error:
+    except strict_json.UnreadableError as error:
         raise problems.HttpProblem(error.code, str(error)) from error

@@ -1,4 +1,4 @@
-"""Which calls did agents make, and how did each end?"""
+"""The log of agents' tool calls."""
 
 from __future__ import annotations
 
@@ -11,25 +11,31 @@ import pydantic
 from django.http import HttpRequest
 
 from toolbelt.api import auth, names, paging
-from toolbelt.control import queries
+from toolbelt.control.reports import queries
 
 router = ninja.Router(tags=["calls"])
 
 
-class Asked(paging.AskedOfLog):
-    """Which calls. All of what is asked for holds."""
+class CallQuery(paging.LogPageQuery):
+    """The filters of the call log. A call must match all of them."""
 
-    agent: names.Text = ""
-    session: names.Text = ""
-    tool: names.Text = ""
-    plugin: names.Text = ""
-    outcome: Annotated[names.Text, pydantic.Field(description="ok, or the code of a refusal.")] = ""
-    since: Annotated[names.Moment | None, pydantic.Field(description="Not before this.")] = None
-    until: Annotated[names.Moment | None, pydantic.Field(description="Before this.")] = None
+    agent: Annotated[names.Text, pydantic.Field(description="Only calls by this agent.")] = ""
+    session: Annotated[names.Text, pydantic.Field(description="Only calls in this session.")] = ""
+    tool: Annotated[names.Text, pydantic.Field(description="Only calls of this tool.")] = ""
+    plugin: Annotated[names.Text, pydantic.Field(description="Only calls of this plugin's tools.")] = ""
+    outcome: Annotated[
+        names.Text, pydantic.Field(description="Only calls with this outcome: ok, or an error code.")
+    ] = ""
+    since: Annotated[
+        names.Timestamp | None, pydantic.Field(description="Only calls at or after this time.")
+    ] = None
+    until: Annotated[names.Timestamp | None, pydantic.Field(description="Only calls before this time.")] = (
+        None
+    )
 
 
 class CallRecord(ninja.Schema):
-    """One call; ``arguments`` is null unless the installation keeps them, and never holds a secret."""
+    """A recorded call."""
 
     id: int
     at: dt.datetime
@@ -38,20 +44,39 @@ class CallRecord(ninja.Schema):
     request_id: str
     tool: str
     plugin: str
-    outcome: str
+    outcome: Annotated[
+        str,
+        pydantic.Field(
+            description="ok, or an error code; `admitted` while the agent's own program runs the call, and `unreported`"
+            " if it did not report the outcome in time."
+        ),
+    ]
+    reason: Annotated[
+        str,
+        pydantic.Field(
+            description="For a tool that was not active, the reason code, whatever the agent reads; otherwise empty."
+        ),
+    ]
+    revision: Annotated[
+        int | None,
+        pydantic.Field(description="The revision of the configuration that decided on the call."),
+    ]
     error: str
     duration_ms: int
     arguments_bytes: int
     result_bytes: int
-    arguments: Any
+    arguments: Annotated[
+        Any,
+        pydantic.Field(description="Null unless the installation records arguments. Secrets are removed."),
+    ]
 
 
-@router.get("/calls", auth=auth.looking("call_record"), response=paging.Page[CallRecord])
-def list_calls(request: HttpRequest, asked: ninja.Query[Asked]) -> Any:
-    """List the calls that are kept, the newest first."""
-    found = queries.call_records(
-        **asked.model_dump(exclude={"limit", "older_than"}), older_than=asked.older_than, size=asked.limit
+@router.get("/calls", auth=auth.viewing("call_record"), response=paging.list_of(CallRecord))
+def list_calls(request: HttpRequest, query: ninja.Query[CallQuery]) -> Any:
+    """List recorded calls, newest first."""
+    log = queries.call_records(
+        **query.model_dump(exclude={"limit", "older_than"}), older_than=query.older_than, size=query.limit
     )
-    last = found.calls[-1].id if found.has_older else None
-    items = [dataclasses.asdict(call) for call in found.calls]
-    return paging.older(request, asked, items, found.total, last)
+    last = log.calls[-1].id if log.has_older else None
+    items = [dataclasses.asdict(call) for call in log.calls]
+    return paging.log_page(request, query, items, log.total, last)

@@ -1,4 +1,4 @@
-"""What was changed, by whom, through which shell, and how is it taken back?"""
+"""The audit log of changes, and undo."""
 
 from __future__ import annotations
 
@@ -11,34 +11,48 @@ import ninja
 import pydantic
 from django.http import HttpRequest
 
-from toolbelt.api import auth, changed, names, paging, problems, schemas
-from toolbelt.control import queries, telling, undo
+from toolbelt.api import auth, change_results, names, paging, problems, schemas
+from toolbelt.control import undo
+from toolbelt.control.reports import audit_serializer, queries
 from toolbelt.core import errors
 
 router = ninja.Router(tags=["changes"])
 
-Number = Annotated[int, pydantic.Field(ge=1, le=paging.LARGEST)]
+ChangeId = Annotated[int, pydantic.Field(ge=1, le=paging.MAX_INTEGER)]
 
 
-class Asked(paging.AskedOfLog):
-    """Which changes. All of what is asked for holds."""
+class ChangeQuery(paging.LogPageQuery):
+    """The filters of the audit log. A change must match all of them."""
 
-    actor: Annotated[names.Text, pydantic.Field(description="Who did it: a user name.")] = ""
-    agent: Annotated[names.Text, pydantic.Field(description="Of this agent, and of its access.")] = ""
-    kind: Annotated[names.Text, pydantic.Field(description="Of things of this kind, such as toolkit.")] = ""
-    name: Annotated[names.Text, pydantic.Field(description="Of the things of this name.")] = ""
-    key: Annotated[names.Text, pydantic.Field(description="The toolkit or tool of a switch or override.")] = (
+    actor: Annotated[names.Text, pydantic.Field(description="Only changes by this user.")] = ""
+    agent: Annotated[names.Text, pydantic.Field(description="Only changes to this agent and its access.")] = (
         ""
     )
-    action: Annotated[names.Text, pydantic.Field(description="Such as switch.set.")] = ""
-    via: Annotated[names.Text, pydantic.Field(description="The shell it came through, such as screen.")] = ""
-    batch: Annotated[uuid.UUID | None, pydantic.Field(description="Done in this one act.")] = None
-    since: Annotated[names.Moment | None, pydantic.Field(description="Not before this.")] = None
-    until: Annotated[names.Moment | None, pydantic.Field(description="Before this.")] = None
+    kind: Annotated[
+        names.Text, pydantic.Field(description="Only changes to objects of this kind, such as toolkit.")
+    ] = ""
+    name: Annotated[names.Text, pydantic.Field(description="Only changes to objects with this name.")] = ""
+    key: Annotated[
+        names.Text,
+        pydantic.Field(description="Only changes to the switch or override of this toolkit or tool."),
+    ] = ""
+    action: Annotated[
+        names.Text, pydantic.Field(description="Only changes with this action, such as switch.set.")
+    ] = ""
+    via: Annotated[
+        names.Text, pydantic.Field(description="Only changes made through this interface, such as screen.")
+    ] = ""
+    batch: Annotated[uuid.UUID | None, pydantic.Field(description="Only changes in this batch.")] = None
+    since: Annotated[
+        names.Timestamp | None, pydantic.Field(description="Only changes at or after this time.")
+    ] = None
+    until: Annotated[names.Timestamp | None, pydantic.Field(description="Only changes before this time.")] = (
+        None
+    )
 
 
-class Undone(ninja.Schema):
-    """The change that took another one back."""
+class UndoneBy(ninja.Schema):
+    """The change that undid another change."""
 
     id: int
     actor: str
@@ -46,73 +60,75 @@ class Undone(ninja.Schema):
 
 
 class RecordedChange(ninja.Schema):
-    """One change, as the audit keeps it; see the reference of audit actions."""
+    """A change in the audit log."""
 
     id: int
     at: dt.datetime
-    actor: str
-    via: str
+    actor: Annotated[str, pydantic.Field(description="The user who made the change.")]
+    via: Annotated[str, pydantic.Field(description="The interface that the change was made through.")]
     action: str
-    kind: str
-    name: str
-    key: str
+    kind: Annotated[str, pydantic.Field(description="The kind of the object that was changed.")]
+    name: Annotated[str, pydantic.Field(description="The name of the object that was changed.")]
+    key: Annotated[str, pydantic.Field(description="For a switch or an override, its toolkit or tool.")]
     before: Any
     after: Any
     reason: str
-    batch: uuid.UUID | None
-    undoes: int | None
-    undone: Undone | None
+    batch: Annotated[
+        uuid.UUID | None, pydantic.Field(description="The id that changes made in the same step share.")
+    ]
+    undoes: Annotated[int | None, pydantic.Field(description="The id of the change that this change undid.")]
+    undone: Annotated[UndoneBy | None, pydantic.Field(description="The change that undid this change.")]
 
 
-class Undo(schemas.Body):
-    """How far to go back."""
+class UndoRequest(schemas.Body):
+    """What to undo."""
 
     whole: Annotated[
-        names.Boolean, pydantic.Field(description="Take back all that was done in the same act (its batch).")
+        names.Boolean, pydantic.Field(description="Also undo all other changes in the same batch.")
     ] = False
     reason: names.Reason = ""
 
 
-@router.get("/changes", auth=auth.looking("audit_entry"), response=paging.Page[RecordedChange])
-def list_changes(request: HttpRequest, asked: ninja.Query[Asked]) -> Any:
-    """List what was changed, the newest first."""
-    found = queries.changes(
-        **asked.model_dump(exclude={"limit", "older_than"}), older_than=asked.older_than, size=asked.limit
+@router.get("/changes", auth=auth.viewing("audit_entry"), response=paging.list_of(RecordedChange))
+def list_changes(request: HttpRequest, query: ninja.Query[ChangeQuery]) -> Any:
+    """List changes, newest first."""
+    log = queries.changes(
+        **query.model_dump(exclude={"limit", "older_than"}), older_than=query.older_than, size=query.limit
     )
-    last = found.entries[-1].id if found.has_older else None
-    return paging.older(request, asked, _told(request, found.entries), found.total, last)
+    last = log.entries[-1].id if log.has_older else None
+    return paging.log_page(request, query, _serialize(request, log.entries), log.total, last)
 
 
-@router.get("/changes/{change}", auth=auth.looking("audit_entry"), response=RecordedChange)
-def read_change(request: HttpRequest, change: Number) -> Any:
-    """Give one change."""
-    return _told(request, [_found(change)])[0]
+@router.get("/changes/{change}", auth=auth.viewing("audit_entry"), response=RecordedChange)
+def read_change(request: HttpRequest, change: ChangeId) -> Any:
+    """Retrieve a change."""
+    return _serialize(request, [_get_change(change)])[0]
 
 
 @router.post(
     "/changes/{change}/undo",
     auth=auth.writing(),
-    response={200: changed.Changed, **problems.answers(409)},
+    response={200: change_results.ChangeResult, **problems.documented(409)},
 )
-def undo_change(request: HttpRequest, change: Number, body: Undo) -> Any:
-    """Take a change back by one of its own, which can be undone in turn.
+def undo_change(request: HttpRequest, change: ChangeId, body: UndoRequest) -> Any:
+    """Undo a change. This is itself a change, and can be undone too.
 
-    It takes the permission to do the reverse. 409 `stale`: somebody has changed the same thing since.
+    Requires the permission to make the reverse change. Returns 409 `stale` if the same value has changed since.
     """
-    done = [_found(change)] if not body.whole else undo.act_of(change)
-    auth.demand_undoing(request, done)
-    write = undo.undo_act if body.whole else undo.undo
-    return changed.told(write(auth.actor(request), change, reason=body.reason))
+    undone = [_get_change(change)] if not body.whole else undo.batch_of(change)
+    auth.require_undo_permissions(request, undone)
+    undo_function = undo.undo_batch if body.whole else undo.undo
+    return change_results.report(undo_function(auth.write(request, reason=body.reason), change))
 
 
-def _found(number: int) -> queries.Entry:
-    found = queries.change(number)
-    if found is None:
+def _get_change(number: int) -> queries.Entry:
+    entry = queries.change(number)
+    if entry is None:
         raise errors.NotFound("change", str(number))
-    return found
+    return entry
 
 
-def _told(request: HttpRequest, entries: Sequence[queries.Entry]) -> list[dict[str, Any]]:
-    """Tell of changes, but not what was in things that whoever asks may not look at: connections of servers, say."""
-    readable = auth.readable(request, {entry.subject_kind for entry in entries})
-    return [telling.document(entry, is_open=entry.subject_kind in readable) for entry in entries]
+def _serialize(request: HttpRequest, entries: Sequence[queries.Entry]) -> list[dict[str, Any]]:
+    """Return changes as JSON objects, without the values of objects that the sender may not view."""
+    readable = auth.readable_kinds(request, {entry.subject_kind for entry in entries})
+    return [audit_serializer.serialize(entry, is_open=entry.subject_kind in readable) for entry in entries]

@@ -1,7 +1,7 @@
-"""How are agents, sub-apps, toolkits, tools, loadouts, plugins and categories listed, read, made, changed, removed?
+"""The operations on configuration entries: agents, sub-apps, toolkits, tools, loadouts, plugins and categories.
 
-The operations of all kinds are the same, so they are made once for each; what is in an entry is the door's to judge.
-Tools and plugins are never removed: a tool is retired, and a plugin made inactive, by a change.
+Every kind has the same operations, so they are generated for each kind; `control.catalog.entries` validates the
+entries. Tools and plugins cannot be removed: retire a tool, or deactivate a plugin, instead.
 """
 
 from __future__ import annotations
@@ -14,135 +14,165 @@ import ninja
 import pydantic
 from django.http import HttpRequest, HttpResponse
 
-from toolbelt.api import auth, changed, entry_schemas, names, paging, preconditions, problems, schemas, sought
-from toolbelt.control import entries, lists, rights
+from toolbelt.api import (
+    auth,
+    change_results,
+    entry_schemas,
+    list_filters,
+    names,
+    paging,
+    preconditions,
+    problems,
+    schemas,
+)
+from toolbelt.control import writing
+from toolbelt.control.catalog import entries, lists
+from toolbelt.control.people import rights
 from toolbelt.core import belts
 
-# A category is its name and nothing else.
+# A category has only a name.
 UNCHANGING = frozenset({"category"})
 
 _Operation = TypeVar("_Operation", bound=Callable[..., Any])
 
 
-class EntryChange(schemas.Body):
-    """What is to be changed in one entry."""
+class EntryUpdate(schemas.Body):
+    """The changes to an entry."""
 
     changes: entry_schemas.Entry
     was: Annotated[
         dict[str, Any] | None,
         pydantic.Field(
-            description="What you saw of these keys (null: absent); if one is not so now, nothing is changed."
+            description="The current values that you expect for these fields (null if absent)."
+            " If one differs, nothing is changed (409 `stale`)."
         ),
     ] = None
     reason: names.Reason = ""
     confirm: names.Confirm = False
+    dry_run: names.DryRun = False
 
 
 def _router(kind: belts.KindName) -> ninja.Router:
-    """Make the operations of one kind."""
-    spoken = belts.KINDS[kind]
-    words = spoken.section.replace("_", "-")
-    every, one = f"/{words}", f"/{words}/{{name}}"
-    a = f"{'an' if spoken.word[0] in 'aeiou' else 'a'} {spoken.word}"
-    entry = entry_schemas.whole(kind)
-    made = ninja.Router(tags=[words])
+    """Return the router of the operations on entries of one kind."""
+    kind_info = belts.KINDS[kind]
+    section = kind_info.section.replace("_", "-")
+    collection_path, entry_path = f"/{section}", f"/{section}/{{name}}"
+    noun = f"{'an' if kind_info.word[0] in 'aeiou' else 'a'} {kind_info.word}"
+    entry = entry_schemas.entry_model(kind)
+    router = ninja.Router(tags=[section])
 
-    @made.get(
-        every,
-        auth=auth.looking(kind),
-        response=paging.Page[entry],  # type: ignore[valid-type]
-        description=f"List the {words} that match, in stored order, each as a belt holds it.",
+    @router.get(
+        collection_path,
+        auth=auth.viewing(kind),
+        response=paging.list_of(entry),
+        description=f"List {section}, in stored order. Filters narrow the list.",
     )
-    @_of_kind(f"list_{spoken.section}", asked=ninja.Query[sought.BY_KIND[kind]])  # type: ignore[misc,valid-type]
-    def listing(request: HttpRequest, asked: sought.Asked) -> Any:
-        """List those that match."""
-        found = lists.page(kind, text=asked.q, wanted=asked.wanted(), offset=asked.offset, limit=asked.limit)
-        return paging.page(request, asked, found.entries, found.total)
+    @_named(f"list_{kind_info.section}", query=ninja.Query[list_filters.BY_KIND[kind]])  # type: ignore[misc,valid-type]
+    def list_entries(request: HttpRequest, query: list_filters.ListQuery) -> Any:
+        """List the matching entries."""
+        page = lists.page(kind, text=query.q, wanted=query.filters(), offset=query.offset, limit=query.limit)
+        return paging.page(request, query, page.entries, page.total)
 
-    @made.get(
-        one,
-        auth=auth.looking(kind),
+    @router.get(
+        entry_path,
+        auth=auth.viewing(kind),
         response={200: entry, 304: None},
-        description=f"Give {a} as a belt holds it: what has its default is left out.",
+        description=f"Retrieve {noun}, as in a belt: fields with their default value are omitted.",
     )
-    @_of_kind(f"read_{kind}")
-    def reading(request: HttpRequest, name: names.Name, response: HttpResponse) -> Any:
-        """Give one."""
-        return preconditions.answered(request, response, entries.read(kind, name))
+    @_named(f"read_{kind}")
+    def read_entry(request: HttpRequest, name: names.Name, response: HttpResponse) -> Any:
+        """Return an entry."""
+        return preconditions.conditional_response(request, response, entries.read(kind, name))
 
-    @made.post(
-        every,
-        auth=auth.writing(rights.to("add", kind)),
-        response={201: changed.Changed, **problems.answers(409)},
-        description=f"Create {a}; Location says where it is. 409 `refused`: there is one of this name already.",
+    @router.post(
+        collection_path,
+        auth=auth.writing(rights.permission("add", kind)),
+        response={201: change_results.ChangeResult, **problems.documented(409)},
+        description=f"Create {noun}. The Location header has its address. Returns 409 `refused` if the name is taken.",
     )
-    @_of_kind(f"create_{kind}", body=entry)
-    def creating(
+    @_named(f"create_{kind}", body=entry)
+    def create_entry(
         request: HttpRequest,
         body: entry_schemas.Entry,
-        asked: ninja.Query[names.Act],
+        query: ninja.Query[names.ConfirmQuery],
         response: HttpResponse,
     ) -> Any:
-        """Create one."""
-        done = entries.create(auth.actor(request), kind, body.root, reason=asked.reason)
-        name = str(done.after[entries.naming(kind)])
+        """Create an entry."""
+        change = entries.create(
+            auth.write(request, reason=query.reason, confirm=query.confirm), kind, body.root
+        )
+        name = str(change.after[entries.name_field(kind)])
         response["Location"] = f"{request.path}/{parse.quote(name)}"
-        response["ETag"] = preconditions.tag(done.whole)
-        return ninja.Status(201, {**changed.told(done), "before": None})
+        response["ETag"] = preconditions.tag(change.whole)
+        return ninja.Status(201, {**change_results.report(change), "before": None})
 
-    def changing(request: HttpRequest, name: names.Name, body: EntryChange, response: HttpResponse) -> Any:
-        """Change some keys of one."""
-        with preconditions.held(request, entries.read(kind, name)) as seen:
-            whole = {} if seen is None else {field: seen.get(field) for field in spoken.fields}
-            done = entries.change(
-                auth.actor(request),
-                kind,
-                name,
-                body.changes.root,
-                was={**whole, **(body.was or {})},
-                reason=body.reason,
-                confirm=body.confirm,
+    def change_entry(
+        request: HttpRequest, name: names.Name, body: EntryUpdate, response: HttpResponse
+    ) -> Any:
+        """Change fields of an entry."""
+        with preconditions.checked(request, entries.read(kind, name)) as current:
+            whole = {} if current is None else {field: current.get(field) for field in kind_info.fields}
+
+            def act(write: writing.Write) -> writing.Change:
+                return entries.change(write, kind, name, body.changes.root, was={**whole, **(body.was or {})})
+
+            change, report = change_results.make(
+                auth.write(request, reason=body.reason, confirm=body.confirm),
+                act,
+                dry_run=body.dry_run,
+                agent=name if kind == "agent" else "",
             )
-        response["ETag"] = preconditions.tag(done.whole)
-        return changed.told(done)
+        if not body.dry_run:
+            response["ETag"] = preconditions.tag(change.whole)
+        return report
 
-    def removing(request: HttpRequest, name: names.Name, asked: ninja.Query[names.Act]) -> Any:
-        """Remove one."""
-        with preconditions.held(request, entries.read(kind, name)) as seen:
-            done = entries.remove(auth.actor(request), kind, name, was=seen, reason=asked.reason)
-        return changed.told(done)
+    def remove_entry(request: HttpRequest, name: names.Name, query: ninja.Query[names.ReasonQuery]) -> Any:
+        """Remove an entry."""
+        with preconditions.checked(request, entries.read(kind, name)) as current:
+            change = entries.remove(auth.write(request, reason=query.reason), kind, name, was=current)
+        return change_results.report(change)
 
-    answers = {200: changed.Changed, **problems.answers(409, 412)}
+    responses = {200: change_results.ChangeResult, **problems.documented(409, 412)}
     if kind not in UNCHANGING:
-        may = auth.writing(rights.to("change", kind))
-        _of_kind(f"change_{kind}", body=_change(kind))(changing)
-        said = f"Change {a}: only the keys that `changes` names, all of them or none."
-        made.patch(one, auth=may, response=answers, description=said)(changing)
+        authorization = auth.writing(rights.permission("change", kind))
+        _named(f"change_{kind}", body=_change(kind))(change_entry)
+        description = (
+            f"Change {noun}: the fields in `changes`, all of them or none."
+            " Null resets a field to its default."
+        )
+        router.patch(entry_path, auth=authorization, response=responses, description=description)(
+            change_entry
+        )
     if kind not in entries.RETIRED_NOT_REMOVED:
-        may = auth.writing(rights.to("delete", kind))
-        _of_kind(f"remove_{kind}")(removing)
-        said = f"Remove {a}; the log of changes keeps it whole. 409 `refused`: something refers to it."
-        made.delete(one, auth=may, response=answers, description=said)(removing)
-    return made
+        authorization = auth.writing(rights.permission("delete", kind))
+        _named(f"remove_{kind}")(remove_entry)
+        description = (
+            f"Remove {noun}. The audit log keeps its values."
+            " Returns 409 `refused` if another entry refers to it."
+        )
+        router.delete(entry_path, auth=authorization, response=responses, description=description)(
+            remove_entry
+        )
+    return router
 
 
-def _of_kind(name: str, **annotations: Any) -> Callable[[_Operation], _Operation]:
-    """Make an operation that of one kind: its name, by which the OpenAPI document calls it, and its models."""
+def _named(name: str, **annotations: Any) -> Callable[[_Operation], _Operation]:
+    """Set the name of a generated operation, which is its id in the OpenAPI document, and the models it uses."""
 
-    def make_it(operation: _Operation) -> _Operation:
+    def decorate(operation: _Operation) -> _Operation:
         operation.__name__ = name
         operation.__annotations__.update(annotations)
         return operation
 
-    return make_it
+    return decorate
 
 
-def _change(kind: belts.KindName) -> type[EntryChange]:
-    changes = entry_schemas.changes(kind)
+def _change(kind: belts.KindName) -> type[EntryUpdate]:
+    changes = entry_schemas.changes_model(kind)
     return pydantic.create_model(
         changes.__name__.removesuffix("s"),
-        __base__=EntryChange,
-        __doc__=EntryChange.__doc__,
+        __base__=EntryUpdate,
+        __doc__=EntryUpdate.__doc__,
         changes=(changes, ...),
     )
 

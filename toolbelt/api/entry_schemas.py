@@ -1,7 +1,7 @@
-"""What may an entry hold? The schemas of the OpenAPI document, made from the vocabulary of belts.
+"""The OpenAPI schemas of entries and belts, derived from the vocabulary of belts.
 
-An entry goes to the door as it was sent: the door judges it, and says every problem with its path, in the words that
-screens and belts use. So these models take any object, and only tell what the door will take.
+`toolbelt.control` validates entries and reports every problem with its path, with the same messages as for belts and in
+the dashboard. These models therefore accept any JSON object, and only document what is valid.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import pydantic
 from toolbelt.core import belts, keys
 from toolbelt.core.belts import shapes
 
-# What the names of entries consist of (core.keys); the door says which of them are taken or reserved.
+# The form of entries' names (core.keys); toolbelt.control checks which of them are taken or reserved.
 _NAME = {
     "type": "string",
     "minLength": 1,
-    "maxLength": keys.LONGEST,
+    "maxLength": keys.MAX_LENGTH,
     "pattern": "^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$",
 }
 _KEY = {**_NAME, "pattern": "^[a-zA-Z_][a-zA-Z0-9_-]*$"}
@@ -25,45 +25,49 @@ _NAMES = {"tool": _KEY, "toolkit": _KEY}
 
 
 class Entry(pydantic.RootModel[dict[str, Any]]):
-    """A JSON object that the door will judge."""
+    """A JSON object that `toolbelt.control` validates."""
 
 
-def whole(kind: belts.KindName) -> type[Entry]:
-    """Give the model of an entry of this kind."""
+def entry_model(kind: belts.KindName) -> type[Entry]:
+    """Return the model of an entry of this kind."""
     return _model(kind, "Entry", _entry(kind))
 
 
-def changes(kind: belts.KindName) -> type[Entry]:
-    """Give the model of what may be changed in an entry of this kind: each key, or some; null: back to its default."""
-    shown = _entry(kind)
-    shown["properties"].pop(belts.KINDS[kind].named_by)
-    del shown["required"]
-    return _model(kind, "Changes", shown)
+def changes_model(kind: belts.KindName) -> type[Entry]:
+    """Return the model of the changes to an entry of this kind: any of its fields; null resets a field."""
+    json_schema = _entry(kind)
+    json_schema["properties"].pop(belts.KINDS[kind].named_by)
+    del json_schema["required"]
+    return _model(kind, "Changes", json_schema)
 
 
-def belt() -> dict[str, Any]:
-    """Give the schema of a belt."""
-    sections = {kind.section: {"type": "array", "items": _shown(kind.shape)} for kind in belts.KINDS.values()}
+def belt_schema() -> dict[str, Any]:
+    """Return the schema of a belt."""
+    sections = {
+        kind.section: {"type": "array", "items": _schema_of(kind.shape)} for kind in belts.KINDS.values()
+    }
     return {"type": "object", "title": "Belt", "properties": sections, "additionalProperties": False}
 
 
-def _model(kind: belts.KindName, suffix: str, shown: dict[str, Any]) -> type[Entry]:
+def _model(kind: belts.KindName, suffix: str, json_schema: dict[str, Any]) -> type[Entry]:
     name = "".join(word.capitalize() for word in kind.split("_")) + suffix
-    config = pydantic.ConfigDict(json_schema_extra=lambda schema: _replace(schema, {"title": name, **shown}))
+    config = pydantic.ConfigDict(
+        json_schema_extra=lambda schema: _replace(schema, {"title": name, **json_schema})
+    )
     return type(name, (Entry,), {"model_config": config, "__doc__": None, "__module__": __name__})
 
 
-def _replace(schema: dict[str, Any], shown: dict[str, Any]) -> None:
+def _replace(schema: dict[str, Any], json_schema: dict[str, Any]) -> None:
     schema.clear()
-    schema.update(shown)
+    schema.update(json_schema)
 
 
 def _entry(kind: belts.KindName) -> dict[str, Any]:
     shape, name = belts.KINDS[kind].shape, _NAMES.get(kind, _NAME)
     if isinstance(shape, shapes.Fields):
-        shown = _shown(shape)
-        shown["properties"][belts.KINDS[kind].named_by] = name
-        return shown
+        json_schema = _schema_of(shape)
+        json_schema["properties"][belts.KINDS[kind].named_by] = name
+        return json_schema
     return {
         "type": "object",
         "properties": {"name": name},
@@ -72,7 +76,7 @@ def _entry(kind: belts.KindName) -> dict[str, Any]:
     }
 
 
-def _shown(shape: shapes.Shape) -> dict[str, Any]:
+def _schema_of(shape: shapes.Shape) -> dict[str, Any]:
     match shape:
         case shapes.Text():
             return {"type": "string"}
@@ -81,29 +85,30 @@ def _shown(shape: shapes.Shape) -> dict[str, Any]:
         case shapes.Moment():
             return {"type": "string", "format": "date-time"}
         case shapes.Whole():
-            return {"type": "integer", "minimum": 0, "maximum": shapes.LARGEST}
+            return {"type": "integer", "minimum": 0, "maximum": shapes.MAX_INTEGER}
         case shapes.OneOf(words):
             return {"type": "string", "enum": ["", *words]}
         case shapes.Json():
             return {"type": "object"}
         case shapes.Each(item):
-            return {"type": "array", "items": _shown(item)}
+            return {"type": "array", "items": _schema_of(item)}
         case shapes.Pairs(value):
             return {"type": "object", "additionalProperties": _or_null(value)}
         case shapes.Fields(fields, required):
             return {
                 "type": "object",
                 "properties": {
-                    key: _shown(one) if key in required else _or_null(one) for key, one in fields.items()
+                    key: _schema_of(field_shape) if key in required else _or_null(field_shape)
+                    for key, field_shape in fields.items()
                 },
                 "required": list(required),
                 "additionalProperties": False,
             }
         case shapes.Use():
             with_options = shapes.Fields({"tool": shapes.Text(), "options": shapes.Json()}, ("tool",))
-            return {"anyOf": [{"type": "string"}, _shown(with_options)]}
+            return {"anyOf": [{"type": "string"}, _schema_of(with_options)]}
     return {}
 
 
 def _or_null(shape: shapes.Shape) -> dict[str, Any]:
-    return {"anyOf": [_shown(shape), {"type": "null"}]}
+    return {"anyOf": [_schema_of(shape), {"type": "null"}]}

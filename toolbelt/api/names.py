@@ -1,4 +1,4 @@
-"""What may stand where a name, a reason, a text or a moment is sent? What every database can be asked for."""
+"""The field types that bodies and queries share: names, reasons, booleans and times."""
 
 from __future__ import annotations
 
@@ -10,54 +10,69 @@ import pydantic
 
 from toolbelt.api import schemas
 
-# PostgreSQL cannot be asked for a text with NUL in it.
 _BOOLEANS = {"true": True, "false": False}
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}")
+# PostgreSQL accepts no text that contains NUL.
 _STORABLE = r"^[^\x00]*$"
 
 Name = Annotated[str, pydantic.Field(min_length=1, max_length=200, pattern=_STORABLE)]
 Text = Annotated[str, pydantic.Field(max_length=200, pattern=_STORABLE)]
 Reason = Annotated[
     str,
-    pydantic.Field(max_length=500, pattern=_STORABLE, description="Why; it is kept in the log of changes."),
+    pydantic.Field(max_length=500, pattern=_STORABLE, description="A reason, for the audit log."),
 ]
-# True or false of a body, and nothing that could be taken for it: no number, no text.
+# In a body: true or false, and no number or text that could be converted to it.
 Boolean = Annotated[bool, pydantic.Strict()]
-# The same of an address, where there are texts alone: true and false, and no other way to write them.
+# In a query, where every value is text: only "true" or "false".
 BooleanInAddress = Annotated[
     bool, pydantic.BeforeValidator(lambda value: _BOOLEANS.get(value, value)), pydantic.Strict()
 ]
-_FAR_REACHING = pydantic.Field(description="Do it, though it is far-reaching: you have seen the differences.")
+_FAR_REACHING = pydantic.Field(
+    description="Apply the change even if it is far-reaching. Without it, such a change returns 409"
+    " `confirmation-required` with the differences."
+)
 Confirm = Annotated[Boolean, _FAR_REACHING]
 
 
-def _written(value: object) -> object:
-    """Return the value if it is a moment as text: a number could be of seconds, or of milliseconds."""
+def _check_format(value: object) -> object:
+    """Return the value if it is a time in text form: a number could mean seconds or milliseconds."""
     if not isinstance(value, str) or not _MOMENT.match(value):
-        raise ValueError("not a moment with its zone, such as 2026-11-22T14:05:00Z")
+        raise ValueError("not a time with its time zone, such as 2026-11-22T14:05:00Z")
     return value
 
 
-def _in_utc(moment: dt.datetime) -> dt.datetime:
-    """Give the same moment in UTC: there are time zones that databases do not know."""
+def _to_utc(moment: dt.datetime) -> dt.datetime:
+    """Return the same time in UTC: some time zones are unknown to databases."""
     try:
         return moment.astimezone(dt.UTC)
     except OverflowError as error:
-        raise ValueError("there is no such moment in UTC") from error
+        raise ValueError("this time cannot be converted to UTC") from error
 
 
-Moment = Annotated[
-    pydantic.AwareDatetime, pydantic.BeforeValidator(_written), pydantic.AfterValidator(_in_utc)
+Timestamp = Annotated[
+    pydantic.AwareDatetime, pydantic.BeforeValidator(_check_format), pydantic.AfterValidator(_to_utc)
 ]
 
 
-class Act(schemas.Query):
-    """What goes with an act that has no body of its own for it."""
+_DRY_RUN = pydantic.Field(
+    description="Only report what the change would do, including what would have to be confirmed."
+)
+DryRun = Annotated[Boolean, _DRY_RUN]
+
+
+class ReasonQuery(schemas.Query):
+    """The reason of a change whose body has no field for it."""
 
     reason: Reason = ""
 
 
-class FarReaching(Act):
-    """What goes with an act that may have to be confirmed."""
+class ConfirmQuery(ReasonQuery):
+    """The reason and the confirmation of a change that may need to be confirmed."""
 
     confirm: Annotated[BooleanInAddress, _FAR_REACHING] = False
+
+
+class DryRunQuery(ConfirmQuery):
+    """The parameters of a change that can also be a dry run."""
+
+    dry_run: Annotated[BooleanInAddress, _DRY_RUN] = False

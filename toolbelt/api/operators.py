@@ -1,4 +1,4 @@
-"""Who operates one agent, though they may not flip every agent's switches?"""
+"""The operators of one agent: the users who may flip its switches without the permission for all agents."""
 
 from __future__ import annotations
 
@@ -8,46 +8,49 @@ import ninja
 import pydantic
 from django.http import HttpRequest
 
-from toolbelt.api import auth, changed, names, problems, schemas
-from toolbelt.control import rights, roles, writing
+from toolbelt.api import auth, change_results, names, problems, schemas
+from toolbelt.control import writing
+from toolbelt.control.people import rights, roles
 
 router = ninja.Router(tags=["access"])
 
 _PATH = "/agents/{agent}/operators"
-_MOST = 1000
-_Users = Annotated[list[names.Name], pydantic.Field(max_length=_MOST)]
+_MAX_COUNT = 1000
+_Users = Annotated[list[names.Name], pydantic.Field(max_length=_MAX_COUNT)]
 
 
 class Operators(ninja.Schema):
-    """The users who operate it, in order."""
+    """The users who may flip an agent's switches without the permission for all agents, in order."""
 
     users: list[str]
 
 
-class OperatorsWanted(schemas.Body):
-    """The users who shall operate it, and no others."""
+class OperatorsUpdate(schemas.Body):
+    """The new operators of an agent."""
 
     users: _Users
     was: Annotated[
         _Users | None,
-        pydantic.Field(description="Whom you saw; if it is not so now, nothing is changed (`stale`)."),
+        pydantic.Field(
+            description="The current users that you expect. If they differ, nothing is changed (409 `stale`)."
+        ),
     ] = None
     reason: names.Reason = ""
 
 
 @router.get(_PATH, auth=auth.reading(), response=Operators)
 def read_operators(request: HttpRequest, agent: names.Name) -> Any:
-    """Name the users who may flip this agent's switches, beside those who may flip every agent's."""
+    """Retrieve the operators of an agent: the users who may flip its switches without the permission for all agents."""
     return {"users": list(roles.operators_of(agent))}
 
 
 @router.put(
     _PATH,
     auth=auth.writing(*rights.NAME_OPERATORS),
-    response={200: changed.Changed, **problems.answers(409)},
+    response={200: change_results.ChangeResult, **problems.documented(409)},
 )
-def name_operators(request: HttpRequest, agent: names.Name, body: OperatorsWanted) -> Any:
-    """Let these users, and no others, operate this agent though they may not flip every agent's switches."""
-    was = writing.ANY if body.was is None else body.was
-    done = roles.name_operators(auth.actor(request), agent, body.users, was=was, reason=body.reason)
-    return changed.told(done)
+def set_operators(request: HttpRequest, agent: names.Name, body: OperatorsUpdate) -> Any:
+    """Replace the operators of an agent."""
+    expected = writing.ANY if body.was is None else body.was
+    change = roles.name_operators(auth.write(request, reason=body.reason), agent, body.users, was=expected)
+    return change_results.report(change)

@@ -1,4 +1,4 @@
-"""How is a long list answered? A page at a time, in an order that holds still, with the way to the next page."""
+"""Pagination of lists, in a stable order, with the address of the next page."""
 
 from __future__ import annotations
 
@@ -13,63 +13,68 @@ from toolbelt.api import schemas
 
 T = TypeVar("T")
 
-MOST = 200
-# More than any list has; and the largest number that both databases take as an id.
-FURTHEST = 10**9
-LARGEST = 2**63 - 1
+MAX_LIMIT = 200
+# More than any list contains.
+MAX_OFFSET = 10**9
+# The largest id in both databases.
+MAX_INTEGER = 2**63 - 1
 
-Limit = Annotated[int, pydantic.Field(ge=1, le=MOST, description="How many at the most.")]
+Limit = Annotated[int, pydantic.Field(ge=1, le=MAX_LIMIT, description="The maximum number of items.")]
 
 
-class Asked(schemas.Query):
-    """Which page of a list."""
+class PageQuery(schemas.Query):
+    """A page of a list."""
 
     limit: Limit = 50
-    offset: Annotated[int, pydantic.Field(ge=0, le=FURTHEST, description="How many to pass over.")] = 0
+    offset: Annotated[
+        int, pydantic.Field(ge=0, le=MAX_OFFSET, description="The number of items to skip.")
+    ] = 0
 
 
-class AskedOfLog(schemas.Query):
-    """Which page of a log, newest first."""
+class LogPageQuery(schemas.Query):
+    """A page of a log, newest first."""
 
     limit: Limit = 50
     older_than: Annotated[
-        Annotated[int, pydantic.Field(ge=0, le=LARGEST)] | None,
-        pydantic.Field(description="Begin behind the one with this id."),
+        Annotated[int, pydantic.Field(ge=0, le=MAX_INTEGER)] | None,
+        pydantic.Field(description="Only items older than the item with this id."),
     ] = None
 
 
 class Page(ninja.Schema, Generic[T]):
-    """One page: ``total`` counts all there are, ``next`` is the address of the next page, null on the last one."""
+    """A page of a list."""
 
     items: list[T]
-    total: int
-    next: str | None = None
-
-    @classmethod
-    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
-        """Name the page of one kind of thing for the OpenAPI document."""
-        return f"PageOf{params[0].__name__}"
+    total: Annotated[int, pydantic.Field(description="The number of items on all pages.")]
+    next: Annotated[
+        str | None, pydantic.Field(description="The address of the next page, null on the last page.")
+    ]
 
 
-def page(request: HttpRequest, asked: Asked, items: Sequence[Any], total: int) -> dict[str, Any]:
-    """Put a page together from its items and the count of all."""
-    end = asked.offset + len(items)
-    following = _address(request, limit=asked.limit, offset=end) if items and end < total else None
-    return {"items": list(items), "total": total, "next": following}
+def list_of(item: type[Any]) -> type[Page[Any]]:
+    """Return the model of a page of these items, named after them for the OpenAPI document."""
+    return pydantic.create_model(f"{item.__name__}List", __base__=Page[item], __doc__=Page.__doc__)  # type: ignore[valid-type]
 
 
-def of(request: HttpRequest, asked: Asked, everything: Sequence[Any]) -> dict[str, Any]:
-    """Cut a page out of a list that is there whole."""
-    cut = everything[asked.offset : asked.offset + asked.limit]
-    return page(request, asked, cut, len(everything))
+def page(request: HttpRequest, query: PageQuery, items: Sequence[Any], total: int) -> dict[str, Any]:
+    """Return a page of a list, given its items and the total number of items."""
+    end = query.offset + len(items)
+    next_address = _address(request, limit=query.limit, offset=end) if items and end < total else None
+    return {"items": list(items), "total": total, "next": next_address}
 
 
-def older(
-    request: HttpRequest, asked: AskedOfLog, items: Sequence[Any], total: int, last: int | None
+def slice_page(request: HttpRequest, query: PageQuery, everything: Sequence[Any]) -> dict[str, Any]:
+    """Return a page of a list that is completely in memory."""
+    cut = everything[query.offset : query.offset + query.limit]
+    return page(request, query, cut, len(everything))
+
+
+def log_page(
+    request: HttpRequest, query: LogPageQuery, items: Sequence[Any], total: int, last: int | None
 ) -> dict[str, Any]:
-    """Put a page of a log together; ``last`` is the id of its last item, None where nothing is older."""
-    following = _address(request, limit=asked.limit, older_than=last) if last is not None else None
-    return {"items": list(items), "total": total, "next": following}
+    """Return a page of a log. ``last`` is the id of its last item, None if there are no older items."""
+    next_address = _address(request, limit=query.limit, older_than=last) if last is not None else None
+    return {"items": list(items), "total": total, "next": next_address}
 
 
 def _address(request: HttpRequest, **changed: object) -> str:

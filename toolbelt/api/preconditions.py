@@ -1,7 +1,8 @@
-"""Is it still what the caller saw? The ETag of what is configured, and what If-Match and If-None-Match ask of it.
+"""Conditional requests: ETags of configured values, If-Match and If-None-Match.
 
-A tag is the digest of what is answered, so it moves when that does, and with nothing else. ``If-Match`` is kept in
-the transaction of the change: what the caller saw goes to the door, which compares it under its lock.
+An ETag is the digest of the response's document, so it changes if and only if the document does. ``If-Match`` is
+checked within the transaction of the change: the expected value is passed to `control`, which compares it while
+holding the lock.
 """
 
 from __future__ import annotations
@@ -19,54 +20,56 @@ from toolbelt.core import errors, schema
 
 T = TypeVar("T")
 
-# A copy may be kept by whoever asked, and used after asking whether it is still so.
-KEPT = "private, no-cache"
+# Clients may store a copy, but must revalidate it before each use.
+CACHE_CONTROL = "private, no-cache"
 
 
 def tag(document: Any) -> str:
-    """Give the ETag of a JSON document."""
+    """Return the ETag of a JSON document."""
     return f'"{hashlib.sha256(schema.canonical(document).encode()).hexdigest()[:32]}"'
 
 
 def is_known(request: HttpRequest, current: str) -> bool:
-    """Say whether the caller has what the ETag ``current`` stands for already (If-None-Match)."""
-    known = http.parse_etags(request.headers.get("If-None-Match", ""))
-    return "*" in known or current in [one.removeprefix("W/") for one in known]
+    """Return whether the client already has the version with the ETag ``current`` (If-None-Match)."""
+    known_tags = http.parse_etags(request.headers.get("If-None-Match", ""))
+    return "*" in known_tags or current in [etag.removeprefix("W/") for etag in known_tags]
 
 
-def answered(request: HttpRequest, response: HttpResponse, document: T) -> T | HttpResponse:
-    """Answer with the document and its ETag, or with 304 to a caller that has it."""
+def conditional_response(request: HttpRequest, response: HttpResponse, document: T) -> T | HttpResponse:
+    """Return the document, setting its ETag on the response, or a 304 response if the client already has it."""
     current = tag(document)
     if is_known(request, current):
-        return HttpResponse(status=304, headers={"ETag": current, "Cache-Control": KEPT})
-    response["ETag"], response["Cache-Control"] = current, KEPT
+        return HttpResponse(status=304, headers={"ETag": current, "Cache-Control": CACHE_CONTROL})
+    response["ETag"], response["Cache-Control"] = current, CACHE_CONTROL
     return document
 
 
 @contextmanager
-def held(request: HttpRequest, now: T, *tags: str) -> Iterator[T | None]:
-    """Give what a change is to compare: ``now``, if the caller says that they saw it (If-Match), else None.
+def checked(request: HttpRequest, current_value: T, *tags: str) -> Iterator[T | None]:
+    """Yield the value that a change must still find: the current value if If-Match names it, None without If-Match.
 
-    ``tags`` are its ETags, if they are not its digest. Raises the problem 412 where they saw something else, and
-    where somebody comes between this and the change.
+    ``tags`` are its ETags, unless they are its digest. Raise HttpProblem (412) if If-Match names another version, and
+    if the value changes before the change is made.
     """
-    given = request.headers.get("If-Match")
-    if given is None:
+    if_match = request.headers.get("If-Match")
+    if if_match is None:
         yield None
         return
-    wanted = http.parse_etags(given)
-    if not wanted:
-        raise _failed("If-Match holds no ETag: send one as it was given, in its quotes, or *.")
-    current = tags or (tag(now),)
-    if "*" not in wanted and not set(current) & set(wanted):
-        raise _failed(f"You saw {', '.join(wanted)}, and its ETag is {current[0]} now.")
+    expected_tags = http.parse_etags(if_match)
+    if not expected_tags:
+        raise _precondition_failed("If-Match has no ETag. Send an ETag in quotes, as you received it, or *.")
+    current_tags = tags or (tag(current_value),)
+    if "*" not in expected_tags and not set(current_tags) & set(expected_tags):
+        raise _precondition_failed(
+            f"You saw {', '.join(expected_tags)}, and its ETag is {current_tags[0]} now."
+        )
     try:
-        yield now
+        yield current_value
     except errors.Stale as stale:
-        raise _failed(str(stale)) from stale
+        raise _precondition_failed(str(stale)) from stale
 
 
-def _failed(what: str) -> problems.HttpProblem:
+def _precondition_failed(what: str) -> problems.HttpProblem:
     return problems.HttpProblem(
         "precondition-failed", f"{what} Read it again, then repeat the change if you still want it."
     )

@@ -1,6 +1,6 @@
-"""What does the API document say, for people to read? Plain values, for the page and for the reference in docs.
+"""The API reference as plain values, for the HTML page and the Markdown page in docs.
 
-Made from the OpenAPI document and nothing else, so that what is read is what is served.
+It is derived from the OpenAPI document alone, so the reference always matches what is served.
 """
 
 from __future__ import annotations
@@ -16,82 +16,84 @@ PREFIX = "/api/v1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One parameter, or one key of a shape: its name, its kind in words, what it is, and whether it has to be there."""
+    """A parameter, or a field of an object. ``location`` is path, query or body."""
 
     name: str
-    kind: str
-    about: str
+    type: str
+    description: str
     required: bool
-    where: str = ""
+    location: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """One status that an operation answers, and the shape of it."""
+class Response:
+    """A successful response of an operation: its status, and the type of its document."""
 
     status: int
-    kind: str
+    type: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One operation: how it is asked, by whom, and what it answers. ``about`` is in paragraphs, the first in short."""
+    """An operation. ``description`` is a list of paragraphs."""
 
     name: str
     method: str
     path: str
-    about: tuple[str, ...]
-    door: str
+    description: tuple[str, ...]
+    authorization: str
     parameters: tuple[Field, ...]
     body: tuple[Field, ...]
-    answers: tuple[Answer, ...]
+    responses: tuple[Response, ...]
     problems: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Operations that belong together."""
+    """Operations on the same kind of object."""
 
     title: str
     operations: tuple[Operation, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """What an answer, or a part of one, consists of."""
+class Object:
+    """An object in responses."""
 
     name: str
-    about: str
+    description: str
     fields: tuple[Field, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """All there is to read."""
+    """The whole reference."""
 
     groups: tuple[Group, ...]
-    shapes: tuple[Shape, ...]
+    objects: tuple[Object, ...]
     problems: tuple[tuple[str, int, str], ...]
 
 
 def read() -> Reference:
-    """Read the OpenAPI document."""
+    """Return the reference, from the OpenAPI document."""
     document = application.api.get_openapi_schema(path_prefix=PREFIX)
     schemas: Mapping[str, Any] = document["components"]["schemas"]
-    doors = {
+    authorizations = {
         name: scheme.get("description", "")
         for name, scheme in document["components"].get("securitySchemes", {}).items()
     }
     grouped: dict[str, list[Operation]] = {}
     bodies: set[str] = set()
-    for method, path, described in application.described_operations(document):
-        bodies.update(_names(_json_of(described.get("requestBody", {}))))
-        title = (described.get("tags") or ["others"])[0]
-        grouped.setdefault(title, []).append(_operation(method, path, described, doors, schemas))
+    for method, path, operation in application.described_operations(document):
+        bodies.update(_names(_json_of(operation.get("requestBody", {}))))
+        title = (operation.get("tags") or ["others"])[0]
+        grouped.setdefault(title, []).append(_operation(method, path, operation, authorizations, schemas))
     return Reference(
-        groups=tuple(Group(title=title, operations=tuple(all_)) for title, all_ in grouped.items()),
-        shapes=tuple(
-            Shape(name=name, about=_line(schema.get("description", "")), fields=_fields(schema))
+        groups=tuple(
+            Group(title=title, operations=tuple(operations)) for title, operations in grouped.items()
+        ),
+        objects=tuple(
+            Object(name=name, description=_line(schema.get("description", "")), fields=_fields(schema))
             for name, schema in sorted(schemas.items())
             if name not in bodies and "properties" in schema
         ),
@@ -103,7 +105,7 @@ def _operation(
     method: str,
     path: str,
     described: Mapping[str, Any],
-    doors: Mapping[str, str],
+    authorizations: Mapping[str, str],
     schemas: Mapping[str, Any],
 ) -> Operation:
     statuses = {int(status): _json_of(answer) for status, answer in described["responses"].items()}
@@ -112,71 +114,86 @@ def _operation(
         name=described["operationId"],
         method=method,
         path=path,
-        about=tuple(_line(one) for one in described.get("description", "").split("\n\n") if one.strip()),
-        door=" ".join(doors[name] for scheme in described["security"] for name in scheme),
-        parameters=tuple(_parameter(one) for one in described["parameters"]),
+        description=tuple(
+            _line(section) for section in described.get("description", "").split("\n\n") if section.strip()
+        ),
+        authorization=" ".join(authorizations[name] for scheme in described["security"] for name in scheme),
+        parameters=tuple(_parameter(section) for section in described["parameters"]),
         body=_fields(next((schemas[name] for name in _names(body)), body), "body"),
-        answers=tuple(
-            Answer(status=status, kind=kind(schema)) for status, schema in statuses.items() if status < 400
+        responses=tuple(
+            Response(status=status, type=type_name(schema))
+            for status, schema in statuses.items()
+            if status < 400
         ),
         problems=tuple(status for status in statuses if status >= 400),
     )
 
 
-def kind(schema: Mapping[str, Any]) -> str:
-    """Say in words what a schema takes: ``text``, ``whole number or null``, ``list of Tool``."""
+def type_name(schema: Mapping[str, Any]) -> str:
+    """Return a schema's type in words: ``string``, ``integer or null``, ``array of Tool``."""
     match schema:
         case {"$ref": str(ref)}:
             return ref.rpartition("/")[2]
-        case {"const": one}:
-            return str(one)
-        case {"enum": [*words]}:
-            return f"one of {', '.join(map(str, words))}"
-        case {"anyOf": [*ways]} | {"oneOf": [*ways]}:
-            return " or ".join(dict.fromkeys(kind(way) for way in ways))
-        case {"allOf": [one]}:
-            return kind(one)
+        case {"const": value}:
+            return str(value)
+        case {"enum": [*values]}:
+            return f"one of {', '.join(str(value) for value in values if value != '')}{_or_empty(values)}"
+        case {"anyOf": [*alternatives]} | {"oneOf": [*alternatives]}:
+            return " or ".join(dict.fromkeys(type_name(alternative) for alternative in alternatives))
+        case {"allOf": [inner_schema]}:
+            return type_name(inner_schema)
+        case {"type": "array", "prefixItems": [*items]}:
+            return f"[{', '.join(map(type_name, items))}]"
         case {"type": "array"}:
-            return f"list of {kind(schema.get('items', {}))}"
-        case {"type": "object", "additionalProperties": dict(inner)} if inner:
-            return f"object of {kind(inner)}"
+            return f"array of {_grouped(schema.get('items', {}))}"
+        case {"type": "object", "additionalProperties": dict(value_schema)} if value_schema:
+            return f"map of string to {_grouped(value_schema)}"
         case {"type": "string", "format": "date-time"}:
-            return "time"
-        case {"type": str(word)}:
-            return _WORDS.get(word, word)
-    return "anything" if schema else "nothing"
+            return "timestamp"
+        case {"type": str(name)}:
+            return name
+    return "any" if schema else "none"
 
 
-_WORDS = {"string": "text", "integer": "whole number", "boolean": "true or false"}
+def _or_empty(values: Sequence[Any]) -> str:
+    return " or an empty string" if "" in values else ""
+
+
+def _grouped(schema: Mapping[str, Any]) -> str:
+    """Return the type in words, in parentheses if its alternatives could be read as those of the outer type."""
+    name = type_name(schema)
+    return f"({name})" if " or " in name else name
 
 
 def _parameter(parameter: Mapping[str, Any]) -> Field:
     return Field(
         name=parameter["name"],
-        kind=kind(parameter["schema"]),
-        about=_line(parameter.get("description", "")),
+        type=type_name(parameter["schema"]),
+        description=_line(parameter.get("description", "")),
         required=parameter["required"],
-        where=parameter["in"],
+        location=parameter["in"],
     )
 
 
-def _fields(schema: Mapping[str, Any], where: str = "") -> tuple[Field, ...]:
+def _fields(schema: Mapping[str, Any], location: str = "") -> tuple[Field, ...]:
     required = schema.get("required", ())
     return tuple(
         Field(
             name=name,
-            kind=kind(inner) if inner.keys() - {"title", "description", "default"} else "anything",
-            about=_line(inner.get("description", "")),
+            type=type_name(inner) if inner.keys() - {"title", "description", "default"} else "any",
+            description=_line(inner.get("description", "")),
             required=name in required,
-            where=where,
+            location=location,
         )
         for name, inner in schema.get("properties", {}).items()
     )
 
 
 def _json_of(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Sequence[Mapping[str, Any]] = [one["schema"] for one in content.get("content", {}).values()]
-    return found[0] if found else {}
+    json_schemas: Sequence[Mapping[str, Any]] = [
+        media_type["schema"] for media_type in content.get("content", {}).values()
+    ]
+    return json_schemas[0] if json_schemas else {}
 
 
 def _names(schema: Mapping[str, Any]) -> Iterator[str]:

@@ -1,8 +1,9 @@
-"""What does an upstream server offer, what of it is there to look at, and is it approved or kept off?"""
+"""Refresh, review, approval and rejection of upstream servers' tools."""
 
 from __future__ import annotations
 
 import functools
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import ninja
@@ -10,132 +11,230 @@ import pydantic
 from django.http import HttpRequest
 
 from toolbelt.api import auth, names, problems, schemas
-from toolbelt.control import providers, reviews, rights, upstreams
+from toolbelt.control.people import rights
+from toolbelt.control.servers import approvals, plugin_overview, upstream_servers
 from toolbelt.core import errors, schema
 from toolbelt.plugins.upstream import limits
-from toolbelt.runtime import upstreams as servers
+from toolbelt.runtime import upstream_listing, upstream_status
 
 router = ninja.Router(tags=["plugins: upstream servers"])
 
-_DECIDED = {**problems.answers(409)}
-# What is carried over to a new name changes whatever named the old one.
-_CARRIED = tuple(rights.to("change", kind) for kind in ("agent", "toolkit", "loadout", "sub_app"))
+_CONFLICTS = {**problems.documented(409)}
+# Carrying settings over to a new name changes every entry that refers to the previous name.
+_CARRY_OVER_PERMISSIONS = tuple(
+    rights.permission("change", kind) for kind in ("agent", "toolkit", "loadout", "sub_app")
+)
 
 
-class Refreshed(ninja.Schema):
-    """What became of what the server answered: keys of tools. ``error`` says why it could not be asked; else empty."""
+class ServerStatus(ninja.Schema):
+    """The status of an upstream server. `connection`, `open_connections` and `retry_in` describe the server process
+    that answers; each process has its own.
+    """
+
+    plugin: str
+    state: Annotated[
+        Literal["ready", "not-responding", "not-asked", "failed", "off", "blocked"],
+        pydantic.Field(description="By the server's last response to any process."),
+    ]
+    reason: Annotated[
+        str, pydantic.Field(description="Why it did not respond or has failed; otherwise empty.")
+    ]
+    connection: Annotated[
+        Literal["idle", "connecting", "open", "waiting", "closed"],
+        pydantic.Field(
+            description="waiting: the server could not be reached, and is tried again after `retry_in` seconds."
+        ),
+    ]
+    retry_in: float
+    open_connections: int
+    max_connections: int
+    sharing: Annotated[
+        Literal["", "shared", "agent", "session"],
+        pydantic.Field(
+            description="Who shares a connection. Empty if this is only known after the first connection."
+        ),
+    ]
+    idle: Annotated[int, pydantic.Field(description="How long an unused connection is kept, in seconds.")]
+    protocol: str
+    server: str
+    tools: Annotated[int, pydantic.Field(description="The number of tools in its last list.")]
+    asked: Annotated[datetime | None, pydantic.Field(description="When its tools were last requested.")]
+    answered: Annotated[datetime | None, pydantic.Field(description="When it last responded.")]
+    problems: list[schemas.ErrorDetail]
+
+
+class RefreshResult(ninja.Schema):
+    """The result of a refresh: the keys of the tools that were created, changed or retired."""
 
     created: list[str]
     changed: list[str]
-    held: Annotated[list[str], pydantic.Field(description="Changed, and unavailable until approved.")]
-    unseen: Annotated[list[str], pydantic.Field(description="New, and off until somebody has seen them.")]
-    retired: list[str]
-    problems: list[schemas.Wrong]
-    error: str
+    held: Annotated[
+        list[str], pydantic.Field(description="Changed tools that are unavailable until you approve them.")
+    ]
+    unseen: Annotated[list[str], pydantic.Field(description="New tools that are off until you review them.")]
+    retired: Annotated[list[str], pydantic.Field(description="Tools that the server no longer offers.")]
+    problems: Annotated[
+        list[schemas.ErrorDetail], pydantic.Field(description="Tools that could not be imported, and why.")
+    ]
+    error: Annotated[
+        str, pydantic.Field(description="Why the server could not be reached; empty if it responded.")
+    ]
 
 
 class ToolDifference(ninja.Schema):
-    """One field that differs, as the lines of a unified difference."""
+    """A field that differs."""
 
     field: str
-    lines: list[str]
+    lines: Annotated[list[str], pydantic.Field(description="The lines of a unified diff.")]
 
 
 class ReviewedTool(ninja.Schema):
-    """One tool to look at; ``shown`` is the hash to decide it with.
+    """A tool to review."""
 
-    ``differences`` are against the version that was approved, or against the tool that was called ``previous``.
-    ``flags`` name what deserves a second look, ``users`` the agents that have it now.
-    """
-
-    tool: str
-    kind: Literal["new", "changed", "renamed", "gone"]
-    previous: str
-    shown: str
+    tool: Annotated[str, pydantic.Field(description="The tool's key.")]
+    kind: Annotated[
+        Literal["new", "changed", "renamed", "details", "gone"],
+        pydantic.Field(
+            description="What changed. For details, only the output schema, icons or `_meta` await review:"
+            " the tool keeps working."
+        ),
+    ]
+    previous: Annotated[str, pydantic.Field(description="The previous name of a renamed tool.")]
+    shown: Annotated[str, pydantic.Field(description="The hash of this version, to approve or reject it by.")]
     title: str
     description: str
     input_schema: dict[str, Any]
-    differences: list[ToolDifference]
-    flags: list[str]
-    users: list[str]
+    details: Annotated[
+        dict[str, Any],
+        pydantic.Field(description="The complete outputSchema, icons and _meta, as the server lists them."),
+    ]
+    differences: Annotated[
+        list[ToolDifference],
+        pydantic.Field(
+            description="The differences from the approved version, or from the tool named in `previous`."
+        ),
+    ]
+    flags: Annotated[
+        list[str],
+        pydantic.Field(
+            description="Findings to check, such as a description that gives instructions to models."
+        ),
+    ]
+    users: Annotated[list[str], pydantic.Field(description="The agents that have the tool now.")]
 
 
 class Review(ninja.Schema):
-    """All that there is to look at in one server; ``same`` counts the tools that are as they were approved."""
+    """The tools of an upstream server that await review."""
 
     plugin: str
     changes: list[ReviewedTool]
-    same: int
+    same: Annotated[int, pydantic.Field(description="The number of tools that match their approved version.")]
 
 
-class Deciding(schemas.Body):
-    """Which versions are decided: by tool, the hash that its change was shown with."""
+class ToolDecision(schemas.Body):
+    """The versions to decide on."""
 
     tools: Annotated[
         dict[names.Name, Annotated[str, pydantic.Field(pattern=r"^sha256:[0-9a-f]{64}$")]],
         pydantic.Field(
             min_length=1,
             max_length=limits.Limits().tools,
-            # Or a key that is no name would be sound by the document: it says patterns of keys as JSON Schema does.
+            description="For each tool, the hash of the version that you reviewed (its `shown`).",
+            # Otherwise the document would accept keys that do not match the pattern of names.
             json_schema_extra={"additionalProperties": False},
         ),
     ]
     reason: names.Reason = ""
 
 
-class Approving(Deciding):
-    """Which versions are approved, and whether a renamed tool gets what its previous name had."""
+class ToolApproval(ToolDecision):
+    """The versions to approve."""
 
-    carry_over: names.Boolean = False
+    carry_over: Annotated[
+        names.Boolean,
+        pydantic.Field(description="Carry settings over from a renamed tool's previous name."),
+    ] = False
     confirm: names.Confirm = False
 
 
-class Approved(ninja.Schema):
-    """What was approved: the tools; what was carried over, as ``[old name, new name]``; what of that could not be."""
+class ApprovalResult(ninja.Schema):
+    """The result of an approval."""
 
-    tools: list[str]
-    carried: list[tuple[str, str]]
-    problems: list[schemas.Wrong]
+    tools: Annotated[list[str], pydantic.Field(description="The tools that were approved.")]
+    carried: Annotated[
+        list[tuple[str, str]],
+        pydantic.Field(
+            description="The renamed tools whose settings were carried over, as `[previous, new]`."
+        ),
+    ]
+    problems: Annotated[
+        list[schemas.ErrorDetail], pydantic.Field(description="Settings that could not be carried over.")
+    ]
 
 
-class KeptOff(ninja.Schema):
-    """Which tools are blocked for everyone now."""
+class RejectionResult(ninja.Schema):
+    """The result of a rejection."""
 
-    tools: list[str]
+    tools: Annotated[list[str], pydantic.Field(description="The tools that are now blocked for everyone.")]
 
 
 @router.post(
     "/plugins/{name}/refresh",
-    auth=auth.writing(rights.to("change", "plugin")),
-    response={200: Refreshed, **problems.answers(409)},
+    auth=auth.writing(rights.permission("change", "plugin")),
+    response={200: RefreshResult, **problems.documented(409)},
 )
 def refresh_plugin(request: HttpRequest, name: names.Name) -> Any:
-    """Ask an upstream server for its tools now, and wait for its answer, within the time limit of its connection.
+    """List an upstream server's tools again and record the differences, within the time limit of its connection.
 
-    409 `refused`: it was being ended meanwhile; ask again.
+    Returns 409 `refused` if this server process is shutting down: try again.
     """
-    found = servers.refresh([name], functools.partial(upstreams.record, auth.actor(request)))
-    if name not in found:
-        raise errors.Refused(f"{name} was not asked: this process is ending. Ask again.")
-    done = found[name]
+    results = upstream_listing.refresh(
+        [name], functools.partial(upstream_servers.record, auth.actor(request))
+    )
+    if name not in results:
+        raise errors.Refused(f"{name} was not refreshed: this process is shutting down. Try again.")
+    done = results[name]
     return {
         "created": done.created,
         "changed": done.changed,
         "held": done.held,
         "unseen": done.unseen,
         "retired": done.retired,
-        "problems": _wrong(done.problems),
+        "problems": _error_details(done.problems),
         "error": done.error,
     }
 
 
-@router.get("/plugins/{name}/review", auth=auth.looking("plugin"), response=Review)
-def review_plugin(request: HttpRequest, name: names.Name) -> Any:
-    """Show what there is to look at in an upstream server: new, changed, renamed and gone, with the differences."""
-    found = reviews.review(name)
+@router.get("/plugins/{name}/status", auth=auth.viewing("plugin"), response=ServerStatus)
+def read_plugin_status(request: HttpRequest, name: names.Name) -> Any:
+    """Retrieve the status of an upstream server and of its connections, without contacting the server."""
+    status = upstream_status.read(name)
     return {
-        "plugin": found.plugin.name,
-        "same": found.same,
+        "plugin": name,
+        "state": status.summary,
+        "reason": status.error,
+        "connection": status.state,
+        "retry_in": status.pause,
+        "open_connections": status.open_connections,
+        "max_connections": status.max_connections,
+        "sharing": status.sharing,
+        "idle": status.idle,
+        "protocol": status.protocol,
+        "server": status.server,
+        "tools": status.tools,
+        "asked": status.asked,
+        "answered": status.answered,
+        "problems": _error_details(status.problems),
+    }
+
+
+@router.get("/plugins/{name}/review", auth=auth.viewing("plugin"), response=Review)
+def review_plugin(request: HttpRequest, name: names.Name) -> Any:
+    """Retrieve the tools of an upstream server that await review, with their differences."""
+    review = approvals.review(name)
+    return {
+        "plugin": review.plugin.name,
+        "same": review.same,
         "changes": [
             {
                 "tool": change.key,
@@ -145,46 +244,50 @@ def review_plugin(request: HttpRequest, name: names.Name) -> Any:
                 "title": change.tool.title,
                 "description": change.tool.description,
                 "input_schema": schema.mapping(change.tool.input_schema, schema.EMPTY),
+                "details": schema.mapping(change.tool.details, {}),
                 "differences": [{"field": one.field, "lines": one.lines} for one in change.differences],
                 "flags": change.flags,
                 "users": change.users,
             }
-            for change in found.changes
+            for change in review.changes
         ],
     }
 
 
 @router.post(
     "/plugins/{name}/approve",
-    auth=auth.writing(rights.to("change", "tool")),
-    response={200: Approved, **_DECIDED},
+    auth=auth.writing(rights.permission("change", "tool")),
+    response={200: ApprovalResult, **_CONFLICTS},
 )
-def approve_tools(request: HttpRequest, name: names.Name, body: Approving) -> Any:
-    """Approve versions as they were shown; they count from the next question on.
+def approve_tools(request: HttpRequest, name: names.Name, body: ToolApproval) -> Any:
+    """Approve tools in the versions that you reviewed. Applies from the next request.
 
-    409 `stale`: one of them is another by now, and nothing was approved. 409 `confirmation-required`: the text of one
-    deserves a second look, such as one that gives orders to models.
+    Returns 409 `stale`, and approves nothing, if a tool has changed since your review. Returns 409
+    `confirmation-required` if a tool has flags, such as a description that gives instructions to models.
     """
     if body.carry_over:
-        auth.demand(request, *_CARRIED)
-    if not body.confirm and (doubts := providers.doubts(name, body.tools)):
+        auth.require_permissions(request, *_CARRY_OVER_PERMISSIONS)
+    if not body.confirm and (doubts := plugin_overview.warnings(name, body.tools)):
         said = [f"{tool}: {flag}" for tool, flag in doubts]
         raise errors.ConfirmationRequired(said, {"flags": said})
-    done = providers.approve(
-        auth.actor(request), name, body.tools, carry_over=body.carry_over, reason=body.reason
+    done = plugin_overview.approve(
+        auth.write(request, reason=body.reason), name, body.tools, carry_over=body.carry_over
     )
-    return {"tools": done.keys, "carried": done.carried, "problems": _wrong(done.problems)}
+    return {"tools": done.keys, "carried": done.carried, "problems": _error_details(done.problems)}
 
 
 @router.post(
-    "/plugins/{name}/refuse",
-    auth=auth.writing(rights.to("change", "tool")),
-    response={200: KeptOff, **_DECIDED},
+    "/plugins/{name}/reject",
+    auth=auth.writing(rights.permission("change", "tool")),
+    response={200: RejectionResult, **_CONFLICTS},
 )
-def refuse_tools(request: HttpRequest, name: names.Name, body: Deciding) -> Any:
-    """Keep versions as they were shown off for good: they are blocked for everyone. 409 `stale` as for approving."""
-    return {"tools": providers.keep_off(auth.actor(request), name, body.tools, reason=body.reason)}
+def reject_tools(request: HttpRequest, name: names.Name, body: ToolDecision) -> Any:
+    """Reject tools in the versions that you reviewed: they are blocked for everyone.
+
+    Returns 409 `stale`, and rejects nothing, if a tool has changed since your review.
+    """
+    return {"tools": plugin_overview.reject(auth.write(request, reason=body.reason), name, body.tools)}
 
 
-def _wrong(found: tuple[errors.Problem, ...]) -> list[dict[str, str]]:
-    return [{"path": problem.path, "message": problem.message} for problem in found]
+def _error_details(found_problems: tuple[errors.Problem, ...]) -> list[dict[str, str]]:
+    return [{"path": problem.path, "message": problem.message} for problem in found_problems]

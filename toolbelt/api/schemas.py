@@ -1,54 +1,63 @@
-"""What shape do answers and bodies have that more than one operation shares?"""
+"""The base classes of bodies and queries, and the schemas of problems."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import ninja
 import pydantic
 
 
 class Body(ninja.Schema):
-    """What is sent: a key that it does not have is refused, with its path."""
+    """A request body. Unknown keys are refused, with their path."""
 
     model_config = {"extra": "forbid"}
 
 
 class Query(ninja.Schema):
-    """What is asked in the address: a name that it does not have is refused, with that name."""
+    """The parameters of a query string. Unknown parameters are refused by name."""
 
     model_config = {"extra": "forbid"}
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def _with_what_is_unknown(cls, known: Any, info: pydantic.ValidationInfo) -> Any:
-        """Put back what was left out as unknown, so that it is refused like an unknown key of a body."""
+    def _keep_unknown_names(cls, known: Any, info: pydantic.ValidationInfo) -> Any:
+        """Restore unknown parameters, which Ninja leaves out, so that they are refused like unknown keys of a body."""
         request = (info.context or {}).get("request")
         if request is None or not isinstance(known, dict):
             return known
         return {**{name: request.GET[name] for name in request.GET if name not in cls.model_fields}, **known}
 
 
-class Wrong(ninja.Schema):
-    """One thing that is wrong, and where."""
+class ErrorDetail(ninja.Schema):
+    """An invalid value."""
 
-    path: str
+    path: Annotated[str, pydantic.Field(description="Where it is, such as `agents.ada.tools[1]`.")]
     message: str
 
 
 class Problem(ninja.Schema):
-    """What went wrong (RFC 9457). ``code`` is stable; some problems say more, such as what it is now."""
+    """An error, as problem details (RFC 9457). Some fields are only present for some codes."""
 
-    type: str
+    type: Annotated[str, pydantic.Field(description="The address of the code's description.")]
     title: str
-    status: int
-    detail: str
-    code: str
-    errors: list[Wrong] | None = None
-    nearest: list[str] | None = None
-    was: Any = None
-    now: Any = None
-    wanted: Any = None
-    reasons: list[str] | None = None
-    differences: dict[str, Any] | None = None
-    request_id: str | None = None
+    status: Annotated[int, pydantic.Field(description="The HTTP status.")]
+    detail: Annotated[str, pydantic.Field(description="What happened, and what to do.")]
+    code: Annotated[str, pydantic.Field(description="A stable code for programs.")]
+    errors: Annotated[
+        list[ErrorDetail] | None, pydantic.Field(description="invalid: all invalid values.")
+    ] = None
+    nearest: Annotated[list[str] | None, pydantic.Field(description="not-found: similar names.")] = None
+    was: Annotated[Any, pydantic.Field(description="stale: the value that you expected.")] = None
+    now: Annotated[Any, pydantic.Field(description="stale: the current value.")] = None
+    wanted: Annotated[Any, pydantic.Field(description="stale: the value that you sent.")] = None
+    reasons: Annotated[
+        list[str] | None,
+        pydantic.Field(description="confirmation-required: why the change is far-reaching."),
+    ] = None
+    differences: Annotated[
+        dict[str, Any] | None, pydantic.Field(description="confirmation-required: the effects of the change.")
+    ] = None
+    request_id: Annotated[
+        str | None, pydantic.Field(description="internal: the id of the request in the log.")
+    ] = None

@@ -1,4 +1,4 @@
-"""What has an agent's conversation loaded, and may it begin anew? (Loading itself is a call: load_tools.)"""
+"""Agents' sessions: what a conversation has loaded, and its loadout. (Loading itself is a tool call: load_tools.)"""
 
 from __future__ import annotations
 
@@ -12,107 +12,124 @@ from django.urls import converters, register_converter
 from ninja import params
 
 from toolbelt.api import auth, paging, problems, schemas, surfaces
-from toolbelt.control import sessions
-from toolbelt.runtime import access
+from toolbelt.control.agents import sessions
+from toolbelt.runtime import credentials
 
 router = ninja.Router(tags=["agents: sessions"])
 
 
 class AnyText(converters.StringConverter):
-    """Takes an id with slashes, too; and with a line break, for the answer to say that there cannot be one."""
+    """Matches any text: an id may contain slashes, and an id with a line break is answered with a clear error."""
 
     regex = r"[\s\S]+"
 
 
 register_converter(AnyText, "anytext")
-_ONE = "/agents/{agent}/sessions/{anytext:session}"
+_SESSION_PATH = "/agents/{agent}/sessions/{anytext:session}"
 
 
-class Change(ninja.Schema):
-    """The last load or unload of one name; in the request that made it, it does not count yet."""
+class LoadChange(ninja.Schema):
+    """The last load or unload of a toolkit or tool. It applies from the request after `request_id`."""
 
     kind: str
     name: str
-    loaded: bool
-    request_id: str | None
+    loaded: Annotated[bool, pydantic.Field(description="True if it was loaded, false if it was unloaded.")]
+    request_id: Annotated[str | None, pydantic.Field(description="The request that made the change.")]
     at: str
 
 
 class Session(ninja.Schema):
-    """One conversation: the loadout that stands in for the agent's (empty: none does), and what was loaded."""
+    """A conversation: its loadout, and what it has loaded."""
 
     agent: str
     session: str
-    loadout: str
-    changes: list[Change]
-    created: Annotated[dt.datetime | None, pydantic.Field(description="Null: nothing is kept of it.")]
+    loadout: Annotated[
+        str,
+        pydantic.Field(description="The loadout used instead of the agent's. Empty: the agent's own."),
+    ]
+    changes: list[LoadChange]
+    created: Annotated[
+        dt.datetime | None, pydantic.Field(description="Null if nothing is stored for this session.")
+    ]
     changed: dt.datetime | None
 
 
-class Equipping(schemas.Body):
-    """Which loadout is to stand in for the agent's; empty: its own counts again."""
+class SessionUpdate(schemas.Body):
+    """The loadout of a session."""
 
-    loadout: Annotated[str, pydantic.Field(max_length=64)]
+    loadout: Annotated[
+        str,
+        pydantic.Field(
+            max_length=64, description="The loadout to use instead of the agent's. Empty: the agent's own."
+        ),
+    ]
     was: Annotated[
         str | None,
-        pydantic.Field(description="The one that you saw; if it is another by now: 409 stale."),
+        pydantic.Field(
+            description="The current loadout that you expect. If it differs, nothing is changed (409 `stale`)."
+        ),
     ] = None
-    reason: Annotated[str, pydantic.Field(max_length=1000)] = ""
+    reason: Annotated[str, pydantic.Field(max_length=1000, description="A reason, for the audit log.")] = ""
 
 
-@router.get("/agents/{agent}/sessions", auth=auth.agent, response=paging.Page[Session])
-def list_agent_sessions(request: HttpRequest, agent: str, asked: params.Query[paging.Asked]) -> Any:
-    """List the sessions of an agent that have loaded something, the last changed first."""
-    found = sessions.listed(agent, offset=asked.offset, limit=asked.limit)
-    return paging.page(request, asked, [document(one) for one in found.sessions], found.total)
+@router.get("/agents/{agent}/sessions", auth=auth.agent, response=paging.list_of(Session))
+def list_agent_sessions(request: HttpRequest, agent: str, query: params.Query[paging.PageQuery]) -> Any:
+    """List the sessions of an agent that have loaded tools or have a loadout of their own, last changed first."""
+    page = sessions.page(agent, offset=query.offset, limit=query.limit)
+    return paging.page(request, query, [document(session) for session in page.sessions], page.total)
 
 
-@router.get(_ONE, auth=auth.agent, response=Session)
+@router.get(_SESSION_PATH, auth=auth.agent, response=Session)
 def get_session(request: HttpRequest, agent: str, session: surfaces.Id) -> Any:
-    """Say what a session has loaded, and when."""
+    """Retrieve a session: its loadout, what it has loaded, and when."""
     return document(sessions.read(agent, session))
 
 
 @router.put(
-    _ONE,
-    auth=auth.of_sessions("change"),
-    response={200: Session, **problems.answers(409)},
+    _SESSION_PATH,
+    auth=auth.session_writing("change"),
+    response={200: Session, **problems.documented(409)},
 )
-def equip_session(request: HttpRequest, agent: str, session: surfaces.Id, body: Equipping) -> Any:
-    """Let another loadout stand in for the agent's in one session.
+def equip_session(request: HttpRequest, agent: str, session: surfaces.Id, body: SessionUpdate) -> Any:
+    """Replace the agent's loadout in one session.
 
-    An agent's own token may put on, and take off, those of the agent's session_loadouts.
+    With an agent's own token, only the loadouts in the agent's `session_loadouts` may be set or replaced.
     """
-    among = access.session_loadouts(auth.bearer(request), agent)
-    done = sessions.equip(
-        auth.actor(request), agent, session, body.loadout, was=body.was, among=among, reason=body.reason
+    allowed_loadouts = credentials.session_loadouts(auth.bearer(request), agent)
+    change = sessions.equip(
+        auth.write(request, reason=body.reason),
+        agent,
+        session,
+        body.loadout,
+        was=body.was,
+        among=allowed_loadouts,
     )
-    kept = sessions.find(agent, session)
-    return document(kept) if kept is not None else empty(agent, session, done.after)
+    stored_session = sessions.find(agent, session)
+    return document(stored_session) if stored_session is not None else empty(agent, session, change.after)
 
 
 @router.delete(
-    _ONE,
-    auth=auth.of_sessions("delete"),
-    response={204: None, **problems.answers(409)},
+    _SESSION_PATH,
+    auth=auth.session_writing("delete"),
+    response={204: None, **problems.documented(409)},
 )
 def evict_session(request: HttpRequest, agent: str, session: surfaces.Id) -> Any:
-    """Let a session begin anew: what it has loaded is forgotten, and so is its loadout.
+    """Delete a session: unload everything, reset its loadout, and close its connections to upstream servers.
 
-    An agent's own token may not, where the loadout is none of the agent's session_loadouts.
+    With an agent's own token, this is refused if the session's loadout is not in the agent's `session_loadouts`.
     """
-    among = access.session_loadouts(auth.bearer(request), agent)
-    sessions.evict(auth.actor(request), agent, session, among=among)
+    allowed_loadouts = credentials.session_loadouts(auth.bearer(request), agent)
+    sessions.evict(auth.write(request), agent, session, among=allowed_loadouts)
     return ninja.Status(204, None)
 
 
-def document(kept: sessions.Kept) -> dict[str, Any]:
-    """Give a session as it stands on the wire."""
-    held = kept.session
+def document(stored_session: sessions.Kept) -> dict[str, Any]:
+    """Return a session as a JSON object."""
+    session = stored_session.session
     return {
-        "agent": kept.agent,
-        "session": held.key,
-        "loadout": held.loadout,
+        "agent": stored_session.agent,
+        "session": session.key,
+        "loadout": session.loadout,
         "changes": [
             {
                 "kind": change.kind,
@@ -121,15 +138,15 @@ def document(kept: sessions.Kept) -> dict[str, Any]:
                 "request_id": change.request_id,
                 "at": change.at,
             }
-            for change in held.changes
+            for change in session.changes
         ],
-        "created": kept.created,
-        "changed": kept.changed,
+        "created": stored_session.created,
+        "changed": stored_session.changed,
     }
 
 
 def empty(agent: str, session: surfaces.Id, loadout: str) -> dict[str, Any]:
-    """Give a session of which nothing is kept: no loadout was put on, or it was evicted meanwhile."""
+    """Return a session for which nothing is stored: it has no loadout, or was deleted in the meantime."""
     return {
         "agent": agent,
         "session": session,

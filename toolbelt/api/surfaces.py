@@ -1,7 +1,7 @@
-"""What does a surface look like to whoever reads it from the wire? Its shape, for the OpenAPI document.
+"""The OpenAPI schema of surfaces.
 
-Surfaces are sent as the bytes of their one canonical form (see toolbelt.runtime.documents), and never take the way
-through these classes; a test holds the two against each other.
+Surfaces are sent in their canonical form (see toolbelt.runtime.documents) without passing through these classes; a test
+compares the two.
 """
 
 from __future__ import annotations
@@ -14,40 +14,41 @@ import pydantic
 from toolbelt.core import agents, sessions
 from toolbelt.runtime import rendering
 
-# The rule of core.sessions.id_problem, which says what is wrong with one.
+# The same rule as core.sessions.id_problem, which explains what is wrong with an id.
 Id = Annotated[
     str,
     pydantic.WithJsonSchema(
         {
             "type": "string",
             "minLength": 1,
-            "maxLength": sessions.LONGEST_ID,
+            "maxLength": sessions.MAX_ID_LENGTH,
             "pattern": r"^([^\p{C}\p{Z}]| )+$",
         }
     ),
 ]
 Session = Annotated[
     Id | None,
-    pydantic.Field(description="The conversation. Without one, nothing is loaded on demand."),
+    pydantic.Field(description="The id of the conversation. Without it, tools cannot be loaded on request."),
 ]
 Request = Annotated[
     Id | None,
-    pydantic.Field(description="The request in it: one model request, or one run."),
+    pydantic.Field(description="The id of the request within the session: a model request or a run."),
 ]
 Subagent = Annotated[
     Literal[agents.KINDS] | None,  # type: ignore[valid-type]
     pydantic.Field(
-        description="A kind of agent to ask on behalf of; an agent's token: of its subagent_kinds."
+        description="The kind of subagent that the request is for."
+        " With an agent's own token, one of the agent's `subagent_kinds`."
     ),
 ]
 Format = Annotated[
     Literal[rendering.FORMATS] | None,  # type: ignore[valid-type]
-    pydantic.Field(description="Fill `provider` for this provider's SDK."),
+    pydantic.Field(description="Fill `provider` in for this provider's SDK."),
 ]
 
 
 class Tool(ninja.Schema):
-    """A tool as the model gets it."""
+    """A tool, as the model receives it."""
 
     name: str
     title: str | None = None
@@ -55,20 +56,24 @@ class Tool(ninja.Schema):
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] | None = None
     annotations: dict[str, Any]
+    icons: list[dict[str, Any]] | None = None
+    meta: dict[str, Any] | None = None
     toolkits: list[str]
     tokens: int
 
 
 class Directive(ninja.Schema):
-    """What the first step of the request is to focus on."""
+    """A focus for the request, from a toolkit's trigger that matched the message."""
 
-    active_tools: list[str]
+    active_tools: Annotated[list[str], pydantic.Field(description="The tools to offer to the model.")]
     tool_choice: str
-    first_step_only: bool
+    first_step_only: Annotated[
+        bool, pydantic.Field(description="Whether it applies only to the first step of the request.")
+    ]
 
 
 class Discoverable(ninja.Schema):
-    """What could be had on request: how many tools, and at most 50 names of toolkits and of plugins."""
+    """The tools that the agent can load: their number, and at most 50 names of toolkits and of plugins."""
 
     count: int
     toolkits: list[str]
@@ -76,7 +81,7 @@ class Discoverable(ninja.Schema):
 
 
 class Section(ninja.Schema):
-    """One section of the policy: of a toolkit, or of a tool in none."""
+    """A section of the policy, for a toolkit or for a tool without a toolkit."""
 
     toolkit: str | None = None
     tool: str | None = None
@@ -85,14 +90,14 @@ class Section(ninja.Schema):
 
 
 class Policy(ninja.Schema):
-    """What the model is told, for the end of the system prompt."""
+    """Instructions on the tools for the model."""
 
-    text: str
+    text: Annotated[str, pydantic.Field(description="Append it to the system prompt.")]
     sections: list[Section]
 
 
 class Delta(ninja.Schema):
-    """What is new against the tools that the model was given: names."""
+    """The names of the tools that differ from `declared` in the request."""
 
     added: list[str]
     removed: list[str]
@@ -100,42 +105,53 @@ class Delta(ninja.Schema):
 
 
 class Budget(ninja.Schema):
-    """What the active tools come to, and the most that they may."""
+    """The number of active tools, their tokens with those of the policy, and the agent's limits."""
 
     tools: int
     tokens: int
+    policy_tokens: int
     tokenizer: str
     max_tools: int | None
     max_tokens: int | None
 
 
-class Warned(ninja.Schema):
-    """Something that an operator should know of."""
+class SurfaceWarning(ninja.Schema):
+    """A problem with the configuration that an operator should know about."""
 
     code: str
     message: str
 
 
 class Surface(ninja.Schema):
-    """Everything that the model gets for one request. `delta` is null unless `declared` was sent."""
+    """Everything that the model receives for one request."""
 
     agent: str
     session: str | None
     request_id: str | None
-    revision: int
-    fingerprint: str
-    active_tools: list[str]
+    revision: Annotated[int, pydantic.Field(description="The revision of the configuration.")]
+    fingerprint: Annotated[str, pydantic.Field(description="A digest of everything that the model sees.")]
+    active_tools: Annotated[list[str], pydantic.Field(description="The names of the active tools.")]
     tool_choice: str
     directive: Directive | None
     tools: list[Tool]
     discoverable: Discoverable
     policy: Policy
-    declared: dict[str, str]
-    delta: Delta | None
+    declared: Annotated[
+        dict[str, str],
+        pydantic.Field(
+            description="The tools, by name, with a hash. Send it with a later request to get a `delta`."
+        ),
+    ]
+    delta: Annotated[Delta | None, pydantic.Field(description="Null unless the request has `declared`.")]
     budget: Budget
-    warnings: list[Warned]
-    provider: dict[str, Any]
+    warnings: list[SurfaceWarning]
+    provider: Annotated[
+        dict[str, Any],
+        pydantic.Field(description="Arguments for the provider's SDK, if the request has a `format`."),
+    ]
     stale: Annotated[
         bool,
-        pydantic.Field(description="The last known surface: the database cannot be read. Else left out."),
+        pydantic.Field(
+            description="True if the database cannot be read, and this is the last known surface. Otherwise omitted."
+        ),
     ] = False

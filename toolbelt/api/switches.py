@@ -1,4 +1,4 @@
-"""How is one switch flipped, or one tool overridden?"""
+"""Switches and overrides: flipping a toolkit's switch and overriding a tool for one agent."""
 
 from __future__ import annotations
 
@@ -9,112 +9,120 @@ import ninja
 import pydantic
 from django.http import HttpRequest
 
-from toolbelt.api import auth, changed, names, problems, schemas
-from toolbelt.control import switches, writing
+from toolbelt.api import auth, change_results, names, problems, schemas
+from toolbelt.control import writing
+from toolbelt.control.access import switches
 from toolbelt.core import grants
 
 router = ninja.Router(tags=["access"])
 
 _SWITCH = "/agents/{agent}/switches/{toolkit}"
 _OVERRIDE = "/agents/{agent}/overrides/{tool}"
-_MAY_FLIP = auth.flipping
-_CHANGED = {200: changed.Changed, **problems.answers(409)}
+_AUTH = auth.switch_writing
+_CHANGED = {200: change_results.ChangeResult, **problems.documented(409)}
 
 _Was = Annotated[
     names.Boolean | None,
     pydantic.Field(
-        description="What you saw (null: unset); if it is not so now, nothing is changed (`stale`)."
+        description="The current value that you expect (null: default). If it differs, nothing is changed"
+        " (409 `stale`)."
     ),
 ]
 
 
-def _moment(text: str | None) -> str | None:
-    if text is not None and grants.moment(text) is None:
-        raise ValueError("not a moment with its zone, such as 2026-11-22T14:05:00Z")
+def _check_time(text: str | None) -> str | None:
+    if text is not None and grants.parse_time(text) is None:
+        raise ValueError("not a time with its time zone, such as 2026-11-22T14:05:00Z")
     return text
 
 
 _Ends = Annotated[
     str | None,
-    pydantic.AfterValidator(_moment),
+    pydantic.AfterValidator(_check_time),
     pydantic.Field(
-        description="When it ends, with its zone: then it is again what it was before. Not sent: it is for good.",
+        description="When it expires, with a time zone. It then returns to its previous value."
+        " Without it, the change is permanent.",
         json_schema_extra={"format": "date-time"},
     ),
 ]
 
-# An address has no null.
-_SEEN = {"true": True, "false": False, "unset": None, None: writing.ANY}
+# A query cannot contain null.
+_EXPECTED = {"true": True, "false": False, "unset": None, None: writing.ANY}
 
 
-class Flip(schemas.Body):
-    """What is wanted, and never "the other way"."""
+class SwitchUpdate(schemas.Body):
+    """The new value of a switch or an override."""
 
-    on: names.Boolean
+    on: Annotated[names.Boolean, pydantic.Field(description="True for on, false for off.")]
     ends: _Ends = None
     was: _Was = None
     reason: names.Reason = ""
     confirm: names.Confirm = False
+    dry_run: names.DryRun = False
 
 
-class Clear(names.FarReaching):
-    """What goes with clearing."""
+class ClearQuery(names.DryRunQuery):
+    """The parameters of resetting a switch or an override."""
 
     was: Annotated[
         Literal["true", "false", "unset"] | None,
-        pydantic.Field(description="What you saw; if it is not so now, nothing is changed (`stale`)."),
+        pydantic.Field(
+            description="The current value that you expect. If it differs, nothing is changed (409 `stale`)."
+        ),
     ] = None
 
 
-@router.put(_SWITCH, auth=_MAY_FLIP, response=_CHANGED)
-def flip_switch(request: HttpRequest, agent: names.Name, toolkit: names.Name, body: Flip) -> Any:
-    """Set a toolkit's switch on or off, for good or until it ends. Off denies its tools, whatever else grants them."""
+@router.put(_SWITCH, auth=_AUTH, response=_CHANGED)
+def flip_switch(request: HttpRequest, agent: names.Name, toolkit: names.Name, body: SwitchUpdate) -> Any:
+    """Switch a toolkit on or off, permanently or until a given time.
+
+    While a toolkit is off, its tools are denied, even if another rule grants them.
+    """
     return _flip(request, switches.flip, agent, toolkit, body)
 
 
-@router.delete(_SWITCH, auth=_MAY_FLIP, response=_CHANGED)
+@router.delete(_SWITCH, auth=_AUTH, response=_CHANGED)
 def clear_switch(
-    request: HttpRequest, agent: names.Name, toolkit: names.Name, asked: ninja.Query[Clear]
+    request: HttpRequest, agent: names.Name, toolkit: names.Name, query: ninja.Query[ClearQuery]
 ) -> Any:
-    """Clear a toolkit's switch: its tools follow the defaults again."""
-    return _clear(request, switches.flip, agent, toolkit, asked)
+    """Reset a toolkit's switch to the default."""
+    return _clear(request, switches.flip, agent, toolkit, query)
 
 
-@router.put(_OVERRIDE, auth=_MAY_FLIP, response=_CHANGED)
-def override_tool(request: HttpRequest, agent: names.Name, tool: names.Name, body: Flip) -> Any:
-    """Override one tool, for good or until it ends: on, unless something denies it, or off."""
+@router.put(_OVERRIDE, auth=_AUTH, response=_CHANGED)
+def override_tool(request: HttpRequest, agent: names.Name, tool: names.Name, body: SwitchUpdate) -> Any:
+    """Switch one tool on or off, permanently or until a given time. On has no effect if a rule denies the tool."""
     return _flip(request, switches.override, agent, tool, body)
 
 
-@router.delete(_OVERRIDE, auth=_MAY_FLIP, response=_CHANGED)
+@router.delete(_OVERRIDE, auth=_AUTH, response=_CHANGED)
 def clear_override(
-    request: HttpRequest, agent: names.Name, tool: names.Name, asked: ninja.Query[Clear]
+    request: HttpRequest, agent: names.Name, tool: names.Name, query: ninja.Query[ClearQuery]
 ) -> Any:
-    """Clear the override of a tool: it follows its toolkits and the defaults again."""
-    return _clear(request, switches.override, agent, tool, asked)
+    """Reset a tool's override: the tool follows its toolkits and the defaults again."""
+    return _clear(request, switches.override, agent, tool, query)
 
 
 def _flip(
-    request: HttpRequest, write: Callable[..., writing.Change], agent: str, key: str, body: Flip
+    request: HttpRequest, flip: Callable[..., writing.Change], agent: str, key: str, body: SwitchUpdate
 ) -> dict[str, Any]:
-    # Sent as null, `was` says that it was unset; not sent, it says nothing.
+    # If `was` is null, the client expects the default; if it is missing, the client expects nothing.
     was = body.was if "was" in body.model_fields_set else writing.ANY
-    done = write(
-        auth.actor(request),
-        agent,
-        key,
-        body.on,
-        ends=grants.moment(body.ends),
-        was=was,
-        reason=body.reason,
-        confirm=body.confirm,
-    )
-    return changed.told(done)
+    write = auth.write(request, reason=body.reason, confirm=body.confirm)
+
+    def act(write: writing.Write) -> writing.Change:
+        return flip(write, agent, key, body.on, ends=grants.parse_time(body.ends), was=was)
+
+    return change_results.make(write, act, dry_run=body.dry_run, agent=agent)[1]
 
 
 def _clear(
-    request: HttpRequest, write: Callable[..., writing.Change], agent: str, key: str, asked: Clear
+    request: HttpRequest, flip: Callable[..., writing.Change], agent: str, key: str, query: ClearQuery
 ) -> dict[str, Any]:
-    was = _SEEN[asked.was]
-    done = write(auth.actor(request), agent, key, None, was=was, reason=asked.reason, confirm=asked.confirm)
-    return changed.told(done)
+    was = _EXPECTED[query.was]
+    write = auth.write(request, reason=query.reason, confirm=query.confirm)
+
+    def act(write: writing.Write) -> writing.Change:
+        return flip(write, agent, key, None, was=was)
+
+    return change_results.make(write, act, dry_run=query.dry_run, agent=agent)[1]

@@ -1,4 +1,4 @@
-"""Who has a token, how is one issued, and how is one revoked?"""
+"""Listing, issuing and revoking API tokens."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pydantic
 from django.http import HttpRequest
 
 from toolbelt.api import auth, names, paging, problems, schemas
-from toolbelt.control import rights, tokens
+from toolbelt.control.people import rights, tokens
 
 router = ninja.Router(tags=["tokens"])
 
 
 class ApiToken(ninja.Schema):
-    """What may be shown of a token: it is of an agent or of an operator, and the other one is empty."""
+    """An API token of an agent or of an operator, without its secret."""
 
-    prefix: str
+    prefix: Annotated[str, pydantic.Field(description="The beginning of the token, which identifies it.")]
     name: str
-    agent: str
-    operator: str
-    scope: str
+    agent: Annotated[str, pydantic.Field(description="Empty for an operator's token.")]
+    operator: Annotated[str, pydantic.Field(description="Empty for an agent's token.")]
+    scope: Annotated[str, pydantic.Field(description="read or write, for an operator's token.")]
     created: dt.datetime
     expires: dt.datetime | None
     revoked: dt.datetime | None
@@ -30,55 +30,62 @@ class ApiToken(ninja.Schema):
 
 
 class IssuedToken(ninja.Schema):
-    """A new token. ``text`` is shown here and never again: nothing keeps it."""
+    """A new token."""
 
-    text: str
+    text: Annotated[
+        str, pydantic.Field(description="The token itself. It is not stored and cannot be shown again.")
+    ]
     token: ApiToken
 
 
-class TokenWanted(schemas.Body):
-    """Whose token is wanted: one agent's, or one's own as an operator."""
+class TokenRequest(schemas.Body):
+    """The token to issue: for an agent, or for yourself as an operator."""
 
-    agent: names.Text | None = None
-    operator: Annotated[names.Text | None, pydantic.Field(description="Your own user name.")] = None
-    scope: Annotated[names.Text, pydantic.Field(description="Of an operator's: read or write.")] = ""
-    name: Annotated[names.Text, pydantic.Field(description="What it is for, for people to read.")] = ""
-    expires: Annotated[names.Moment | None, pydantic.Field(description="Null: never.")] = None
+    agent: Annotated[names.Text | None, pydantic.Field(description="The agent, for an agent's token.")] = None
+    operator: Annotated[
+        names.Text | None, pydantic.Field(description="Your own user name, for an operator's token.")
+    ] = None
+    scope: Annotated[names.Text, pydantic.Field(description="read or write, for an operator's token.")] = ""
+    name: Annotated[names.Text, pydantic.Field(description="A name that says what the token is for.")] = ""
+    expires: Annotated[
+        names.Timestamp | None, pydantic.Field(description="When it expires. Null: never.")
+    ] = None
     reason: names.Reason = ""
 
 
-@router.get("/tokens", auth=auth.looking("api_token"), response=paging.Page[ApiToken])
-def list_tokens(request: HttpRequest, asked: ninja.Query[paging.Asked]) -> Any:
-    """List all tokens, the newest first, also those that are over."""
-    return paging.of(request, asked, [_told(token) for token in tokens.listed()])
+@router.get("/tokens", auth=auth.viewing("api_token"), response=paging.list_of(ApiToken))
+def list_tokens(request: HttpRequest, query: ninja.Query[paging.PageQuery]) -> Any:
+    """List all tokens, newest first, including expired and revoked tokens."""
+    return paging.slice_page(request, query, [_serialize(token) for token in tokens.all_tokens()])
 
 
 @router.post(
     "/tokens",
-    auth=auth.writing(rights.to("add", "api_token")),
-    response={201: IssuedToken, **problems.answers(404, 409)},
+    auth=auth.writing(rights.permission("add", "api_token")),
+    response={201: IssuedToken, **problems.documented(404, 409)},
 )
-def issue_token(request: HttpRequest, body: TokenWanted) -> Any:
-    """Issue a token. 409 `refused`: one in another operator's name is issued by that operator."""
-    done = tokens.issue(
-        auth.actor(request),
+def issue_token(request: HttpRequest, body: TokenRequest) -> Any:
+    """Issue a token. Returns 409 `refused` for another operator: operators issue their own tokens."""
+    issued = tokens.issue(
+        auth.write(request, reason=body.reason),
         name=body.name,
         agent=body.agent,
         user=body.operator,
         scope=body.scope,
         expires=body.expires,
-        reason=body.reason,
     )
-    return ninja.Status(201, {"text": done.text, "token": _told(done.token)})
+    return ninja.Status(201, {"text": issued.text, "token": _serialize(issued.token)})
 
 
-@router.delete("/tokens/{prefix}", auth=auth.writing(rights.to("change", "api_token")), response=ApiToken)
-def revoke_token(request: HttpRequest, prefix: names.Name, asked: ninja.Query[names.Act]) -> Any:
-    """Revoke a token, for good; from now on it opens nothing. Its line stays in the list."""
-    return _told(tokens.revoke(auth.actor(request), prefix, asked.reason))
+@router.delete(
+    "/tokens/{prefix}", auth=auth.writing(rights.permission("change", "api_token")), response=ApiToken
+)
+def revoke_token(request: HttpRequest, prefix: names.Name, query: ninja.Query[names.ReasonQuery]) -> Any:
+    """Revoke a token permanently. Requests with it are rejected. It stays in the list."""
+    return _serialize(tokens.revoke(auth.write(request, reason=query.reason), prefix))
 
 
-def _told(token: tokens.Token) -> dict[str, Any]:
+def _serialize(token: tokens.Token) -> dict[str, Any]:
     return {
         "prefix": token.prefix,
         "name": token.name,

@@ -1,39 +1,41 @@
-"""How is the flat tools_config of an agent read and written? As ``{key: true | false}``, switches beside overrides."""
+"""Reading and writing an agent's tools_config: its switches and overrides as one flat ``{key: true | false}``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ninja
 import pydantic
 from django.http import HttpRequest, HttpResponse
 
-from toolbelt.api import auth, changed, names, preconditions, problems
-from toolbelt.control import tools_config
+from toolbelt.api import auth, change_results, names, preconditions, problems
+from toolbelt.control import writing
+from toolbelt.control.access import tools_config
 
 router = ninja.Router(tags=["access"])
 
-_CHANGED = {200: changed.Changed, **problems.answers(409, 412)}
+_CHANGED = {200: change_results.ChangeResult, **problems.documented(409, 412)}
 
 
 class ToolsConfig(pydantic.RootModel[dict[str, names.Boolean]]):
-    """What is set, by the keys of toolkits and tools."""
+    """An agent's switches and overrides, by the keys of toolkits and tools."""
 
 
-class Ending(pydantic.BaseModel):
-    """When a switch or an override ends (to the second, in UTC), what stands from then on, and who gave it."""
+class ScheduledEnd(pydantic.BaseModel):
+    """When a switch or an override expires."""
 
-    at: str = pydantic.Field(json_schema_extra={"format": "date-time"})
-    then: bool | None = pydantic.Field(description="On, off, or null: unset.")
-    by: str
-
-
-class Ends(pydantic.RootModel[dict[str, Ending]]):
-    """What ends, by the keys of toolkits and tools."""
+    at: str = pydantic.Field(json_schema_extra={"format": "date-time"}, description="In UTC, to the second.")
+    then: bool | None = pydantic.Field(description="The value that it then returns to. Null: the default.")
+    by: str = pydantic.Field(description="The user who set it.")
 
 
-class ToolsConfigWanted(pydantic.RootModel[dict[str, Any]]):
-    """What is wanted, by the keys of toolkits and tools; null: unset. The door judges it, and names every problem."""
+class ScheduledEnds(pydantic.RootModel[dict[str, ScheduledEnd]]):
+    """The switches and overrides that expire, by the keys of toolkits and tools."""
+
+
+class ToolsConfigUpdate(pydantic.RootModel[dict[str, Any]]):
+    """New switches and overrides, by the keys of toolkits and tools. Null resets a key to the default."""
 
     model_config = pydantic.ConfigDict(
         json_schema_extra={"additionalProperties": {"anyOf": [{"type": "boolean"}, {"type": "null"}]}}
@@ -42,53 +44,67 @@ class ToolsConfigWanted(pydantic.RootModel[dict[str, Any]]):
 
 @router.get("/agents/{agent}/tools-config", auth=auth.reading(), response={200: ToolsConfig, 304: None})
 def read_tools_config(request: HttpRequest, agent: names.Name, response: HttpResponse) -> Any:
-    """Give all switches and overrides that are set."""
-    return preconditions.answered(request, response, tools_config.read(agent))
+    """Retrieve all switches and overrides that are set for an agent."""
+    return preconditions.conditional_response(request, response, tools_config.read(agent))
 
 
-@router.get("/agents/{agent}/tools-config/ends", auth=auth.reading(), response={200: Ends, 304: None})
+@router.get(
+    "/agents/{agent}/tools-config/ends", auth=auth.reading(), response={200: ScheduledEnds, 304: None}
+)
 def read_ends(request: HttpRequest, agent: names.Name, response: HttpResponse) -> Any:
-    """Give the ends of those switches and overrides that have one, beside what is set (``tools-config``).
+    """Retrieve when the switches and overrides of an agent expire. Those that are not listed are permanent.
 
-    What is not named here stands for good. An end is given with the switch or the override itself.
+    To set an expiry, send `ends` when you set the switch or the override.
     """
-    return preconditions.answered(request, response, tools_config.ends(agent))
+    return preconditions.conditional_response(request, response, tools_config.ends(agent))
 
 
-@router.put("/agents/{agent}/tools-config", auth=auth.flipping, response=_CHANGED)
+@router.put("/agents/{agent}/tools-config", auth=auth.switch_writing, response=_CHANGED)
 def put_tools_config(
     request: HttpRequest,
     agent: names.Name,
-    body: ToolsConfigWanted,
-    asked: ninja.Query[names.FarReaching],
+    body: ToolsConfigUpdate,
+    query: ninja.Query[names.DryRunQuery],
     response: HttpResponse,
 ) -> Any:
-    """Let the body be all that is set: what it does not name is cleared. All of it comes about, or nothing."""
-    with preconditions.held(request, tools_config.read(agent)) as was:
-        done = tools_config.put(
-            auth.actor(request), agent, body.root, was=was, reason=asked.reason, confirm=asked.confirm
-        )
-    response["ETag"] = preconditions.tag(done.whole)
-    return changed.told(done)
+    """Replace all switches and overrides of an agent, or change nothing. Keys that the body omits are reset."""
+    with preconditions.checked(request, tools_config.read(agent)) as expected:
+
+        def act(write: writing.Write) -> writing.Change:
+            return tools_config.put(write, agent, body.root, was=expected)
+
+        return _made(request, agent, query, response, act)
 
 
-@router.patch("/agents/{agent}/tools-config", auth=auth.flipping, response=_CHANGED)
+@router.patch("/agents/{agent}/tools-config", auth=auth.switch_writing, response=_CHANGED)
 def change_tools_config(
     request: HttpRequest,
     agent: names.Name,
-    body: ToolsConfigWanted,
-    asked: ninja.Query[names.FarReaching],
+    body: ToolsConfigUpdate,
+    query: ninja.Query[names.DryRunQuery],
     response: HttpResponse,
 ) -> Any:
-    """Set only what the body names; null clears it. All of it comes about, or nothing."""
-    with preconditions.held(request, tools_config.read(agent)) as was:
-        actor = auth.actor(request)
-        if was is None:
-            done = tools_config.change(actor, agent, body.root, reason=asked.reason, confirm=asked.confirm)
-        else:
-            # What they saw is the whole, so the whole is compared.
-            done = tools_config.put(
-                actor, agent, {**was, **body.root}, was=was, reason=asked.reason, confirm=asked.confirm
-            )
-    response["ETag"] = preconditions.tag(done.whole)
-    return changed.told(done)
+    """Change the switches and overrides that the body names, all of them or none. Null resets a key."""
+    with preconditions.checked(request, tools_config.read(agent)) as expected:
+
+        def act(write: writing.Write) -> writing.Change:
+            if expected is None:
+                return tools_config.change(write, agent, body.root)
+            # If-Match covers the whole configuration, so the whole configuration is compared.
+            return tools_config.put(write, agent, {**expected, **body.root}, was=expected)
+
+        return _made(request, agent, query, response, act)
+
+
+def _made(
+    request: HttpRequest,
+    agent: str,
+    query: names.DryRunQuery,
+    response: HttpResponse,
+    act: Callable[[writing.Write], writing.Change],
+) -> dict[str, Any]:
+    write = auth.write(request, reason=query.reason, confirm=query.confirm)
+    change, report = change_results.make(write, act, dry_run=query.dry_run, agent=agent)
+    if not query.dry_run:
+        response["ETag"] = preconditions.tag(change.whole)
+    return report

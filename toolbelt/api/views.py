@@ -1,6 +1,6 @@
-"""Where is the API documented? On a page of its own, and in the OpenAPI document that the page is made from.
+"""The API's documentation: the OpenAPI document, and the HTML page that is generated from it.
 
-Both are for whoever may come in here at all: with a login, to read, or with a token.
+Both require a login or a token.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from toolbelt.api import application, auth, problems, reference
 @decorators.login_not_required
 @require_safe
 def document(request: HttpRequest) -> HttpResponse:
-    """Give the OpenAPI document."""
-    refusal = _refusal(request)
-    if refusal is not None:
-        return refusal
+    """Return the OpenAPI document."""
+    error_response = _authentication_error(request)
+    if error_response is not None:
+        return error_response
     return JsonResponse(application.api.get_openapi_schema(path_prefix=reference.PREFIX))
 
 
 @decorators.login_not_required
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """Show what the API takes and answers."""
-    refusal = _refusal(request)
-    if refusal is not None:
-        # A browser sends no token: it is led to the login.
-        asked_with_token = "Authorization" in request.headers
-        return refusal if asked_with_token else redirect_to_login(request.get_full_path())
+    """Show the API reference."""
+    error_response = _authentication_error(request)
+    if error_response is not None:
+        # A browser sends no token: redirect it to the login page.
+        has_token = "Authorization" in request.headers
+        return error_response if has_token else redirect_to_login(request.get_full_path())
     return render(request, "api/reference.html", {"reference": reference.read()})
 
 
-def _refusal(request: HttpRequest) -> HttpResponse | None:
-    """Answer whoever is neither logged in nor has a token; None for all others."""
+def _authentication_error(request: HttpRequest) -> HttpResponse | None:
+    """Return an error response if the request has neither a login nor a valid token, else None."""
     if request.user.is_authenticated:
         return None
     try:
-        auth.recognized(request)
+        auth.authenticate(request)
     except problems.HttpProblem as problem:
-        return problems.answer(problem)
+        return problems.to_response(problem)
     return None

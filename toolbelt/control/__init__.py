@@ -1,1 +1,1 @@
-"""The operators' door: each thing that an operator does is one function, one transaction, one audit entry."""
+"""What operators do: each action is one function, one transaction and one audit entry."""

@@ -1,4 +1,4 @@
-"""Who does this, and through which shell?"""
+"""Operators and the interfaces through which they act."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Via = Literal["screen", "admin", "api", "command", "import", "mcp", "system"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """The operator (user name) behind a change, and the shell that it came through."""
+    """The operator (user name) behind a change, and the interface that was used."""
 
     name: str
     via: Via

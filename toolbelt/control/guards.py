@@ -1,7 +1,8 @@
-"""What stands against making an agent otherwise, and what has to be confirmed first? (semantics: Budgets; dashboard:
-Access page)
+"""Checks of a change of an agent: what prevents it, and what must be confirmed first (semantics: Budgets; dashboard:
+Access page).
 
-Whatever changes what an agent has comes by here: a flip, many at once, an edit of its entry, a copy, an import.
+Everything that changes what an agent has is checked here: a flip, many at once, an edit of its entry, a copy, an
+import.
 """
 
 from __future__ import annotations
@@ -13,62 +14,64 @@ from toolbelt import conf
 from toolbelt.control import impacts
 from toolbelt.core import agents, budgets, catalog, conflicts, effects, errors, resolution, risks, surface
 
-# Of the agents whose budgets a change would pass, as many as are named.
-MOST_NAMED = 3
+# How many agents are named whose budgets a change would exceed.
+MAX_NAMED = 3
 
 
-def guarded(
+def check(
     stored: catalog.Catalog,
     agent: agents.Agent,
-    wanted: agents.Agent,
+    proposed: agents.Agent,
     key: str,
     on: bool | None = None,
     *,
     confirm: bool,
 ) -> effects.Effect:
-    """Give the effect of making the agent as ``wanted``, unless something stands against it.
+    """Return the effect of changing the agent to ``proposed``, unless something prevents it.
 
-    Raises Refused for an agent that is archived and stays so, and where a budget that refuses would be passed; and
+    Raise Refused for an agent that is archived and stays so, or if a budget that refuses would be exceeded; raise
     ConfirmationRequired unless ``confirm``.
     """
-    refuse_archived(agent, wanted)
-    before, after, effect = _effect(stored, agent, wanted)
-    refuse_budget(wanted.key, before.spent, after.spent)
+    refuse_archived(agent, proposed)
+    before, after, effect = _effect(stored, agent, proposed)
+    refuse_budget(proposed.key, before.spent, after.spent)
     if not confirm:
-        _ask_to_confirm(stored, agent, wanted, key, on, effect)
+        _ask_to_confirm(stored, agent, proposed, key, on, effect)
     return effect
 
 
 def resolved(stored: catalog.Catalog, agent: agents.Agent) -> budgets.Resolution:
-    """Say what the agent has active outside any session, and what its budget says to that."""
+    """Return the agent's resolution outside any session."""
     return budgets.resolve(_alone(stored, agent))
 
 
-def refuse_archived(agent: agents.Agent, wanted: agents.Agent) -> None:
-    """Raise Refused where an agent that is archived, and stays so, would be another one."""
-    if agent.archived and wanted.archived and agent != wanted:
-        raise errors.Refused(f"{agent.key} is archived, and stays as it is: {errors.BRING_BACK}.")
+def refuse_archived(agent: agents.Agent, proposed: agents.Agent) -> None:
+    """Raise Refused for a change of an agent that is archived and stays so."""
+    if agent.archived and proposed.archived and agent != proposed:
+        raise errors.Refused(f"{agent.key} is archived and cannot be changed: {errors.BRING_BACK}.")
 
 
 def refuse_budget(agent: str, before: budgets.Spent, after: budgets.Spent) -> None:
-    """Raise Refused where a budget that refuses would be passed, and by more than before: the way down stays open."""
+    """Raise Refused if a budget that refuses would be exceeded by more than before."""
     refuse_budgets([(agent, before, after)])
 
 
 def refuse_budgets(changed: Iterable[tuple[str, budgets.Spent, budgets.Spent]]) -> None:
-    """Raise Refused where a change passes the budget of any of these agents, as :func:`refuse_budget` does for one;
-    each is given with what it spent before and would spend after.
+    """Raise Refused if a change exceeds the budget of any of these agents, as :func:`refuse_budget` does for one; each
+    is given with its use before and after.
     """
-    said = [_passed(agent, after) for agent, before, after in changed if budgets.refuses(before, after)]
-    if said:
-        more = len(said) - MOST_NAMED
-        others = f" {more} more agent{'' if more == 1 else 's'} would pass a budget." if more > 0 else ""
+    sentences = [
+        _describe_excess(agent, after) for agent, before, after in changed if budgets.refuses(before, after)
+    ]
+    if sentences:
+        more = len(sentences) - MAX_NAMED
+        others = f" {more} more agent{'' if more == 1 else 's'} would exceed a budget." if more > 0 else ""
         raise errors.Refused(
-            f"{' '.join(said[:MOST_NAMED])}{others} Switch something else off first, or raise the budget."
+            f"{' '.join(sentences[:MAX_NAMED])}{others} Switch something else off first, or raise the budget."
         )
 
 
-def _passed(agent: str, after: budgets.Spent) -> str:
+def _describe_excess(agent: str, after: budgets.Spent) -> str:
     budget = after.budget or agents.Budget()
     most = " and ".join(
         f"{number} {unit}"
@@ -78,51 +81,51 @@ def _passed(agent: str, after: budgets.Spent) -> str:
     return f"The budget of {agent} is {most}; this would make {after.tools} tools and {after.tokens} tokens."
 
 
-def effect(stored: catalog.Catalog, agent: agents.Agent, wanted: agents.Agent) -> effects.Effect:
-    """Compare what the model sees of the agent as it is with the agent as ``wanted``, outside any session."""
-    return _effect(stored, agent, wanted)[2]
+def effect(stored: catalog.Catalog, agent: agents.Agent, proposed: agents.Agent) -> effects.Effect:
+    """Return the effect on what the model sees, outside any session, of changing the agent to ``proposed``."""
+    return _effect(stored, agent, proposed)[2]
 
 
-def refuse_conflicts(stored: catalog.Catalog, agent: agents.Agent, wanted: agents.Agent, key: str) -> None:
-    """Raise Invalid where two sources would now bring one tool with different options, and did not before."""
-    made: Sequence[conflicts.Conflict] = conflicts.of_agent(stored, wanted)
-    if made:
+def refuse_conflicts(stored: catalog.Catalog, agent: agents.Agent, proposed: agents.Agent, key: str) -> None:
+    """Raise Invalid if two sources would newly give one tool different options."""
+    new: Sequence[conflicts.Conflict] = conflicts.of_agent(stored, proposed)
+    if new:
         already = conflicts.of_agent(stored, agent)
-        made = [conflict for conflict in made if conflict not in already]
-    if made:
+        new = [conflict for conflict in new if conflict not in already]
+    if new:
         path = f"agents.{agent.key}.tools_config.{key}"
-        raise errors.Invalid([errors.Problem(path=path, message=conflict.message) for conflict in made])
+        raise errors.Invalid([errors.Problem(path=path, message=conflict.message) for conflict in new])
 
 
-def far_reaching(
+def confirmation_reasons(
     stored: catalog.Catalog,
     agent: agents.Agent,
-    wanted: agents.Agent,
+    proposed: agents.Agent,
     on: bool | None,
     effect: effects.Effect,
 ) -> list[str]:
-    """Say why making the agent as ``wanted`` has to be confirmed; nothing: it has not to be."""
+    """Return the reasons for which changing the agent to ``proposed`` must be confirmed; empty if none."""
     reasons: list[str] = []
-    is_set = agent.tools_config() != wanted.tools_config() or agent.ends != wanted.ends
-    touched = not effect.is_nothing or is_set or not wanted.protected
-    if agent.protected and touched:
+    is_set = agent.tools_config() != proposed.tools_config() or agent.ends != proposed.ends
+    is_affected = not effect.is_nothing or is_set or not proposed.protected
+    if agent.protected and is_affected:
         reasons.append(f"{agent.key} is protected.")
-    if wanted.archived and not agent.archived:
+    if proposed.archived and not agent.archived:
         reasons.append(
-            f"While {agent.key} is archived it answers nobody, and its tokens open nothing."
-            " What is set stays, and so does its history, for when it is brought back."
+            f"While {agent.key} is archived, it answers no requests, and its tokens are rejected."
+            " Its settings and history are kept, and it can be restored."
         )
     destructive = [tool for tool in effect.added if risks.of(stored.tools[tool]) == "destructive"]
     if destructive:
-        reasons.append(f"Tools that can destroy something go on: {', '.join(destructive)}.")
-    most: int = conf.CONFIRM_OFF_TOOLS
-    if on is not True and len(effect.removed) > most:
-        reasons.append(f"{len(effect.removed)} active tools go away.")
+        reasons.append(f"Enables destructive tools: {', '.join(destructive)}.")
+    limit: int = conf.CONFIRM_OFF_TOOLS
+    if on is not True and len(effect.removed) > limit:
+        reasons.append(f"Removes {len(effect.removed)} active tools.")
     return reasons
 
 
-def differences(key: str, on: bool | None, effect: effects.Effect) -> dict[str, Any]:
-    """Give an effect as plain values, as the screens, the API and a refusal show it."""
+def describe_effect(key: str, on: bool | None, effect: effects.Effect) -> dict[str, Any]:
+    """Return an effect as plain values, for screens, the API and ConfirmationRequired."""
     return {
         "key": key,
         "on": on,
@@ -139,15 +142,15 @@ def differences(key: str, on: bool | None, effect: effects.Effect) -> dict[str, 
 def _ask_to_confirm(
     stored: catalog.Catalog,
     agent: agents.Agent,
-    wanted: agents.Agent,
+    proposed: agents.Agent,
     key: str,
     on: bool | None,
     effect: effects.Effect,
 ) -> None:
-    reasons = far_reaching(stored, agent, wanted, on, effect)
+    reasons = confirmation_reasons(stored, agent, proposed, on, effect)
     if reasons:
-        effect = impacts.of(stored, agent, wanted, effect)
-        raise errors.ConfirmationRequired(reasons, differences(key, on, effect))
+        effect = impacts.with_sessions(stored, agent, proposed, effect)
+        raise errors.ConfirmationRequired(reasons, describe_effect(key, on, effect))
 
 
 def _alone(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:
@@ -155,7 +158,7 @@ def _alone(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:
 
 
 def _effect(
-    stored: catalog.Catalog, agent: agents.Agent, wanted: agents.Agent
+    stored: catalog.Catalog, agent: agents.Agent, proposed: agents.Agent
 ) -> tuple[surface.Surface, surface.Surface, effects.Effect]:
-    before, after = (surface.build(_alone(stored, one)) for one in (agent, wanted))
+    before, after = (surface.build(_alone(stored, each)) for each in (agent, proposed))
     return before, after, effects.compare(before, after)

@@ -1,8 +1,8 @@
-"""What would a change do to the conversations that are going on? Worked out before it is made; nothing here writes.
+"""The effects of a change on live conversations, computed before it is made; nothing here writes.
 
-A conversation is live for an hour after it last loaded something or called a tool: as long as a provider keeps the
-beginning of its prompt. A provider's cache holds what stands before the first difference: the tools, then the system
-text. So what changes either lets every live conversation that sees it begin its cache anew.
+A conversation is live for an hour after it last loaded something or called a tool: about as long as a provider caches
+the start of its prompt. A cache holds what precedes the first difference: the tools, then the system text. A change of
+either therefore resets the cache of every live conversation that sees it.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from toolbelt.core import sessions as conversations
 from toolbelt.store import clock, sessions
 
 LIVE = dt.timedelta(hours=1)
-# How many of them are worked out, the last ones; further ones count as they do on average.
-MOST_SESSIONS = 20
+# How many of them, the latest, are computed; others are extrapolated.
+MAX_SESSIONS = 20
 
 
-def of(
+def with_sessions(
     stored: catalog.Catalog,
     agent: agents.Agent,
-    wanted: agents.Agent,
+    proposed: agents.Agent,
     effect: effects.Effect | None = None,
 ) -> effects.Effect:
-    """Say what making the agent as ``wanted`` does outside any session, and to how many that are live. ``effect`` is
-    the former, where it is known already.
+    """Return the effect of changing the agent to ``proposed``, with the number of live sessions concerned. ``effect``
+    is that outside any session, if it is known.
     """
     if effect is None:
-        effect = effects.compare(*(_surface(stored, one, None) for one in (agent, wanted)))
-    live, total = sessions.live(agent.key, clock.now() - LIVE, MOST_SESSIONS)
-    touched, breaks = 0, set(effect.breaks)
+        effect = effects.compare(*(_surface(stored, each, None) for each in (agent, proposed)))
+    live, total = sessions.live(agent.key, clock.now() - LIVE, MAX_SESSIONS)
+    affected, breaks = 0, set(effect.breaks)
     for session in live:
-        broken = effects.breaks(_surface(stored, agent, session), _surface(stored, wanted, session))
-        touched += bool(broken)
+        broken = effects.breaks(_surface(stored, agent, session), _surface(stored, proposed, session))
+        affected += bool(broken)
         breaks.update(broken)
-    if touched and total > len(live):
-        touched = round(total * touched / len(live))
+    if affected and total > len(live):
+        affected = round(total * affected / len(live))
     order = ("tools", "system text")
     return dataclasses.replace(
-        effect, sessions=touched, breaks=tuple(part for part in order if part in breaks)
+        effect, sessions=affected, breaks=tuple(part for part in order if part in breaks)
     )
 
 

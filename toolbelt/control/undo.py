@@ -1,59 +1,60 @@
-"""How is a change taken back? By a change of its own, after comparing with what is so now.
+"""Undoing changes: a change of its own, after a comparison with the current state.
 
-What the entry left must still be so; if somebody changed it since, errors.Stale says what was, what the entry left,
-and what is. Undoing is audited like any change, and can itself be undone.
+The state that the change left must still be there; if it has changed since, errors.Stale states what was seen and what
+is there now. Undoing is audited like any change, and can be undone.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 
 from toolbelt import conf
-from toolbelt.control import actors, endings, entries, guards, ordering, roles, sessions, switches, writing
+from toolbelt.control import guards, writing
+from toolbelt.control.access import expirations, switches
+from toolbelt.control.agents import sessions
+from toolbelt.control.catalog import entries, ordering
+from toolbelt.control.people import roles
 from toolbelt.core import errors, grants
 from toolbelt.store import audit, clock, snapshots
 from toolbelt.store import entries as rows
 
 
-def act_of(entry: int) -> list[audit.Entry]:
-    """List what was done in the same act as this entry (its batch, else itself), newest first, but for what is
-    undone already. Raises errors.NotFound.
+def batch_of(entry: int) -> list[audit.Entry]:
+    """Return the entries of the same batch as this one (or only itself), newest first, without those that are already
+    undone. Raise errors.NotFound.
     """
     done = audit.find(entry)
     if done is None:
         raise errors.NotFound("change", str(entry))
     if done.batch is None:
         return [done]
-    return [one for one in audit.of_batch(done.batch) if one.undone is None]
+    return [entry_ for entry_ in audit.of_batch(done.batch) if entry_.undone is None]
 
 
-def undo(
-    actor: actors.Actor, entry: int, *, reason: str = "", batch: uuid.UUID | None = None
-) -> writing.Change:
-    """Take back what the audit entry with this id did. Undoing counts as confirming."""
+def undo(write: writing.Write, entry: int) -> writing.Change:
+    """Undo the change with this audit entry id. Undoing counts as confirmation."""
     with writing.begin():
         done = audit.find(entry)
         if done is None:
             raise errors.NotFound("change", str(entry))
         family, _, act = done.action.partition(".")
-        write = _WAYS.get(done.action) or _WAYS.get(family) or _WAYS.get(act) or _changed
-        return write(actor, done, reason, batch)
+        undo_change = _UNDO.get(done.action) or _UNDO.get(family) or _UNDO.get(act) or _changed
+        return undo_change(write.replace(confirm=True, undoes=done.id), done)
 
 
-def undo_act(actor: actors.Actor, entry: int, *, reason: str = "") -> writing.Change:
-    """Take back all that was done in the same act as this entry, last first: all of it, or nothing.
+def undo_batch(write: writing.Write, entry: int) -> writing.Change:
+    """Undo all changes of the same batch as this entry, the last first: all of them, or none.
 
-    What was undone of it already stays so. The entries of the undoing share a batch, so it can be undone as one.
+    Those that are already undone stay so. The new entries share a batch, so that they can be undone together.
     """
     with writing.begin():
-        act = act_of(entry)
-        if not act:
+        batch = batch_of(entry)
+        if not batch:
             return writing.Change(entry=None, before=None, after=None)
-        agent = act[0].subject_key if act[0].subject_kind == "agent" else None
+        agent = batch[0].subject_key if batch[0].subject_kind == "agent" else None
         before = snapshots.find(agent, None) if agent else None
-        batch = writing.new_batch()
-        changes = [undo(actor, one.id, reason=reason, batch=batch) for one in act]
+        write = write.in_batch()
+        changes = [undo(write, item.id) for item in batch]
         effect = None
         if before is not None and agent in rows.names("agent"):
             after = snapshots.find(str(agent), None)
@@ -61,126 +62,89 @@ def undo_act(actor: actors.Actor, entry: int, *, reason: str = "") -> writing.Ch
     return writing.Change(entry=changes[-1].entry, before=None, after=None, effect=effect)
 
 
-def _switched(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
-    write = switches.flip if done.action.startswith("switch.") else switches.override
-    now = grants.said(endings.find(done.subject_key).agent, done.key)
+def _switched(write: writing.Write, done: audit.Entry) -> writing.Change:
+    flip = switches.flip if done.action.startswith("switch.") else switches.override
+    now = grants.switch_state(expirations.find(done.subject_key).agent, done.key)
     if now != done.after:
         what = f"The {done.action.partition('.')[0]} of {done.key} for {done.subject_key}"
         raise errors.Stale(what, done.after, now, done.before)
-    end, back = grants.end(done.before), grants.is_on(done.before)
+    end, value = grants.expiry_of(done.before), grants.is_on(done.before)
     if end is not None and end.at <= clock.now():
-        # What would be over by now is what it became then.
-        back, end = end.then, None
-    return write(
-        actor,
-        done.subject_key,
-        done.key,
-        back,
-        ends=end,
-        reason=reason,
-        confirm=True,
-        batch=batch,
-        undoes=done.id,
-    )
+        # If the earlier value would have expired by now, its later value is restored.
+        value, end = end.then, None
+    return flip(write, done.subject_key, done.key, value, ends=end)
 
 
-def _created(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
+def _created(write: writing.Write, done: audit.Entry) -> writing.Change:
     now = entries.read(done.subject_kind, done.subject_key)
     if now != done.after:
         raise errors.Stale(f"{done.subject_kind} {done.subject_key}", done.after, now)
-    return entries.remove(
-        actor, done.subject_kind, done.subject_key, reason=reason, batch=batch, undoes=done.id
-    )
+    return entries.remove(write, done.subject_kind, done.subject_key)
 
 
-def _removed(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
+def _removed(write: writing.Write, done: audit.Entry) -> writing.Change:
     try:
         now = entries.read(done.subject_kind, done.subject_key)
     except errors.NotFound:
         entry = {key: value for key, value in done.before.items() if key != entries.PLACE}
-        change = entries.put(actor, done.subject_kind, entry, reason=reason, batch=batch, undoes=done.id)
+        change = entries.put(write, done.subject_kind, entry)
         if entries.PLACE in done.before:
             ordering.restore(done.subject_kind, done.subject_key, done.before[entries.PLACE])
         return change
     raise errors.Stale(f"{done.subject_kind} {done.subject_key}", None, now)
 
 
-def _changed(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
-    return entries.change(
-        actor,
-        done.subject_kind,
-        done.subject_key,
-        done.before,
-        was=done.after,
-        reason=reason,
-        confirm=True,
-        batch=batch,
-        undoes=done.id,
+def _changed(write: writing.Write, done: audit.Entry) -> writing.Change:
+    return entries.change(write, done.subject_kind, done.subject_key, done.before, was=done.after)
+
+
+def _ordered(write: writing.Write, done: audit.Entry) -> writing.Change:
+    """Restore the order; entries that no longer exist are skipped."""
+    existing = set(rows.names(done.subject_kind))
+    before, after = (
+        [name for name in side["order"] if name in existing] for side in (done.before, done.after)
     )
+    return ordering.set_order(write, done.subject_kind, before, was=after)
 
 
-def _ordered(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
-    """Put them back into their order; those that are gone by now have no place any more."""
-    there = set(rows.names(done.subject_kind))
-    before, after = ([name for name in side["order"] if name in there] for side in (done.before, done.after))
-    return ordering.put(
-        actor, done.subject_kind, before, was=after, reason=reason, batch=batch, undoes=done.id
-    )
+def _equipped(write: writing.Write, done: audit.Entry) -> writing.Change:
+    return sessions.equip(write, done.subject_key, done.key, done.before or "", was=done.after or "")
 
 
-def _equipped(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
-    return sessions.equip(
-        actor,
-        done.subject_key,
-        done.key,
-        done.before or "",
-        was=done.after or "",
-        reason=reason,
-        batch=batch,
-        undoes=done.id,
-    )
-
-
-def _named(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
+def _named(write: writing.Write, done: audit.Entry) -> writing.Change:
     return roles.name_operators(
-        actor,
-        done.subject_key,
-        done.before["operators"],
-        was=done.after["operators"],
-        reason=reason,
-        batch=batch,
-        undoes=done.id,
+        write, done.subject_key, done.before["operators"], was=done.after["operators"]
     )
 
 
-def _over(actor: actors.Actor, done: audit.Entry, reason: str, batch: uuid.UUID | None) -> writing.Change:
+def _refuse(write: writing.Write, done: audit.Entry) -> writing.Change:
     raise errors.Refused(
-        f"{done.action} cannot be taken back: {_INSTEAD[done.action].format(command=conf.COMMAND)}."
+        f"{done.action} cannot be undone: {_INSTEAD[done.action].format(command=conf.COMMAND)}."
     )
 
 
-# What cannot be taken back, and what can be done in its place.
+# What cannot be undone, and what to do instead.
 _INSTEAD = {
     "token.issue": "revoke the token",
     "token.revoke": "issue another token",
-    "user.roles": "give the role, or take it: {command} role",
-    "session.evict": "the agent loads again what it needs",
-    "switch.end": "set the switch again, for as long as it is needed",
-    "override.end": "set the override again, for as long as it is needed",
+    "user.roles": "assign or remove the role: {command} role",
+    "session.evict": "the agent can load its tools again",
+    "switch.end": "set the switch again",
+    "override.end": "set the override again",
 }
-_Way = Callable[[actors.Actor, audit.Entry, str, uuid.UUID | None], writing.Change]
-# By the action, its family, or its act.
-_WAYS: dict[str, _Way] = {
-    "switch.end": _over,
-    "override.end": _over,
+_Undo = Callable[[writing.Write, audit.Entry], writing.Change]
+# By the action, its family, or its last part.
+_UNDO: dict[str, _Undo] = {
+    "switch.end": _refuse,
+    "override.end": _refuse,
     "switch": _switched,
     "override": _switched,
     "create": _created,
     "remove": _removed,
     "order": _ordered,
-    "token": _over,
-    "user.roles": _over,
+    "token": _refuse,
+    "user.roles": _refuse,
     "agent.operators": _named,
     "session.equip": _equipped,
-    "session.evict": _over,
+    "session.evict": _refuse,
 }

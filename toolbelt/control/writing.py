@@ -1,17 +1,21 @@
-"""How does one change come about? The transaction, the lock and the answer that all of control shares."""
+"""The common parts of all writes by operators: who writes and why, the transaction, the audit entry, and the result."""
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
 from django.db import transaction
 
+from toolbelt.control import actors
 from toolbelt.core import effects
-from toolbelt.store import commits, revisions
+from toolbelt.store import audit, commits, revisions
+
+dated = audit.dated
 
 
 class _Any:
@@ -22,15 +26,52 @@ class _Any:
 
 
 ANY: Final = _Any()
-"""Given as ``was``: the writer does not say what they saw, so nothing is compared."""
+"""The value of ``was`` if the writer does not state what they saw: nothing is compared."""
+
+
+class Fields(TypedDict, total=False):
+    """The fields of a write except its actor."""
+
+    reason: str
+    confirm: bool
+    batch: uuid.UUID | None
+    undoes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """Who writes something, and what every write has in common.
+
+    ``reason`` is the writer's, for the audit log. ``confirm``: they confirm a far-reaching change. Writes that share a
+    ``batch`` are one step. ``undoes`` is the audit entry that this write undoes.
+    """
+
+    actor: actors.Actor
+    reason: str = ""
+    confirm: bool = False
+    batch: uuid.UUID | None = None
+    undoes: int | None = None
+
+    def replace(self, **changes: Unpack[Fields]) -> Write:
+        """Return a copy with these fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    def in_batch(self) -> Write:
+        """Return the write as a part of its batch, or of a new one."""
+        return self if self.batch is not None else self.replace(batch=new_batch())
+
+
+def by(name: str, via: actors.Via, reason: str = "") -> Write:
+    """Return a write by the operator with this name, through this interface."""
+    return Write(actor=actors.Actor(name=name, via=via), reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a write did. ``entry`` is the audit entry's id, None where nothing had to be changed.
+    """What a write did. ``entry`` is the audit entry's id, None if nothing had to change.
 
-    ``before`` and ``after`` are what differs. ``whole`` is what was written into, as it is stored then: an entry, or
-    all that is set for an agent; None where a write does not tell.
+    ``before`` and ``after`` are what differs. ``whole`` is the result as it is stored: an entry, or all switches and
+    overrides of an agent; None if the write does not provide it.
     """
 
     entry: int | None
@@ -41,14 +82,14 @@ class Change:
 
     @property
     def is_nothing(self) -> bool:
-        """Say whether things already were as wanted."""
+        """Return whether everything was already as requested."""
         return self.entry is None
 
 
 @contextmanager
 def begin() -> Iterator[None]:
-    """Open the one transaction of a change. Writers of configuration go one after the other, so that what a
-    writer compares cannot change under it and numbers are taken in the order in which they commit.
+    """Run the block in the one transaction of a change. Writers of configuration run one after the other, so that what
+    a writer compares cannot change meanwhile, and revision numbers have the order of the commits.
     """
     with transaction.atomic():
         revisions.lock()
@@ -56,6 +97,41 @@ def begin() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def rehearsal() -> Iterator[None]:
+    """Run the block as one transaction that is rolled back: nothing that it writes stays."""
+    with transaction.atomic():
+        revisions.lock()
+        yield
+        transaction.set_rollback(True)
+
+
+def record(
+    write: Write,
+    subject_kind: str,
+    subject_key: str,
+    *,
+    action: str,
+    key: str = "",
+    before: Any,
+    after: Any,
+) -> int:
+    """Add an entry to the audit log, in the transaction of the change; return its id."""
+    return audit.record(
+        actor=write.actor.name,
+        via=write.actor.via,
+        action=action,
+        subject_kind=subject_kind,
+        subject_key=subject_key,
+        key=key,
+        before=before,
+        after=after,
+        reason=write.reason,
+        batch=write.batch,
+        undoes=write.undoes,
+    )
+
+
 def new_batch() -> uuid.UUID:
-    """Give the id that the entries of one bulk change share."""
+    """Return the id of a new batch."""
     return uuid.uuid4()

@@ -1,7 +1,7 @@
-"""Decide whether a network address is on the public internet, or where a cloud platform answers its own machines.
+"""Classification of IP addresses: public, or a cloud platform's metadata service.
 
-The tables follow IANA's registries of special-purpose addresses (IPv4 and IPv6). Python has tables, too, but what they
-hold differs from one version to the next. An IPv6 address that stands for an IPv4 address is judged by that one.
+The tables follow IANA's registries of special-purpose addresses (IPv4 and IPv6). Python's own tables differ between
+versions. An IPv6 address that embeds an IPv4 address is classified by the IPv4 address.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NOT_PUBLIC_V4 = tuple(
         "10.0.0.0/8",  # private
         "100.64.0.0/10",  # shared, behind a provider's NAT
         "127.0.0.0/8",  # loopback
-        "168.63.129.16/32",  # the platform's agent on Azure: public by its number, and still the host's own
+        "168.63.129.16/32",  # Azure's host agent: in a public range, but it belongs to the platform
         "169.254.0.0/16",  # link-local
         "172.16.0.0/12",  # private
         "192.0.0.0/24",  # protocol assignments
@@ -32,7 +32,8 @@ _NOT_PUBLIC_V4 = tuple(
         "240.0.0.0/4",  # reserved, and broadcast
     )
 )
-# Everything public is in the first; the rest is what is special within it. 6to4 is judged by what it stands for.
+# All public addresses are in the first network; the second table lists the special ranges within it. A 6to4 address is
+# classified by the IPv4 address that it embeds.
 _UNICAST_V6 = ipaddress.IPv6Network("2000::/3")
 _NOT_PUBLIC_V6 = tuple(
     ipaddress.IPv6Network(text)
@@ -44,8 +45,8 @@ _NOT_PUBLIC_V6 = tuple(
 )
 
 _LINK_LOCAL = (ipaddress.IPv4Network("169.254.0.0/16"), ipaddress.IPv6Network("fe80::/10"))
-# Where clouds tell a machine its credentials, beyond the link-local addresses: Azure's agent, Alibaba's, Oracle's, and
-# by IPv6 AWS's and Google's.
+# Where clouds serve a machine's credentials, apart from link-local addresses: Azure, Alibaba, Oracle, and over IPv6 AWS
+# and Google.
 _METADATA = frozenset(
     ipaddress.ip_address(text)
     for text in ("168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
@@ -55,7 +56,7 @@ _MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")
 _TEREDO = ipaddress.IPv6Network("2001::/32")
-# A network's own NAT64 prefix: how many bits come before the IPv4 address is the network's to choose (RFC 6052).
+# A network's own NAT64 prefix: the network chooses how many bits precede the IPv4 address (RFC 6052).
 _LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
 # IPv4-compatible (deprecated) and IPv4-translated: no public address has one of these forms.
 _OTHER_FORMS = (ipaddress.IPv6Network("::/96"), ipaddress.IPv6Network("::ffff:0:0:0/96"))
@@ -63,7 +64,7 @@ _ISATAP = 0x5EFE
 
 
 def is_public(text: str) -> bool:
-    """Return whether the address, and each IPv4 address that it stands for, is on the public internet."""
+    """Return whether the address, and each IPv4 address that it embeds, is on the public internet."""
     address = _read(text)
     if isinstance(address, ipaddress.IPv4Address):
         return _is_public_v4(address)
@@ -75,12 +76,15 @@ def is_public(text: str) -> bool:
 
 
 def is_metadata(text: str) -> bool:
-    """Return whether the address, or one that it stands for, is where a platform answers its own machines."""
+    """Return whether the address, or one that it embeds, may be a cloud platform's metadata service."""
     address = _read(text)
-    meant: list[Address] = [address]
+    candidates: list[Address] = [address]
     if isinstance(address, ipaddress.IPv6Address):
-        meant.extend(_embedded(address))
-    return any(one in _METADATA or any(one in network for network in _LINK_LOCAL) for one in meant)
+        candidates.extend(_embedded(address))
+    return any(
+        candidate in _METADATA or any(candidate in network for network in _LINK_LOCAL)
+        for candidate in candidates
+    )
 
 
 def _read(text: str) -> Address:
@@ -92,7 +96,7 @@ def _is_public_v4(address: ipaddress.IPv4Address) -> bool:
 
 
 def _embedded(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
-    """Yield each IPv4 address that the address may stand for."""
+    """Yield each IPv4 address that the address may embed."""
     number = int(address)
     last = number & 0xFFFFFFFF
     if any(address in network for network in (_MAPPED, _NAT64, _LOCAL_NAT64, *_OTHER_FORMS)):
@@ -103,9 +107,9 @@ def _embedded(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]
         yield ipaddress.IPv4Address(number >> 64 & 0xFFFFFFFF)  # its server
         yield ipaddress.IPv4Address(last ^ 0xFFFFFFFF)
     if address in _LOCAL_NAT64:
-        # Bits 64 to 71 are always zero: the IPv4 address goes around them.
-        around = (number >> 64 & 0xFFFFFFFFFFFFFFFF) << 56 | number & 0xFFFFFFFFFFFFFF
+        # Bits 64 to 71 are always zero: the IPv4 address is split around them.
+        joined = (number >> 64 & 0xFFFFFFFFFFFFFFFF) << 56 | number & 0xFFFFFFFFFFFFFF
         for prefix in (48, 56, 64):
-            yield ipaddress.IPv4Address(around >> 120 - prefix - 32 & 0xFFFFFFFF)
+            yield ipaddress.IPv4Address(joined >> 120 - prefix - 32 & 0xFFFFFFFF)
     if number >> 32 & 0xFDFFFFFF == _ISATAP:
         yield ipaddress.IPv4Address(last)

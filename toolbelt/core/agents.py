@@ -1,4 +1,4 @@
-"""Who consumes tools? One configured agent, as a frozen value. (semantics: Levels, tools_config, Budgets, Revisions)"""
+"""Agents, which consume tools, as frozen values (semantics: Levels, tools_config, Budgets, Revisions)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KIND_LOADOUTS: Mapping[str, str] = {
     "general": "full",
 }
 ON_EXCEED = ("warn", "refuse", "defer")
-# How its MCP clients get at what it could load: by a constant list and call_tool, or by a list that grows.
+# How MCP clients reach the tools that the agent could load: a constant list with call_tool, or a list that grows.
 MCP_LOADINGS = ("dispatch", "list")
 
 OnExceed = Literal["warn", "refuse", "defer"]
@@ -25,7 +25,7 @@ McpLoading = Literal["dispatch", "list"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlwaysOn:
-    """A tool that the agent always has, with the options it is handed (None: none)."""
+    """A tool that the agent always has, with the options passed to it (None: no options)."""
 
     tool: str
     options: Mapping[str, Any] | None = None
@@ -33,14 +33,14 @@ class AlwaysOn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The most that an agent may have active: tools, tokens (o200k), and what happens on passing it."""
+    """Limits on an agent's active tools and tokens (o200k), and what happens when they are exceeded."""
 
     max_tools: int | None = None
     max_tokens: int | None = None
     on_exceed: OnExceed = "warn"
 
     def passed_by(self, tools: int, tokens: int) -> bool:
-        """Say whether so many tools and tokens are more than this budget."""
+        """Return whether this many tools and tokens exceed the budget."""
         return (self.max_tools is not None and tools > self.max_tools) or (
             self.max_tokens is not None and tokens > self.max_tokens
         )
@@ -48,8 +48,8 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """Until when a switch or an override stands (UTC; it is over at that very second), what stands from then on
-    (None: it is unset), and who gave it for so long.
+    """When a switch or an override expires (UTC, at the start of that second), what replaces it (None: it is unset),
+    and who set the expiry.
     """
 
     at: datetime
@@ -59,10 +59,10 @@ class End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """One agent's configuration. Unset switches and overrides are the absence of their key.
+    """One agent's configuration. An unset switch or override has no key.
 
-    ``ends`` says of some of them, by key, when they end. What is over is here until it is asked what stands at a
-    moment (:meth:`standing`), for there is no clock here.
+    ``ends`` maps keys of switches and overrides to their expiry. Because the core has no clock, expired ones stay here
+    until :meth:`as_of` is called with a time.
     """
 
     key: str
@@ -86,37 +86,37 @@ class Agent:
     archived: bool = False
 
     def loadout_name(self, kind_loadouts: Mapping[str, str] = KIND_LOADOUTS) -> str:
-        """Name the loadout in force: the agent's own, else its kind's, else none (empty)."""
+        """Return the name of the loadout in force: the agent's own, else its kind's, else empty."""
         return self.loadout or (kind_loadouts.get(self.kind, "") if self.kind else "")
 
     def tools_config(self) -> dict[str, bool]:
-        """Give the flat form: toolkit and tool keys side by side, sorted (seed: Tools & Toolkits)."""
+        """Return the flat form: toolkit and tool keys side by side, sorted (seed: Tools & Toolkits)."""
         return dict(sorted({**self.switches, **self.overrides}.items()))
 
-    def over(self, now: datetime) -> dict[str, End]:
-        """Give what is over at this moment, the first that ended first."""
+    def expired(self, now: datetime) -> dict[str, End]:
+        """Return the switches and overrides that have expired by ``now``, oldest first."""
         if not self.ends:
             return {}
         ended = [(end.at, key) for key, end in self.ends.items() if end.at <= now]
         return {key: self.ends[key] for _, key in sorted(ended)}
 
-    def standing(self, now: datetime) -> Agent:
-        """Give the agent as it stands at this moment: what is over is as it was before, and has no end any more."""
-        over = self.over(now)
-        if not over:
+    def as_of(self, now: datetime) -> Agent:
+        """Return the agent as it is at ``now``: expired switches and overrides have their later value."""
+        expired = self.expired(now)
+        if not expired:
             return self
         return replace(
             self,
-            switches=_without(self.switches, over),
-            overrides=_without(self.overrides, over),
-            ends={key: end for key, end in self.ends.items() if key not in over},
+            switches=_without(self.switches, expired),
+            overrides=_without(self.overrides, expired),
+            ends={key: end for key, end in self.ends.items() if key not in expired},
         )
 
     def next_end(self) -> datetime | None:
-        """Give the first moment at which one of its switches or overrides ends."""
-        return min((end.at for end in self.ends.values()), default=None)
+        """Return when the next of its switches or overrides expires."""
+        return min([end.at for end in self.ends.values()]) if self.ends else None
 
 
-def _without(given: Mapping[str, bool], over: Mapping[str, End]) -> dict[str, bool]:
-    standing = {key: over[key].then if key in over else on for key, on in given.items()}
-    return {key: on for key, on in standing.items() if on is not None}
+def _without(values: Mapping[str, bool], expired: Mapping[str, End]) -> dict[str, bool]:
+    remaining = {key: expired[key].then if key in expired else on for key, on in values.items()}
+    return {key: on for key, on in remaining.items() if on is not None}

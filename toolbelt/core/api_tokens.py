@@ -1,8 +1,8 @@
-"""What does a token of the API look like? ``tb_``, 51 letters and digits, and six more that check them.
+"""Format, checksum and digest of API tokens: ``tb_``, 51 letters and digits, and a checksum of six more.
 
-The first eight of those name the token and may be shown; the 43 after them are the secret (256 bits). The last six
-are a checksum, so that a typo is told from a token that is not known, and so that whoever scans texts for secrets
-finds the real ones: ``tb_[0-9A-Za-z]{57}``.
+The first eight characters after ``tb_`` identify the token and may be shown; the 43 after them are the secret (256
+bits). The checksum tells a typo from an unknown token, and lets secret scanners recognize real tokens:
+``tb_[0-9A-Za-z]{57}``.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ _FORM = re.compile(rf"{MARK}[0-9A-Za-z]{{{NAME + SECRET + CHECKSUM}}}", re.ASCII
 
 
 def make(choose: Callable[[str], str]) -> str:
-    """Put a token together; ``choose`` picks one of the letters that it is given, at random."""
+    """Return a new token; ``choose`` picks a random character from the alphabet that it is passed."""
     body = MARK + "".join(choose(ALPHABET) for _ in range(NAME + SECRET))
     return body + _checksum(body)
 
 
 def is_well_formed(text: str) -> bool:
-    """Say whether a text has the form of a token, and its checksum holds."""
+    """Return whether a text has the format of a token and a valid checksum."""
     return _FORM.fullmatch(text) is not None and _checksum(text[:-CHECKSUM]) == text[-CHECKSUM:]
 
 
 def prefix(text: str) -> str:
-    """Give the part of a token that names it, and may be shown."""
+    """Return the public part of a token, which identifies it."""
     return text[:PREFIX]
 
 
-def withheld(text: str) -> str:
-    """Leave in a text, of each token that stands in it, only the part that may be shown."""
-    return _FORM.sub(lambda found: f"{prefix(found[0])}[withheld]", text)
+def redact(text: str) -> str:
+    """Return the text with each token in it cut to its public part."""
+    return _FORM.sub(lambda match: f"{prefix(match[0])}[withheld]", text)
 
 
 def digest(text: str) -> str:
-    """Give what is kept of a token: nobody gets from there to the token, for it is long and random."""
+    """Return the hash of a token that is stored. Tokens are long and random, so it cannot be reversed."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def is_digest_of(kept: str, text: str) -> bool:
-    """Compare in a time that says nothing about where the two differ."""
-    return hmac.compare_digest(kept, digest(text))
+def matches_digest(stored: str, text: str) -> bool:
+    """Return whether the stored hash belongs to the token, in constant time."""
+    return hmac.compare_digest(stored, digest(text))
 
 
 def _checksum(body: str) -> str:

@@ -1,156 +1,263 @@
-"""Does what is active fit the agent's budget, and what goes if it does not? (semantics: Budgets)
+"""Budgets: whether the active tools fit, and which are deferred if they do not (semantics: Budgets).
 
-With ``defer``, what an operator asked for by name stays: always-on tools, sub-apps' tools, switches and overrides
-that are on. First go tools outside any toolkit, last key first, those of a loadout or default before those that the
-session loaded; then whole toolkits, the last in order first, with every member that nothing above keeps.
+With ``defer``, everything that an operator named stays: always-on tools, tools of sub-apps, and switches and overrides
+that are on. The rest is deferred in this order until what is left fits: what a loadout or a default brings (tools
+outside any toolkit, last key first, then whole toolkits, the last in order first), initial toolkits (the last first),
+and what the session loaded (the oldest load first).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+import functools
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
-from toolbelt.core import agents, catalog, loadouts, questions, resolution
+from toolbelt.core import agents, catalog, loadouts, policy, resolution, rules
 
-KEPT = frozenset({"override-on", "always-on", "sub-app", "switch-on"})
-# What agents share and operators write.
-SHARED = frozenset({"toolkit", "loadout", "sub_app"})
-# What of it brings no tool to anybody: an emergency stop, whose end gives back what was granted, and words.
+# How many names a line of text has room for.
+MAX_NAMED = 5
+NEVER_DEFERRED = frozenset({"override-on", "always-on", "sub-app", "switch-on"})
+# Kinds that agents share and operators write.
+SHARED_KINDS = frozenset({"toolkit", "loadout", "sub_app"})
+# Fields of them that add no tool: unblocking only restores what was granted, and texts.
 _BRINGS_NOTHING = frozenset({"blocked", "title", "description", "examples", "triggers"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """How many tools and tokens are active (meta-tools never count), against the agent's budget if it has one."""
+    """How many tools and tokens are active, against the agent's budget if it has one. Meta-tools never count.
+
+    ``tokens`` are those of definitions, policy and off texts; ``policy_tokens`` is the part of the policy.
+    """
 
     tools: int
     tokens: int
+    policy_tokens: int = 0
     budget: agents.Budget | None = None
 
     @property
     def is_passed(self) -> bool:
-        """Say whether this is more than the budget."""
+        """Return whether this exceeds the budget."""
         return self.budget is not None and self.budget.passed_by(self.tools, self.tokens)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Resolution:
-    """What is active after the budget, and what it deferred; both by key, in key order."""
+    """What is active after the budget was applied, and what was deferred, in key order.
 
-    standing: questions.Standing
+    ``others`` are active prompts, resources and so on: they are granted like tools and do not count against the budget.
+    """
+
+    context: rules.EvaluationContext
     active: Mapping[str, resolution.Decision]
     deferred: Mapping[str, resolution.Decision]
-    spent: Spent
+    others: Mapping[str, resolution.Decision] = field(default_factory=dict)
+
+    @functools.cached_property
+    def spent(self) -> Spent:
+        """The number of active tools and tokens. Counted when it is needed: most calls do not."""
+        return spend(self.context.catalog, self.active, self.context.agent.budget)
 
     def decision(self, key: str) -> resolution.Decision:
-        """Decide for any tool of the catalog."""
-        return self.active.get(key) or self.deferred.get(key) or resolution.decide(self.standing, key)
+        """Return the decision for any tool of the catalog."""
+        return self.active.get(key) or self.deferred.get(key) or resolution.decide(self.context, key)
 
-    def everything(self) -> dict[str, resolution.Decision]:
-        """Decide for every tool of the catalog, in key order: for screens and search, not for a question."""
-        return {key: self.decision(key) for key in sorted(self.standing.catalog.tools)}
+    def entries(self, kind: catalog.Kind) -> tuple[catalog.Tool, ...]:
+        """Return the active entries of a kind other than "tool", in key order."""
+        tools = self.context.catalog.tools
+        return tuple([tools[key] for key in self.others if tools[key].kind == kind])
+
+    def all_decisions(self) -> dict[str, resolution.Decision]:
+        """Return the decision for every tool of the catalog, in key order: for screens and search, not for requests."""
+        return {key: self.decision(key) for key in sorted(self.context.catalog.tools)}
 
     def has_discoverable(self) -> bool:
-        """Say whether anything could be had on request; stops at the first that could."""
+        """Return whether any tool could be loaded; stops at the first."""
         if self.deferred:
             return True
         return any(
-            self.decision(key).state == "discoverable" for key in self._perhaps() if key not in self.active
+            self.decision(key).state == "discoverable"
+            for key in self._candidates()
+            if key not in self.active and key not in self.context.catalog.non_tools
         )
 
     def discoverable(self) -> Iterator[resolution.Decision]:
-        """List what could be had on request: of the allowed toolkits, by pattern, and what the budget deferred."""
-        for key in sorted({*self.deferred, *self._perhaps()}.difference(self.active)):
+        """Yield what could be loaded: from allowed toolkits, by pattern, and what the budget deferred."""
+        candidates = {*self.deferred, *self._candidates()}
+        for key in sorted(candidates.difference(self.active, self.context.catalog.non_tools)):
             decision = self.decision(key)
             if decision.state == "discoverable":
                 yield decision
 
-    def _perhaps(self) -> Iterator[str]:
-        standing = self.standing
-        for key in standing.loadable:
-            toolkit = standing.catalog.toolkits.get(key)
+    def _candidates(self) -> Iterator[str]:
+        context = self.context
+        for key in context.loadable:
+            toolkit = context.catalog.toolkits.get(key)
             if toolkit is not None:
-                yield from (m.tool for m in toolkit.members if m.tool in standing.catalog.tools)
-        if standing.loadout is not None and standing.loadout.patterns:
-            yield from loadouts.tools_discoverable(standing.catalog, standing.loadout_name)
+                yield from (m.tool for m in toolkit.members if m.tool in context.catalog.tools)
+        if context.loadout is not None and context.loadout.patterns:
+            yield from loadouts.tools_discoverable(context.catalog, context.loadout_name)
 
 
 def refuses(before: Spent, after: Spent) -> bool:
-    """Say whether a budget that refuses stands against a change from what was active ``before``, outside any session:
-    it would be passed, and by more than it was, so that the way down stays open.
+    """Return whether a budget that refuses forbids a change, given what was active ``before`` outside any session.
+
+    It does if the budget is exceeded by more than before, so that reducing an exceeded budget stays possible.
     """
     if after.budget is None or after.budget.on_exceed != "refuse" or not after.is_passed:
         return False
     return after.tools > before.tools or after.tokens > before.tokens
 
 
-def hold(kind: str, changed: Collection[str]) -> bool:
-    """Say whether the budgets of all agents hold for a change of these keys of an entry, whoever's it is.
+def concerns_all_agents(kind: str, changed: Collection[str]) -> bool:
+    """Return whether a change of these fields must be checked against the budgets of all agents.
 
-    Not for the end of an emergency stop, which gives back what was granted, and not for what brings no tool.
+    Unblocking, which restores what was granted, and changes that add no tool need no check.
     """
-    return kind in SHARED and not _BRINGS_NOTHING.issuperset(changed)
+    return kind in SHARED_KINDS and not _BRINGS_NOTHING.issuperset(changed)
 
 
 def resolve(snapshot: resolution.Snapshot) -> Resolution:
     """Resolve a snapshot: what is active now, within the agent's budget."""
-    standing = resolution.stand(snapshot)
-    return fit(standing, resolution.active(standing))
+    context = resolution.build_context(snapshot)
+    return fit(context, resolution.active(context))
 
 
-def fit(standing: questions.Standing, active: dict[str, resolution.Decision]) -> Resolution:
+def spend(stored: catalog.Catalog, active: Collection[str], budget: agents.Budget | None = None) -> Spent:
+    """Return what these active tools spend of the budget. None of them is a prompt or a resource."""
+    policy_tokens = policy.tokens(stored, active)
+    tokens = policy_tokens + sum([stored.tools[key].tokens for key in active])
+    return Spent(tools=len(active), tokens=tokens, policy_tokens=policy_tokens, budget=budget)
+
+
+def fit(context: rules.EvaluationContext, active: dict[str, resolution.Decision]) -> Resolution:
     """Apply the agent's budget to what is active."""
-    tools = standing.catalog.tools
-    tokens = sum([tools[key].tokens for key in active])
-    budget = standing.agent.budget
-    goers = [key for key, decision in active.items() if decision.code not in KEPT]
-    loaded = {key for key in goers if active[key].code == "loaded"}
-    gone = going(standing.catalog, budget, len(active), tokens, goers, loaded)
+    stored, budget, others = context.catalog, context.agent.budget, {}
+    if non_tools := stored.non_tools:
+        others = {key: decision for key, decision in active.items() if key in non_tools}
+        active = {key: decision for key, decision in active.items() if key not in non_tools}
+    removed: Mapping[str, rules.Origin] = {}
+    if budget is not None and budget.on_exceed == "defer":
+        fixed = {key for key, decision in active.items() if decision.code in NEVER_DEFERRED}
+        initial = () if context.subagent else initial_toolkits(stored, context.initial)
+        loads = () if context.subagent else tuple(_loads(context))
+        removed = deferred_tools(stored, budget, active, fixed, initial, loads)
     deferred = {
-        key: resolution.Decision(key, "discoverable", "budget", 10, gone[key]) for key in sorted(gone)
+        key: resolution.Decision(key, "discoverable", "budget", 10, removed[key]) for key in sorted(removed)
     }
-    if gone:
-        active = {key: decision for key, decision in active.items() if key not in gone}
-        tokens -= sum([tools[key].tokens for key in gone])
-    spent = Spent(tools=len(active), tokens=tokens, budget=budget)
-    return Resolution(standing=standing, active=active, deferred=deferred, spent=spent)
+    if removed:
+        active = {key: decision for key, decision in active.items() if key not in removed}
+    return Resolution(context=context, active=active, deferred=deferred, others=others)
 
 
-def going(
+def has_room(resolved: Resolution, tools: Collection[str]) -> bool:
+    """Return whether these tools can be loaded within the budget.
+
+    A budget that defers makes room for them, one that refuses does not, and one that warns always has room.
+    """
+    context = resolved.context
+    budget = context.agent.budget
+    if budget is None or budget.on_exceed == "warn":
+        return True
+    added = {
+        key
+        for key in tools
+        if key not in context.catalog.non_tools
+        and resolved.decision(key).state not in ("denied", "unavailable")
+    }
+    fixed = {key for key, decision in resolved.active.items() if decision.code in NEVER_DEFERRED}
+    return fits(context.catalog, budget, resolved.active.keys(), fixed, added)
+
+
+def fits(
     stored: catalog.Catalog,
     budget: agents.Budget | None,
-    tools: int,
-    tokens: int,
-    goers: Collection[str],
-    loaded: Collection[str] = (),
-) -> dict[str, questions.Origin]:
-    """Return what a budget that defers takes away where so many tools and tokens are active, by key.
+    active: Set[str],
+    fixed: Set[str],
+    added: Set[str],
+) -> bool:
+    """Return whether the budget has room for the ``added`` tools beside what is active, or ``fixed`` if it defers."""
+    if budget is None or budget.on_exceed == "warn":
+        return True
+    stays = active if budget.on_exceed == "refuse" else fixed
+    return added <= stays or not spend(stored, stays | added, budget).is_passed
 
-    ``goers`` are all active tools that may go; those of them that a session ``loaded`` go after the others.
+
+def in_short(names: Sequence[str]) -> str:
+    """Return the first names as a list that fits a line, and the number of the others."""
+    more = len(names) - MAX_NAMED
+    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+# What was requested under a name, with its tools, in the order in which a budget defers it.
+Requested = Sequence[tuple[str, Collection[str]]]
+
+
+def initial_toolkits(stored: catalog.Catalog, toolkits: Collection[str]) -> Requested:
+    """Return the initial toolkits with their tools, in the order in which a budget defers them."""
+    return [(kit.key, [member.tool for member in kit.members]) for kit in reversed(stored.in_order(toolkits))]
+
+
+def _loads(context: rules.EvaluationContext) -> Iterator[tuple[str, Collection[str]]]:
+    """Yield what the session loaded, with its tools, in the order in which a budget defers it."""
+    stored = context.catalog
+    for kind, name in context.load_order:
+        match kind:
+            case "toolkit" if name in context.toolkits and name in stored.toolkits:
+                yield name, [member.tool for member in stored.toolkits[name].members]
+            case "plugin":
+                yield name, stored.tools_of_plugin.get(name, ())
+            case "tool":
+                yield name, (name,)
+
+
+def deferred_tools(
+    stored: catalog.Catalog,
+    budget: agents.Budget | None,
+    active: Collection[str],
+    fixed: Collection[str],
+    initial: Requested,
+    loads: Requested = (),
+) -> dict[str, rules.Origin]:
+    """Return what a deferring budget removes from these active tools, by key. ``fixed`` tools are never deferred.
+
+    An initial toolkit is deferred whole. What the session loaded keeps the tools that a later load needs.
     """
-    gone: dict[str, questions.Origin] = {}
-    if budget is None or budget.on_exceed != "defer" or not budget.passed_by(tools, tokens):
-        return gone
-    for origin, group in _goers(stored, goers, loaded):
-        for key in group:
-            if key not in gone:
-                gone[key] = origin
-                tools, tokens = tools - 1, tokens - stored.tools[key].tokens
-        if not budget.passed_by(tools, tokens):
+    removed: dict[str, rules.Origin] = {}
+    if budget is None or budget.on_exceed != "defer" or not spend(stored, active, budget).is_passed:
+        return removed
+    left = set(active)
+    for origin, group in _removal_order(stored, left.difference(fixed), initial, loads):
+        removed.update(dict.fromkeys(group, origin))
+        left.difference_update(group)
+        if not spend(stored, left, budget).is_passed:
             break
-    return gone
+    return removed
 
 
-def _goers(
-    stored: catalog.Catalog, goers: Collection[str], loaded: Collection[str]
-) -> Iterator[tuple[questions.Origin, tuple[str, ...]]]:
-    """List what may go, in the order in which it goes: single tools, then whole toolkits."""
-    loose = [key for key in goers if key not in stored.toolkits_of]
-    for key in sorted(loose, key=lambda key: (key not in loaded, key), reverse=True):
-        yield questions.Origin("budget", key), (key,)
+def _removal_order(
+    stored: catalog.Catalog, candidates: Collection[str], initial: Requested, loads: Requested
+) -> Iterator[tuple[rules.Origin, Collection[str]]]:
+    """Yield what may be deferred, in order: single tools, whole toolkits, initial toolkits, what was loaded."""
+    requested = [*initial, *loads]
+    request_of: dict[str, int] = {}
+    for number, (_, tools) in enumerate(requested):
+        for key in tools:
+            if number >= len(initial):
+                request_of[key] = number
+            else:
+                request_of.setdefault(key, number)
+    rest = [key for key in candidates if key not in request_of]
+    for key in sorted((key for key in rest if key not in stored.toolkits_of), reverse=True):
+        yield rules.Origin("budget", key), (key,)
     by_toolkit: dict[str, list[str]] = {}
-    for key in goers:
-        for toolkit in stored.toolkits_of.get(key, ()):
-            by_toolkit.setdefault(toolkit.key, []).append(key)
-    for toolkit_key in sorted(by_toolkit, key=stored.position.__getitem__, reverse=True):
-        yield questions.Origin("budget", toolkit_key), tuple(by_toolkit[toolkit_key])
+    for key in rest:
+        if key in stored.toolkits_of:
+            # A tool is deferred with the last of its toolkits, which is deferred first.
+            by_toolkit.setdefault(stored.toolkits_of[key][-1].key, []).append(key)
+    for toolkit in sorted(by_toolkit, key=stored.position.__getitem__, reverse=True):
+        yield rules.Origin("budget", toolkit), by_toolkit[toolkit]
+    for number, (name, tools) in enumerate(requested):
+        group = [key for key in tools if key in candidates and request_of[key] == number]
+        if group:
+            yield rules.Origin("budget", name), group

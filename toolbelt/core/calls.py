@@ -1,7 +1,7 @@
-"""May this call go through? (semantics: Calls)
+"""Admission of calls, and the answers of Toolbelt's own tools (semantics: Calls).
 
-A call is admitted against the surface as it is now. A refusal is an answer that the model can read: a stable code
-and a sentence with the way out. What a model is not granted is not described to it.
+A call is admitted against the current surface. A refusal is an answer for the model: a stable code and a sentence that
+says what to do. Tools that the agent is not granted are not described.
 """
 
 from __future__ import annotations
@@ -32,16 +32,18 @@ REFUSALS = (
     "invalid-arguments",
     "timed-out",
     "tool-failed",
+    "run-by-client",
+    "run-by-toolbelt",
 )
-# How many violations a message names; the answer to the model lists all.
-MOST_NAMED = 5
+# How many violations a message names; the answer to the model lists all of them.
+MAX_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a call does not go through: ``code`` is one of :data:`REFUSALS`; ``errors`` name places in the arguments.
+    """Why a call is refused: ``code`` is one of :data:`REFUSALS`; ``errors`` are places in the arguments.
 
-    ``mcp`` is the whole answer of an upstream server's tool that failed, as MCP has it.
+    ``mcp`` is the complete MCP result of an upstream server's tool that failed.
     """
 
     code: str
@@ -50,16 +52,17 @@ class Refusal:
     mcp: Mapping[str, Any] | None = None
 
     def document(self) -> dict[str, Any]:
-        """Give the structured content that the model reads."""
-        found: dict[str, Any] = {"is_error": True, "code": self.code, "message": self.message}
+        """Return the structured content that the model reads."""
+        content: dict[str, Any] = {"is_error": True, "code": self.code, "message": self.message}
         if self.errors:
-            found["errors"] = [{"path": error.path, "message": error.message} for error in self.errors]
-        return found
+            content["errors"] = [{"path": error.path, "message": error.message} for error in self.errors]
+        return content
 
     def without_values(self) -> str:
-        """Say why in words that may be kept: of arguments that do not fit the places and the schema's keywords.
+        """Return the reason without argument values, for storage: for invalid arguments, the places and the schema's
+        keywords.
 
-        The message quotes what stands there, and that may be a secret.
+        The message quotes the arguments, which may hold a secret.
         """
         if not self.errors:
             return self.message
@@ -68,7 +71,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """The call may go through, with the options that the tool's source hands it (never mixed into arguments)."""
+    """The call is admitted, with the options of the tool's source, which are never mixed into the arguments."""
 
     tool: str
     options: Mapping[str, Any] | None = None
@@ -76,50 +79,68 @@ class Admission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaAnswer:
-    """What a meta-tool answers; ``session`` is the session after it, None where nothing changed."""
+    """The answer of a meta-tool; ``session`` is the session after it, None if nothing changed."""
 
     content: Mapping[str, Any]
     session: sessions.Session | None = None
 
 
 def admit(
-    resolved: budgets.Resolution, tool: str, arguments: Any, *, hide_denied: bool = False
+    resolved: budgets.Resolution,
+    tool: str,
+    arguments: Any,
+    *,
+    hide_denied: bool = False,
+    is_quick: bool = False,
 ) -> Admission | Refusal:
-    """Admit or refuse a call of a tool, not of a meta-tool. ``hide_denied``: say ``unknown-tool`` of denied ones."""
-    standing = resolved.standing
-    if tool not in standing.catalog.tools:
+    """Admit or refuse a call of a tool that is not a meta-tool.
+
+    With ``hide_denied``, denied tools are reported as ``unknown-tool``. With ``is_quick``, raise schema.TooComplexError
+    if checking the arguments takes long.
+    """
+    context = resolved.context
+    if tool not in context.catalog.tools or tool in context.catalog.non_tools:
         return unknown(tool)
-    decision = resolved.decision(tool)
-    match decision.state:
-        case "dormant":
-            return unknown(tool)
-        case "denied" if hide_denied:
-            return unknown(tool)
-        case "denied":
-            return Refusal(
-                code="tool-denied", message=f"You are not granted {tool}. An operator can change that."
-            )
-        case "unavailable":
-            return Refusal(
-                code="tool-unavailable", message=f"{tool} is not available at present. Try something else."
-            )
-        case "discoverable":
-            return Refusal(code="tool-not-active", message=_how_to_get(decision, standing.subagent))
+    if refusal := not_active(resolved, tool, hide_denied=hide_denied):
+        return refusal
     violations = schema.violations(
-        standing.catalog.tools[tool].input_schema, filled(standing.catalog, tool, arguments)
+        context.catalog.tools[tool].input_schema,
+        filled(context.catalog, tool, arguments),
+        is_quick=is_quick,
     )
     if violations:
         return invalid(tool, violations)
-    return Admission(tool=tool, options=resolution.options(standing, tool)[0])
+    return Admission(tool=tool, options=resolution.options(context, tool)[0])
+
+
+def not_active(resolved: budgets.Resolution, key: str, *, hide_denied: bool = False) -> Refusal | None:
+    """Return the refusal of an entry of the catalog that is not active; None if it is active."""
+    decision = resolved.decision(key)
+    match decision.state:
+        case "dormant":
+            return unknown(key)
+        case "denied" if hide_denied:
+            return unknown(key)
+        case "denied":
+            return Refusal(
+                code="tool-denied", message=f"You are not granted {key}. An operator can change that."
+            )
+        case "unavailable":
+            return Refusal(
+                code="tool-unavailable", message=f"{key} is not available now. Try something else."
+            )
+        case "discoverable":
+            return Refusal(code="tool-not-active", message=_how_to_get(resolved, decision))
+    return None
 
 
 def filled(stored: catalog.Catalog, tool: str, arguments: Any) -> Any:
-    """Return the arguments as the tool gets them: of an upstream server's with required defaults filled in."""
-    known = stored.tools[tool]
-    provider = stored.plugins.get(known.plugin)
+    """Return the arguments that the tool receives: for an upstream server's tool, with required defaults filled in."""
+    definition = stored.tools[tool]
+    provider = stored.plugins.get(definition.plugin)
     if provider is None or not provider.upstream:
         return arguments
-    return schema.filled(known.input_schema, arguments)
+    return schema.filled(definition.input_schema, arguments)
 
 
 def meta(
@@ -145,30 +166,39 @@ def _unload(_: budgets.Resolution, snapshot: resolution.Snapshot, arguments: Any
 
 
 def _list(_: budgets.Resolution, snapshot: resolution.Snapshot, arguments: Any, at: str) -> MetaAnswer:
-    return MetaAnswer(content=loading.listing(snapshot))
+    return MetaAnswer(content=loading.list_toolkits(snapshot))
 
 
-def hits(resolved: budgets.Resolution, arguments: Any) -> list[dict[str, Any]]:
-    """Search what is discoverable, as ``search_tools`` asks for it: each hit with its schema, and what to load."""
-    stored = resolved.standing.catalog
-    found = {decision.tool: decision for decision in resolved.discoverable()}
+def hits(
+    resolved: budgets.Resolution, arguments: Any, *, with_client_tools: bool = True
+) -> list[dict[str, Any]]:
+    """Return the discoverable tools that match ``search_tools``: each with its schema and the name to load.
+
+    Without ``with_client_tools``, tools that the agent's own program runs are left out.
+    """
+    stored = resolved.context.catalog
+    decisions = {
+        decision.tool: decision
+        for decision in resolved.discoverable()
+        if with_client_tools or stored.runner(stored.tools[decision.tool]) != "client"
+    }
     limit = arguments.get("limit", meta_tools.SEARCH_LIMIT)
     return [
         {
             "tool": hit.tool,
             "description": stored.tools[hit.tool].description,
             "input_schema": definitions.of(stored, hit.tool).input_schema,
-            "load": targets.name_to_load(found[hit.tool]),
+            "load": targets.name_to_load(decisions[hit.tool]),
             "matched": list(hit.matched),
         }
-        for hit in search.search(stored, found, arguments["query"], limit)
+        for hit in search.search(stored, decisions, arguments["query"], limit)
     ]
 
 
 def _search(resolved: budgets.Resolution, _: resolution.Snapshot, arguments: Any, at: str) -> MetaAnswer:
-    results = hits(resolved, arguments)
-    how = loading.NOT_FOR_SUBAGENTS if resolved.standing.subagent else "Give a result's 'load' to load_tools."
-    message = how if results else "Nothing that you could load matches: try other words."
+    results = [hit for hit in hits(resolved, arguments) if targets.may_load(resolved, hit["load"])]
+    how = loading.NOT_FOR_SUBAGENTS if resolved.context.subagent else "Give a result's 'load' to load_tools."
+    message = how if results else "No tool that you could load matches: try other words."
     return MetaAnswer(content={"status": "ok", "results": results, "message": message})
 
 
@@ -180,29 +210,48 @@ _META: Mapping[str, Callable[[budgets.Resolution, resolution.Snapshot, Any, str]
 }
 
 
-def _how_to_get(decision: resolution.Decision, subagent: bool) -> str:
-    if subagent:
-        return f"{decision.tool} is not loaded. {loading.NOT_FOR_SUBAGENTS}"
-    if decision.code == "budget":
-        return f"{decision.tool} is deferred by the budget: unload something first, or ask an operator."
-    way = f'Call load_tools with toolkit "{targets.name_to_load(decision)}"'
-    return f"{decision.tool} is not loaded. {way}: it is there from the next request on."
+def _how_to_get(resolved: budgets.Resolution, decision: resolution.Decision) -> str:
+    name = targets.name_to_load(decision)
+    state = "deferred by the budget" if decision.code == "budget" else "not loaded"
+    if resolved.context.subagent:
+        return f"{decision.tool} is {state}. {loading.NOT_FOR_SUBAGENTS}"
+    if not targets.may_load(resolved, name):
+        return f"{decision.tool} is {state}, and the budget has no room for it. An operator can change that."
+    way = f'Call load_tools with toolkit "{name}"'
+    return f"{decision.tool} is {state}. {way}: its tools are available from the next request."
 
 
 def unknown(tool: str) -> Refusal:
-    """Refuse a call of what there is not, or not for this agent."""
+    """Return the refusal of a tool that does not exist, or not for this agent."""
     return Refusal(code="unknown-tool", message=f"There is no tool named {tool!r}.")
 
 
+def run_by_client(tool: str) -> Refusal:
+    """Return the refusal of a call of a tool that the agent's own program runs."""
+    return Refusal(
+        code="run-by-client",
+        message=f"{tool} runs in the agent's own program, which has the call admitted"
+        " (POST /api/v1/agents/{agent}/calls/admit), runs the tool and reports the outcome.",
+    )
+
+
+def run_by_toolbelt(tool: str) -> Refusal:
+    """Return the refusal of an admission of a tool that Toolbelt runs."""
+    return Refusal(
+        code="run-by-toolbelt",
+        message=f"Toolbelt runs {tool}: call it (POST /api/v1/agents/{{agent}}/calls) instead of having it admitted.",
+    )
+
+
 def invalid(tool: str, violations: tuple[schema.Violation, ...]) -> Refusal:
-    """Refuse a call with arguments that do not fit."""
+    """Return the refusal of arguments that do not fit."""
     places = _listed((v.path, v.message) for v in violations)
     return Refusal(
         code="invalid-arguments", message=f"The arguments do not fit {tool}: {places}", errors=violations
     )
 
 
-def _listed(wrong: Iterable[tuple[str, str]]) -> str:
-    listed = [f"{path}: {why}" if path else why for path, why in wrong]
-    more = ["and more"] if len(listed) > MOST_NAMED else []
-    return "; ".join([*listed[:MOST_NAMED], *more])
+def _listed(violations: Iterable[tuple[str, str]]) -> str:
+    listed = [f"{path}: {why}" if path else why for path, why in violations]
+    more = ["and more"] if len(listed) > MAX_NAMED else []
+    return "; ".join([*listed[:MAX_NAMED], *more])

@@ -1,35 +1,54 @@
-"""What exists? Tools, plugins, toolkits, loadouts and sub-apps as frozen values, and the compiled catalog.
+"""The catalog: tools, plugins, toolkits, loadouts and sub-apps as frozen values, compiled with indexes.
 
-A catalog is compiled once per number and then only read. Schemas stay text until somebody is granted them.
+A catalog is compiled once per revision and then only read. Schemas stay text until an agent is granted their tool.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from toolbelt.core import code as in_code
-from toolbelt.core import keys, schema
+from toolbelt.core import keys, schema, toolkit_hooks
 
-CATEGORIES = (
-    "filesystem",
-    "git",
-    "github",
-    "shell",
-    "web",
-    "search",
-    "network",
-    "memory",
-    "orchestration",
-    "analysis",
-    "scheduling",
-    "multimodal",
-    "security",
+
+class ToolCategory:
+    """The thirteen built-in categories, as constants; an operator may add others."""
+
+    FILESYSTEM: Final = "filesystem"
+    GIT: Final = "git"
+    GITHUB: Final = "github"
+    SHELL: Final = "shell"
+    WEB: Final = "web"
+    SEARCH: Final = "search"
+    NETWORK: Final = "network"
+    MEMORY: Final = "memory"
+    ORCHESTRATION: Final = "orchestration"
+    ANALYSIS: Final = "analysis"
+    SCHEDULING: Final = "scheduling"
+    MULTIMODAL: Final = "multimodal"
+    SECURITY: Final = "security"
+
+
+CATEGORIES: tuple[str, ...] = (
+    ToolCategory.FILESYSTEM,
+    ToolCategory.GIT,
+    ToolCategory.GITHUB,
+    ToolCategory.SHELL,
+    ToolCategory.WEB,
+    ToolCategory.SEARCH,
+    ToolCategory.NETWORK,
+    ToolCategory.MEMORY,
+    ToolCategory.ORCHESTRATION,
+    ToolCategory.ANALYSIS,
+    ToolCategory.SCHEDULING,
+    ToolCategory.MULTIMODAL,
+    ToolCategory.SECURITY,
 )
 
-# The seed's table of plugin names (Tool Loadouts: Plugin name reference), for plugins that state no category.
+# The specification's table of plugin names (Tool Loadouts: Plugin name reference), for plugins that state no category.
 PLUGIN_CATEGORIES: Mapping[str, str] = {
     keys.fold(name): category
     for category, names in {
@@ -50,16 +69,23 @@ PLUGIN_CATEGORIES: Mapping[str, str] = {
     for name in names
 }
 
+# Prefix of the hash of details that an operator rejected.
+REJECTED = "rejected:"
+
 PluginStatus = Literal["ready", "failed"]
+Runner = Literal["code", "upstream", "client"]
+Kind = Literal["tool", "prompt", "resource", "template", "elicitation"]
+KINDS: tuple[Kind, ...] = ("tool", "prompt", "resource", "template", "elicitation")
 ToolChoice = Literal["auto", "required"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """An installed provider of tools. ``active`` is the operator's, ``status`` what a process found.
+    """An installed provider of tools. ``active`` is set by the operator, ``status`` by the process that loads it.
 
-    ``upstream`` is the text of the connection (:mod:`toolbelt.core.connections`) of one that is an MCP server; empty:
-    it is Python code.
+    ``upstream`` is the JSON of the connection (:mod:`toolbelt.core.connections`) of an MCP server. The synchronization
+    with installed code sets ``in_code``. A plugin with neither is the client's: the agent's own program runs its tools,
+    and ``declared_by`` names the agents whose tokens may declare them.
     """
 
     name: str
@@ -72,18 +98,35 @@ class Plugin:
     trusted: bool = False
     blocked: bool = False
     upstream: str = ""
+    in_code: bool = False
+    declared_by: tuple[str, ...] = ()
+
+    @property
+    def runner(self) -> Runner:
+        """Return who runs the plugin's tools: code in Toolbelt, an upstream server, or the agent's own program."""
+        if self.upstream:
+            return "upstream"
+        return "code" if self.in_code else "client"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One function that a model can call. The JSON fields are texts; empty means not given.
+    """One function that a model can call, or another kind of entry that an upstream server offers: a prompt, a
+    resource, a template of resources, or the right to ask the user. JSON fields are text; empty means "not given".
 
-    ``tokens`` is the o200k count of the JSON sent, counted when the tool is stored. ``approved`` is the
-    version (see :func:`version`) that an operator approved; empty: nothing was ever held. ``approved_version``
-    is what that version said, as long as another one waits for approval.
+    Entries that are not tools are granted by the same rules and are never among an agent's tools. ``upstream_name`` is
+    what the server calls the entry: a prompt's name, a resource's URI, a template's URI template. ``details`` is
+    everything else that the server lists for it, and :func:`version` covers it.
+
+    ``tokens`` is the o200k count of the tool's JSON, counted when it is stored. ``approved`` is the version (see
+    :func:`version`) that an operator approved; empty if none was ever held for approval. The ``details`` of a tool are
+    its full output schema, icons and ``_meta``. They reach clients only while ``details_approved`` is their hash;
+    :data:`REJECTED` before the hash means that an operator rejected them. ``approved_version`` is the approved version
+    while another waits for approval.
     """
 
     key: str
+    kind: Kind = "tool"
     plugin: str = ""
     title: str = ""
     description: str = ""
@@ -97,6 +140,8 @@ class Tool:
     retired: bool = False
     seen: bool = True
     approved: str = ""
+    details: str = ""
+    details_approved: str = ""
     approved_version: str = ""
     upstream_name: str = ""
     tokens: int = 0
@@ -104,7 +149,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A tool in a toolkit, with the options that the toolkit hands it (None: none)."""
+    """A tool in a toolkit, with the options that the toolkit passes to it (None: no options)."""
 
     tool: str
     options: Mapping[str, Any] | None = None
@@ -112,7 +157,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """When a message asks for a focus: ``any`` of these, ``all`` of these groups, ``none`` of those."""
+    """Patterns that give a message a focus: ``any`` of these, one of each group in ``all``, and ``none`` of those."""
 
     name: str
     any: tuple[str, ...] | None = None
@@ -126,7 +171,8 @@ class Trigger:
 class Toolkit:
     """A named bundle of tools with one switch, policy text and triggers; members are in order.
 
-    ``plugin`` names the plugin whose code owns it (see :mod:`toolbelt.core.code`); empty: operators do.
+    ``plugin`` is the plugin whose code owns the toolkit (see :mod:`toolbelt.core.toolkit_hooks`); empty if operators
+    own it.
     """
 
     key: str
@@ -142,14 +188,14 @@ class Toolkit:
     blocked: bool = False
 
     def in_order(self, tools: Iterable[str]) -> tuple[str, ...]:
-        """Give those of the tools that are members, in the members' order."""
-        wanted = set(tools)
-        return tuple(member.tool for member in self.members if member.tool in wanted)
+        """Return those of the tools that are members, in the members' order."""
+        keys_ = set(tools)
+        return tuple(member.tool for member in self.members if member.tool in keys_)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loadout:
-    """A named, inheritable profile. Its names and patterns are compared ignoring case."""
+    """A named profile that may inherit from another. Its names and patterns ignore case."""
 
     name: str
     description: str = ""
@@ -171,38 +217,97 @@ class SubApp:
     agents: tuple[str, ...] = ()
 
 
-def sent(name: str, description: str, input_schema: Mapping[str, Any]) -> str:
-    """Give the JSON whose tokens a tool costs: name, description and input schema, in canonical form."""
+def model_json(name: str, description: str, input_schema: Mapping[str, Any]) -> str:
+    """Return the JSON whose tokens a tool costs: name, description and input schema, in canonical form."""
     return schema.canonical({"description": description, "input_schema": input_schema, "name": name})
 
 
 def version(tool: Tool) -> str:
-    """Give the hash that an approval holds a tool to: of its name, description and schema."""
-    text = sent(
-        tool.upstream_name or tool.key, tool.description, schema.mapping(tool.input_schema, schema.EMPTY)
-    )
+    """Return the hash that an approval covers: name, description and schema of a tool; all that the server lists of any
+    other entry.
+    """
+    if tool.kind != "tool":
+        listed = [tool.kind, tool.upstream_name or tool.key, tool.title, tool.description, tool.details]
+        return "sha256:" + hashlib.sha256(schema.canonical(listed).encode()).hexdigest()
+    return _version(tool.upstream_name or tool.key, tool.description, tool.input_schema)
+
+
+@functools.lru_cache(maxsize=1024)
+def _version(name: str, description: str, input_schema: str) -> str:
+    text = model_json(name, description, schema.mapping(input_schema, schema.EMPTY))
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
+def details_version(tool: Tool) -> str:
+    """Return the hash of the tool's details; empty if it has none."""
+    return "sha256:" + hashlib.sha256(tool.details.encode()).hexdigest() if tool.details else ""
+
+
+def shown_version(tool: Tool) -> str:
+    """Return the hash that a review shows: of what :func:`version` covers, and of the details."""
+    if not tool.details or tool.kind != "tool":
+        return version(tool)
+    text = version(tool) + details_version(tool)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def has_approved_details(tool: Tool) -> bool:
+    """Return whether the tool has details that an operator approved as they are."""
+    return bool(tool.details) and tool.details_approved == details_version(tool)
+
+
+def has_undecided_details(tool: Tool) -> bool:
+    """Return whether the tool has details that an operator has neither approved nor rejected."""
+    if not tool.details or tool.kind != "tool":
+        return False
+    return tool.details_approved.removeprefix(REJECTED) != details_version(tool)
+
+
 def name_at_server(tool: Tool, namespace: str) -> str:
-    """Give what a tool is called by the upstream server that offers it under this namespace."""
+    """Return the upstream server's name for a tool that it offers under this namespace."""
     if tool.upstream_name or not namespace:
         return tool.upstream_name or tool.key
     return tool.key.removeprefix(namespace + keys.SEPARATOR)
 
 
+def elicitation_key(plugin: Plugin) -> str:
+    """Return the key of the entry that grants an upstream server the right to ask users."""
+    return (
+        keys.fit("elicitation", plugin.namespace)
+        if plugin.namespace
+        else keys.fit(f"{plugin.name}_elicitation")
+    )
+
+
+def elicitation(stored: Catalog, plugin: Plugin) -> Tool | None:
+    """Return the entry that grants an upstream server the right to ask users, if it exists."""
+    by_plugin: dict[str, Tool] | None = stored.derived.get("elicitation")
+    if by_plugin is None:
+        entries = [stored.tools[key] for key in sorted(stored.non_tools)]
+        by_plugin = {entry.plugin: entry for entry in reversed(entries) if entry.kind == "elicitation"}
+        stored.derived["elicitation"] = by_plugin
+    return by_plugin.get(plugin.name)
+
+
+def may_ask(stored: Catalog, plugin: Plugin) -> bool:
+    """Return whether an operator approved that the server asks users, so that the server may be offered it."""
+    entry = elicitation(stored, plugin)
+    return entry is not None and entry.seen and not (entry.blocked or entry.retired)
+
+
 def is_changed(tool: Tool) -> bool:
-    """Say whether the tool differs from the version that an operator approved."""
+    """Return whether the tool differs from the version that an operator approved."""
     return bool(tool.approved) and version(tool) != tool.approved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Catalog:
-    """All that exists, with the indexes that a question needs. Made by :func:`compile_`.
+    """Everything that exists, with the indexes that a request needs; built by :func:`compile_`.
 
-    ``toolkits_of`` and ``tools_of_*`` are by key and in order; ``derived`` is where the rooms above keep
-    what they worked out once for this catalog (loadout views, definitions, policy sections). ``code`` holds
-    what speaks for toolkits in code; ask :meth:`voice`.
+    ``toolkits_of`` and ``tools_of_*`` are by key and in order; ``non_tools`` are the keys of ``tools`` that are
+    prompts, resources and so on. ``derived`` caches what other modules compute for this catalog (loadout views,
+    definitions, policy sections). ``code`` holds the hooks of toolkits in code; use :meth:`hooks`. ``count_tokens``
+    counts the tokens of a policy text; without it, policies cost nothing.
     """
 
     number: int
@@ -218,24 +323,33 @@ class Catalog:
     tools_of_plugin: Mapping[str, tuple[str, ...]]
     tools_of_category: Mapping[str, tuple[str, ...]]
     default_on: tuple[str, ...]
+    non_tools: frozenset[str]
     bound: Mapping[str, tuple[tuple[str, str], ...]]
     with_off_text: tuple[Toolkit, ...]
     with_options: frozenset[str]
     with_own_policy: frozenset[str]
-    code: in_code.Voices = field(default_factory=dict)
+    code: toolkit_hooks.HooksByToolkit = field(default_factory=dict)
+    count_tokens: Callable[[str], int] | None = None
     derived: dict[Any, Any] = field(default_factory=dict)
 
     def in_order(self, toolkits: Iterable[str]) -> list[Toolkit]:
-        """Give those of the named toolkits that exist, in the order of the toolkits."""
-        known = [self.toolkits[key] for key in toolkits if key in self.toolkits]
-        return sorted(known, key=lambda toolkit: self.position[toolkit.key])
+        """Return those of the named toolkits that exist, in stored order."""
+        existing = [self.toolkits[key] for key in toolkits if key in self.toolkits]
+        return sorted(existing, key=lambda toolkit: self.position[toolkit.key])
 
     def category(self, tool: Tool) -> str:
-        """Name the tool's category: its own, else its plugin's, else the seed's for that plugin's name."""
+        """Return the tool's category: its own, else its plugin's, else the default for its plugin's name."""
         return tool.category or _plugin_category(self.plugins.get(tool.plugin), tool.plugin)
 
-    def voice(self, toolkit: Toolkit) -> in_code.Voice | None:
-        """Give the code that speaks for the toolkit; None: its row does (see :mod:`toolbelt.core.code`)."""
+    def runner(self, tool: Tool) -> Runner:
+        """Return who runs the tool; one that belongs to no plugin is the client's."""
+        plugin = self.plugins.get(tool.plugin)
+        return "client" if plugin is None else plugin.runner
+
+    def hooks(self, toolkit: Toolkit) -> toolkit_hooks.ToolkitHooks | None:
+        """Return the hooks of a toolkit in code; None if its stored texts apply (see
+        :mod:`toolbelt.core.toolkit_hooks`).
+        """
         owner = self.plugins.get(toolkit.plugin) if toolkit.plugin else None
         if owner is None or not owner.active or owner.status == "failed":
             return None
@@ -252,11 +366,13 @@ def compile_(
     toolkits: Iterable[Toolkit] = (),
     loadouts: Iterable[Loadout] = (),
     sub_apps: Iterable[SubApp] = (),
-    code: in_code.Voices | None = None,
+    code: toolkit_hooks.HooksByToolkit | None = None,
+    count_tokens: Callable[[str], int] | None = None,
 ) -> Catalog:
-    """Index the values. ``toolkits`` come in order (position, then key). Never raises on unsound values:
+    """Index the values. ``toolkits`` are in order (position, then key).
 
-    a member, a bound tool or a plugin that is not there is passed over, as resolution must always answer.
+    Never raises on invalid values: a member, a bound tool or a plugin that does not exist is skipped, because a request
+    must always be answered.
     """
     plugin_by_name = {plugin.name: plugin for plugin in plugins}
     tool_by_key = {tool.key: tool for tool in tools}
@@ -269,12 +385,12 @@ def compile_(
         if category:
             of_category.setdefault(category, []).append(tool.key)
     toolkit_by_key = {toolkit.key: toolkit for toolkit in toolkits}
-    over: dict[str, list[Toolkit]] = {}
+    kits_of: dict[str, list[Toolkit]] = {}
     with_options = set()
     for toolkit in toolkit_by_key.values():
         for member in toolkit.members:
-            if member.tool in tool_by_key and toolkit not in over.setdefault(member.tool, []):
-                over[member.tool].append(toolkit)
+            if member.tool in tool_by_key and toolkit not in kits_of.setdefault(member.tool, []):
+                kits_of[member.tool].append(toolkit)
             if member.options:
                 with_options.add(member.tool)
     sub_app_by_key = {sub_app.key: sub_app for sub_app in sub_apps}
@@ -293,18 +409,20 @@ def compile_(
         toolkits=toolkit_by_key,
         loadouts={keys.fold(loadout.name): loadout for loadout in loadouts},
         sub_apps=sub_app_by_key,
-        toolkits_of={key: tuple(found) for key, found in over.items()},
+        toolkits_of={key: tuple(kits) for key, kits in kits_of.items()},
         position={key: place for place, key in enumerate(toolkit_by_key)},
-        tools_of_plugin={name: tuple(found) for name, found in of_plugin.items()},
-        tools_of_category={name: tuple(found) for name, found in of_category.items()},
+        tools_of_plugin={name: tuple(tool_keys) for name, tool_keys in of_plugin.items()},
+        tools_of_category={name: tuple(tool_keys) for name, tool_keys in of_category.items()},
         default_on=tuple(tool.key for tool in tool_by_key.values() if tool.default_on),
-        bound={agent: tuple(found) for agent, found in bound.items()},
+        non_tools=frozenset(tool.key for tool in tool_by_key.values() if tool.kind != "tool"),
+        bound={agent: tuple(pairs) for agent, pairs in bound.items()},
         with_off_text=tuple(toolkit for toolkit in toolkit_by_key.values() if toolkit.policy_when_off),
         with_options=frozenset(with_options),
         with_own_policy=frozenset(
-            t.key for t in tool_by_key.values() if t.policy.strip() and t.key not in over
+            t.key for t in tool_by_key.values() if t.policy.strip() and t.key not in kits_of
         ),
         code={} if code is None else code,
+        count_tokens=count_tokens,
     )
 
 

@@ -1,7 +1,7 @@
-"""Do two sources bring one tool with different options? (semantics: Sessions, on conflicts)
+"""Conflicts: two sources that give one tool different options (semantics: Sessions, on conflicts).
 
-Sources rank: always-on, sub-app, switches, initial, loaded. Having no options differs from having some; equal
-options are no conflict. The first source wins where a conflict is met all the same, with a warning.
+Sources rank: always-on, sub-app, switches, initial, loaded. No options differ from some options; equal options are no
+conflict. If a conflict occurs anyway, the first source wins, with a warning.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SourceKind = Literal["always-on", "sub-app", "switch", "initial", "loaded"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What brings a tool, and the options it hands over (None: none)."""
+    """What grants a tool, and the options that it passes (None: no options)."""
 
     kind: SourceKind
     name: str
@@ -26,7 +26,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """One tool that two sources bring with different options; ``first`` is the one that wins."""
+    """A tool that two sources grant with different options; ``first`` is the one that wins."""
 
     tool: str
     first: Source
@@ -34,7 +34,7 @@ class Conflict:
 
     @property
     def message(self) -> str:
-        """Say it in a sentence."""
+        """Return the conflict as a sentence."""
         return (
             f"{self.tool} comes from {self.first.kind} {self.first.name!r} with {_in_words(self.first.options)} and "
             f"from {self.second.kind} {self.second.name!r} with {_in_words(self.second.options)}."
@@ -42,8 +42,8 @@ class Conflict:
 
     @property
     def warning(self) -> str:
-        """Return what a surface says of it, where it is met all the same."""
-        return f"{self.message} The first one counts."
+        """Return the warning for a surface on which the conflict occurs."""
+        return f"{self.message} The first one applies."
 
 
 def sources(
@@ -54,9 +54,9 @@ def sources(
     loaded: Iterable[str] = (),
     loaded_by_name: Iterable[str] = (),
 ) -> Iterator[Source]:
-    """List what brings ``tool`` to the agent, first in rank first.
+    """Yield the sources that grant ``tool`` to the agent, by rank.
 
-    ``loaded`` are toolkits that the session has beside the initial ones; ``loaded_by_name`` tools.
+    ``loaded`` are toolkits that the session loaded besides the initial ones; ``loaded_by_name`` are tools.
     """
     for always in agent.tools:
         if always.tool == tool:
@@ -64,24 +64,24 @@ def sources(
     for bound, sub_app in stored.bound.get(agent.key, ()):
         if bound == tool:
             yield Source(kind="sub-app", name=sub_app, options=None)
-    over = stored.toolkits_of.get(tool, ())
-    for toolkit in over:
+    kits = stored.toolkits_of.get(tool, ())
+    for toolkit in kits:
         if agent.switches.get(toolkit.key):
             yield Source(kind="switch", name=toolkit.key, options=_options(toolkit, tool))
-    for toolkit in over:
+    for toolkit in kits:
         if toolkit.key in agent.initial_toolkits and toolkit.key in agent.allowed_toolkits:
             yield Source(kind="initial", name=toolkit.key, options=_options(toolkit, tool))
     loaded = set(loaded)
-    for toolkit in over:
+    for toolkit in kits:
         if toolkit.key in loaded:
             yield Source(kind="loaded", name=toolkit.key, options=_options(toolkit, tool))
     if tool in set(loaded_by_name):
         yield Source(kind="loaded", name=tool, options=None)
 
 
-def among(found: Iterable[Source], tool: str) -> Conflict | None:
-    """Give the first conflict among the sources of one tool, or None."""
-    ranked = iter(found)
+def first_conflict(candidates: Iterable[Source], tool: str) -> Conflict | None:
+    """Return the first conflict among the sources of one tool, or None."""
+    ranked = iter(candidates)
     first = next(ranked, None)
     for second in ranked:
         if first is not None and not schema.same(second.options, first.options):
@@ -89,27 +89,27 @@ def among(found: Iterable[Source], tool: str) -> Conflict | None:
     return None
 
 
-def concerned(stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:
-    """Name the tools that any source hands options to: only these can be in conflict."""
+def tools_with_options(stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:
+    """Return the tools that any source passes options to: only these can conflict."""
     own = frozenset(always.tool for always in agent.tools if always.options)
     return stored.with_options | own if own else stored.with_options
 
 
 def of_agent(stored: catalog.Catalog, agent: agents.Agent) -> tuple[Conflict, ...]:
-    """List the conflicts in the agent's configuration itself, for a check on saving.
+    """Return the conflicts in the agent's configuration, for a check on saving.
 
-    A tool that the agent's own switches or overrides deny is brought by nobody.
+    A tool that the agent's own switches or overrides deny has no sources.
     """
-    found = []
-    for tool in sorted(concerned(stored, agent)):
+    result = []
+    for tool in sorted(tools_with_options(stored, agent)):
         if agent.overrides.get(tool) is False:
             continue
         if any(agent.switches.get(kit.key) is False for kit in stored.toolkits_of.get(tool, ())):
             continue
-        conflict = among(sources(stored, agent, tool), tool)
+        conflict = first_conflict(sources(stored, agent, tool), tool)
         if conflict is not None:
-            found.append(conflict)
-    return tuple(found)
+            result.append(conflict)
+    return tuple(result)
 
 
 def _options(toolkit: catalog.Toolkit, tool: str) -> Mapping[str, Any] | None:

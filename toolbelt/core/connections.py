@@ -1,7 +1,8 @@
-"""How is an upstream MCP server reached? By a command that is run on this machine, or at an address.
+"""Connections to upstream MCP servers: a command to run on this machine or a URL, and who shares a connection.
 
-Environment, headers and address may name variables, ``${NAME}``: a connection is configuration, which is exported and
-shown, and so it holds no secret itself. What a variable stands for is asked when the connection is made.
+A server may keep state for each connection, such as an open page. Environment, headers and URL may refer to variables,
+``${NAME}``: a connection is configuration, which is exported and shown, so it must not hold a secret. Variables are
+resolved when the connection is opened.
 """
 
 from __future__ import annotations
@@ -11,15 +12,25 @@ import re
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from toolbelt.core import addresses, schema
 
+Sharing = Literal["", "shared", "agent", "session"]
+
 TIMEOUT = 30
-LONGEST_TIMEOUT = 600
-# What makes code run on the server: it comes in by another door than the rest.
-RUN = ("command", "args", "env", "cwd")
-ASKED = ("url", "headers")
+MAX_TIMEOUT = 600
+# Who shares a connection: all agents, all sessions of an agent, or a single session.
+SHARING: tuple[Sharing, ...] = ("shared", "agent", "session")
+# How many seconds the connection of an agent or session stays open without a call.
+IDLE = 900
+MAX_IDLE = 86_400
+# How many connections to a server one process keeps open.
+MAX_CONNECTIONS = 20
+MAX_CONNECTIONS_LIMIT = 1_000
+# Fields that run code on the server. Writing them requires a separate permission.
+COMMAND_FIELDS = ("command", "args", "env", "cwd")
+URL_FIELDS = ("url", "headers")
 
 Place = tuple[str, ...]
 
@@ -28,17 +39,18 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _UNSOUND = re.compile(r"[\s\\\x00-\x1f\x7f]")
-# In the name of a header or variable: its value is a secret, or might be one.
+# In the name of a header or variable: its value is, or may be, a secret. Not in "author", as in GIT_AUTHOR_NAME.
 _SECRET_NAME = re.compile(
-    r"passw|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credential|auth|cookie",
+    r"passw|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credential|cookie"
+    r"|auth(?!or(?!i[sz]))",
     re.IGNORECASE,
 )
-# Secrets that are known by their beginnings, wherever they stand.
+# Secrets that are recognized by their prefix, anywhere in a text.
 _SECRET = re.compile(
     r"gh[pousr]_\w{20}|github_pat_\w{20}|glpat-[\w-]{16}|sk-[\w-]{16}|xox[abprs]-[\w-]{10}|AKIA[0-9A-Z]{16}"
     r"|AIza[\w-]{30}|hf_\w{20}|npm_\w{30}|ya29\.[\w-]{20}|eyJ[\w-]{10,}\.[\w-]{10}"
 )
-# Headers that never hold a secret. A literal value of any other is refused, unless it is too short to be one.
+# Headers that never hold a secret. A literal value of any other header is refused, unless it is too short to be one.
 _HARMLESS_HEADERS = frozenset(
     "accept accept-charset accept-encoding accept-language anthropic-version cache-control content-language"  # noqa: SIM905
     " content-type dnt mcp-protocol-version origin pragma prefer referer user-agent x-github-api-version"
@@ -49,16 +61,21 @@ _SECRET_HEADER = re.compile(
     r"key|secret|pass|pwd|auth|cookie|credential|sign|session|token(?!s)", re.IGNORECASE
 )
 _PLAIN = re.compile(r"\d*|true|false|on|off|yes|no|none|null|.{0,7}", re.IGNORECASE | re.DOTALL)
-# Where a secret is kept, and not what it is; no header says that.
+# The path of a secret, rather than the secret; no header holds one.
 _PATH = re.compile(r"[./~].*", re.DOTALL)
-# An address with a user's password in it: a user's name alone is none.
+# A URL with a user's password in it. A user name alone is not a secret.
 _USERINFO = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@:]*:([^\s/?#@]+)@", re.IGNORECASE)
 _OPTION = re.compile(r"(--?[A-Za-z][\w.-]*|[A-Za-z_]\w*(?==))(?:=(.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """A way to a server: ``command`` with what belongs to it, or ``url`` with its headers. Seconds for each answer."""
+    """A connection to a server: ``command`` and its fields, or ``url`` and its headers; ``timeout`` in seconds per
+    answer.
+
+    ``sharing`` is who shares a connection; empty if the kind of server decides. ``idle`` is how many seconds the
+    connection of an agent or session stays open without a call; ``max_connections`` is the limit of a process.
+    """
 
     command: str = ""
     args: tuple[str, ...] = ()
@@ -67,61 +84,84 @@ class Connection:
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     timeout: int = TIMEOUT
+    sharing: Sharing = ""
+    idle: int = IDLE
+    max_connections: int = MAX_CONNECTIONS
 
     @property
     def shown(self) -> str:
-        """Say in a line where it leads, for operators; variables stay names."""
+        """Return the command line or URL in one line, for operators; variables keep their names."""
         return " ".join((self.command, *self.args)) if self.command else self.url
 
+    def shared_by(self, *, has_session: bool | None) -> Sharing:
+        """Return who shares a connection; ``has_session`` is whether an HTTP server assigned a session id.
+
+        A process keeps state for its client, and so may a server with sessions. Returns an empty text if that is not
+        known yet.
+        """
+        if self.sharing or self.command or has_session:
+            return self.sharing or "session"
+        return "" if has_session is None else "shared"
+
     def variables(self) -> tuple[str, ...]:
-        """Name the variables that it asks for, each once."""
+        """Return the names of the variables that it uses, each once."""
         texts = (*self.env.values(), *self.headers.values(), self.url)
-        found = (match[1] for text in texts for match in _REFERENCE.finditer(text))
-        return tuple(dict.fromkeys(name for name in found if name))
+        names = (match[1] for text in texts for match in _REFERENCE.finditer(text))
+        return tuple(dict.fromkeys(name for name in names if name))
 
 
 def read(text: str) -> Connection | None:
-    """Read the text of a connection; None where there is none, or one that leads nowhere (rows written elsewhere)."""
+    """Return the connection from its JSON text; None if it is missing or invalid."""
     return of(schema.mapping(text, {}))
 
 
 def of(given: Mapping[str, Any]) -> Connection | None:
-    """Read a connection as a belt has it; what does not fit is passed over."""
-    args, timeout = given.get("args"), given.get("timeout")
-    found = Connection(
+    """Return the connection from its fields in a belt; what does not fit is skipped."""
+    args, sharing = given.get("args"), given.get("sharing")
+    connection = Connection(
         command=_text(given.get("command")),
-        args=tuple(one for one in args if isinstance(one, str)) if isinstance(args, (list, tuple)) else (),
+        args=tuple(arg for arg in args if isinstance(arg, str)) if isinstance(args, (list, tuple)) else (),
         env=_texts(given.get("env")),
         cwd=_text(given.get("cwd")),
         url=_text(given.get("url")),
         headers=_texts(given.get("headers")),
-        timeout=timeout if type(timeout) is int and 0 < timeout <= LONGEST_TIMEOUT else TIMEOUT,
+        timeout=_number(given.get("timeout"), MAX_TIMEOUT, TIMEOUT),
+        sharing=sharing if sharing in SHARING else "",
+        idle=_number(given.get("idle"), MAX_IDLE, IDLE),
+        max_connections=_number(given.get("max_connections"), MAX_CONNECTIONS_LIMIT, MAX_CONNECTIONS),
     )
-    return found if found.command or found.url else None
+    return connection if connection.command or connection.url else None
 
 
 def digest(text: str) -> str:
-    """Give a short name for this very connection: another one must not be taken for it."""
+    """Return a short identifier of this exact connection."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def problems(given: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
-    """Say what is wrong with a connection as a belt has it, each with its place."""
+    """Yield the problems of a connection's fields in a belt, each with its place."""
     command, url = given.get("command"), given.get("url")
     if bool(command) == bool(url):
-        yield (), "A server is reached by a 'command', or at a 'url': give one of the two."
+        yield (), "A server needs either a 'command' or a 'url': give one of the two."
         return
-    for field_name in ASKED[1:] if command else RUN[1:]:
+    for field_name in URL_FIELDS[1:] if command else COMMAND_FIELDS[1:]:
         if given.get(field_name):
             other = "url" if command else "command"
-            yield (field_name,), f"{field_name!r} belongs to a {other!r}: leave it out."
+            yield (field_name,), f"{field_name!r} belongs to a {other!r}: remove it."
     timeout = given.get("timeout", TIMEOUT)
-    if not 0 < timeout <= LONGEST_TIMEOUT:
-        yield ("timeout",), f"A server has 1 to {LONGEST_TIMEOUT} seconds for an answer."
+    if not 0 < timeout <= MAX_TIMEOUT:
+        yield ("timeout",), f"The timeout must be 1 to {MAX_TIMEOUT} seconds."
+    if not 0 < given.get("idle", IDLE) <= MAX_IDLE:
+        yield ("idle",), f"The idle time must be 1 to {MAX_IDLE} seconds."
+    if not 0 < given.get("max_connections", MAX_CONNECTIONS) <= MAX_CONNECTIONS_LIMIT:
+        yield (
+            ("max_connections",),
+            f"The number of connections must be 1 to {MAX_CONNECTIONS_LIMIT}.",
+        )
     yield from _of_url(url) if url else _of_command(given)
-    for field_name, named in (("env", _VARIABLE), ("headers", _HEADER)):
+    for field_name, name_form in (("env", _VARIABLE), ("headers", _HEADER)):
         for name, value in (given.get(field_name) or {}).items():
-            yield from _of_value(field_name, named, name, value or "")
+            yield from _of_value(field_name, name_form, name, value or "")
 
 
 def _of_command(given: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
@@ -133,10 +173,10 @@ def _of_command(given: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
 
 
 def _has_secret(args: Iterable[str | None]) -> bool:
-    """Say whether one of the arguments is a secret by its looks, or by the option before it."""
+    """Return whether one of the arguments is a secret, by its form or by the option before it."""
     option = ""
-    for one in args:
-        text = one or ""
+    for arg in args:
+        text = arg or ""
         match = _OPTION.fullmatch(text)
         name, value = (match[1], match[2] or "") if match else (option, text)
         if _holds_secret(text) or (name and _is_meant_as_secret(name, value, may_be_path=True)):
@@ -146,19 +186,19 @@ def _has_secret(args: Iterable[str | None]) -> bool:
 
 
 def _holds_secret(text: str) -> bool:
-    """Say whether a secret stands in the text, as its looks tell."""
+    """Return whether the text contains a secret, by its form."""
     literal = _REFERENCE.sub("", text)
-    return bool(_SECRET.search(literal) or any(_literal(found[1]) for found in _USERINFO.finditer(text)))
+    return bool(_SECRET.search(literal) or any(_literal(match[1]) for match in _USERINFO.finditer(text)))
 
 
 def _is_meant_as_secret(name: str, value: str, *, may_be_path: bool) -> bool:
-    """Say whether the name tells that a value is a secret, and the value stands there itself."""
+    """Return whether the name announces a secret, and the value is literal."""
     is_plain = _PLAIN.fullmatch(value) or (may_be_path and _PATH.fullmatch(value))
     return bool(_SECRET_NAME.search(name) and not is_plain and _literal(value))
 
 
 def _literal(value: str) -> bool:
-    """Say whether no variable stands in the value."""
+    """Return whether the value contains no variable."""
     return not any(match[1] for match in _REFERENCE.finditer(value))
 
 
@@ -171,15 +211,15 @@ def _of_url(url: str) -> Iterator[tuple[Place, str]]:
         yield at, f"This is not a URL: {error}."
         return
     if _UNSOUND.search(url):
-        yield at, "The URL holds a space, a backslash or a control character: write such signs as %20."
+        yield at, "The URL holds a space, a backslash or a control character: encode them, as %20."
     elif parts.scheme not in ("http", "https") or not host or port == 0:
         yield at, "A URL begins with https:// or http://, and names a host."
     elif parts.username is not None or parts.password is not None:
         yield at, f"The URL holds a user name or a password. {_WAY_OUT}"
     elif "$" in parts.netloc:
-        yield at, "The host of a URL is written out: a variable may stand behind it."
+        yield at, "The host of a URL cannot contain a variable: only the path and the query may."
     elif _is_metadata(host):
-        yield at, f"{host} is a platform's own address, which nothing here asks: give the server's."
+        yield at, f"{host} is a cloud platform's own address, which is blocked: give the server's address."
     elif _SECRET.search(url) or any(
         _is_meant_as_secret(name, value, may_be_path=False)
         for name, value in urllib.parse.parse_qsl(parts.query)
@@ -187,22 +227,22 @@ def _of_url(url: str) -> Iterator[tuple[Place, str]]:
         yield at, _WAY_OUT
 
 
-_WAY_OUT = (
-    "This looks like a secret, which no configuration holds: set a variable, and write ${NAME} in its place."
-)
+_WAY_OUT = "This looks like a secret, which must not be stored: set an environment variable, and write ${NAME} instead."
 _HEADER_WAY_OUT = (
-    "This may be a secret, which no configuration holds: set a variable, and write ${NAME} in its place. Written out"
-    " are only headers that never hold one, such as Accept and User-Agent, and values of up to 7 characters."
+    "This may be a secret, which must not be stored: set an environment variable, and write ${NAME} instead. Literal"
+    " values are only allowed for headers that never hold a secret, such as Accept and User-Agent, or are short."
 )
 _ARGS_WAY_OUT = (
-    "This looks like a secret, which everybody on the machine can read in the arguments of a process: let the server"
-    " read it from its environment, and write ${NAME} in 'env'."
+    "This looks like a secret, and every user of the machine can read the arguments of a process: let the server read"
+    " it from its environment, and write ${NAME} in 'env'."
 )
 
 
-def _of_value(field_name: str, named: re.Pattern[str], name: str, value: str) -> Iterator[tuple[Place, str]]:
+def _of_value(
+    field_name: str, name_form: re.Pattern[str], name: str, value: str
+) -> Iterator[tuple[Place, str]]:
     at = (field_name, name)
-    if not named.fullmatch(name):
+    if not name_form.fullmatch(name):
         what = "a variable" if field_name == "env" else "a header"
         yield at, f"{name!r} is not the name of {what}."
     if _CONTROL.search(value):
@@ -223,6 +263,10 @@ def _is_metadata(host: str) -> bool:
         return addresses.is_metadata(host)
     except ValueError:
         return False
+
+
+def _number(given: Any, maximum: int, default: int) -> int:
+    return given if type(given) is int and 0 < given <= maximum else default
 
 
 def _text(given: Any) -> str:

@@ -1,7 +1,7 @@
-"""What is a model sent of one tool?
+"""Definitions: what a model receives for one tool.
 
-A definition is built when its tool is first active and then kept with the catalog, so that a question costs what
-the agent has and not what exists.
+A definition is built when its tool is first active and then cached with the catalog, so that a request costs what the
+agent has, not what exists.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.core import catalog, schema
+from toolbelt.core import catalog, details, schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """What a model is sent of one tool. ``text`` is its canonical JSON, ``digest`` the SHA-256 of that."""
+    """What a model receives for one tool. ``text`` is its canonical JSON, ``digest`` the SHA-256 of that."""
 
     name: str
     title: str
@@ -25,14 +25,16 @@ class Definition:
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any] | None
     annotations: Mapping[str, Any]
+    icons: tuple[Mapping[str, Any], ...]
+    meta: Mapping[str, Any]
     toolkits: tuple[str, ...]
     tokens: int
     text: str
     digest: bytes
 
     def document(self) -> dict[str, Any]:
-        """Give the definition as it stands on the wire (wire.md: A surface)."""
-        found: dict[str, Any] = {
+        """Return the definition as JSON for the wire (wire.md: A surface)."""
+        result: dict[str, Any] = {
             "name": self.name,
             "description": self.description,
             "input_schema": self.input_schema,
@@ -41,19 +43,23 @@ class Definition:
             "tokens": self.tokens,
         }
         if self.title:
-            found["title"] = self.title
+            result["title"] = self.title
         if self.output_schema is not None:
-            found["output_schema"] = self.output_schema
-        return found
+            result["output_schema"] = self.output_schema
+        if self.icons:
+            result["icons"] = list(self.icons)
+        if self.meta:
+            result["meta"] = self.meta
+        return result
 
 
 def of(stored: catalog.Catalog, key: str) -> Definition:
-    """Give the definition of a tool of the catalog."""
-    kept: dict[str, Definition] = stored.derived.setdefault("definitions", {})
-    known = kept.get(key)
-    if known is None:
-        known = kept[key] = _of_tool(stored, stored.tools[key])
-    return known
+    """Return the definition of a tool of the catalog."""
+    cache: dict[str, Definition] = stored.derived.setdefault("definitions", {})
+    definition = cache.get(key)
+    if definition is None:
+        definition = cache[key] = _of_tool(stored, stored.tools[key])
+    return definition
 
 
 def define(
@@ -64,10 +70,12 @@ def define(
     annotations: Mapping[str, Any],
     title: str = "",
     output_schema: Mapping[str, Any] | None = None,
+    icons: tuple[Mapping[str, Any], ...] = (),
+    meta: Mapping[str, Any] | None = None,
     toolkits: tuple[str, ...] = (),
     tokens: int = 0,
 ) -> Definition:
-    """Put a definition together, with the text and the digest that follow from the rest."""
+    """Return a definition, with its text and digest."""
     draft = Definition(
         name=name,
         title=title,
@@ -75,6 +83,8 @@ def define(
         input_schema=input_schema,
         output_schema=output_schema,
         annotations=annotations,
+        icons=icons,
+        meta=meta or {},
         toolkits=toolkits,
         tokens=tokens,
         text="",
@@ -85,13 +95,16 @@ def define(
 
 
 def _of_tool(stored: catalog.Catalog, tool: catalog.Tool) -> Definition:
+    approved = details.read(tool.details if catalog.has_approved_details(tool) else "")
     return define(
         name=tool.key,
         title=tool.title,
         description=tool.description,
         input_schema=schema.mapping(tool.input_schema, schema.EMPTY),
-        output_schema=schema.mapping(tool.output_schema, None),
+        output_schema=approved.output_schema or schema.mapping(tool.output_schema, None),
         annotations=schema.mapping(tool.annotations, {}),
+        icons=approved.icons,
+        meta=approved.meta,
         toolkits=tuple(toolkit.key for toolkit in stored.toolkits_of.get(tool.key, ())),
         tokens=tool.tokens,
     )

@@ -1,7 +1,7 @@
-"""What may be called through ``call_tool``, and what does ``search_tools`` say beside it? (wire.md: MCP, dispatch)
+"""Calls through ``call_tool`` and the answers of ``search_tools`` beside it (wire.md: MCP, dispatch).
 
-What is active or discoverable for the agent: naming a tool loads it for that one call, and for nothing else. So it is
-handed the options that loading it would have handed it. Every denial holds as it does everywhere.
+Anything that is active or discoverable may be called: naming a tool loads it for that one call only, with the options
+that loading it would have set. Denials apply as everywhere.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from toolbelt.core import (
     budgets,
     calls,
     meta_tools,
-    questions,
     resolution,
+    rules,
     schema,
     sessions,
     surface,
@@ -30,33 +30,38 @@ def admit(
     *,
     hide_denied: bool = False,
 ) -> calls.Admission | calls.Refusal:
-    """Admit or refuse the call of a tool that was named to ``call_tool``."""
-    stored = resolved.standing.catalog
-    if tool not in stored.tools or (decision := resolved.decision(tool)).state != "discoverable":
+    """Admit or refuse the call of a tool that was passed to ``call_tool``."""
+    stored = resolved.context.catalog
+    if (
+        tool not in stored.tools
+        or tool in stored.non_tools
+        or (decision := resolved.decision(tool)).state != "discoverable"
+    ):
         return calls.admit(resolved, tool, arguments, hide_denied=hide_denied)
     violations = schema.violations(stored.tools[tool].input_schema, calls.filled(stored, tool, arguments))
     if violations:
         return calls.invalid(tool, violations)
-    standing = resolved.standing if decision.code == "budget" else _loaded(snapshot, decision)
-    return calls.Admission(tool=tool, options=resolution.options(standing, tool)[0])
+    context = resolved.context if decision.code == "budget" else _loaded(snapshot, decision)
+    return calls.Admission(tool=tool, options=resolution.options(context, tool)[0])
 
 
-def named(resolved: budgets.Resolution, arguments: Any) -> tuple[str, Any] | calls.Refusal:
-    """Read the arguments of ``call_tool``: the tool that is meant, and the arguments for it."""
+def parse_call(resolved: budgets.Resolution, arguments: Any) -> tuple[str, Any] | calls.Refusal:
+    """Return the tool and the arguments that were passed to ``call_tool``, or a refusal."""
     if refusal := _refusal(resolved, meta_tools.CALL, arguments):
         return refusal
     return arguments["tool"], arguments.get("arguments", {})
 
 
-def search(resolved: budgets.Resolution, arguments: Any) -> calls.MetaAnswer | calls.Refusal:
-    """Answer ``search_tools``: what can be called through ``call_tool``, with the schemas."""
+def search_tools(resolved: budgets.Resolution, arguments: Any) -> calls.MetaAnswer | calls.Refusal:
+    """Return the answer of ``search_tools``: what can be called through ``call_tool``, with schemas."""
     if refusal := _refusal(resolved, meta_tools.SEARCH, arguments):
         return refusal
-    results = [{name: one[name] for name in one if name != "load"} for one in calls.hits(resolved, arguments)]
+    hits = calls.hits(resolved, arguments, with_client_tools=False)
+    results = [{name: hit[name] for name in hit if name != "load"} for hit in hits]
     message = (
         "Call a result with call_tool: its name as 'tool', and 'arguments' that fit its input_schema."
         if results
-        else "Nothing else that you may call matches: try other words."
+        else "No other tool that you may call matches: try other words."
     )
     return calls.MetaAnswer(content={"status": "ok", "results": results, "message": message})
 
@@ -68,9 +73,9 @@ def _refusal(resolved: budgets.Resolution, tool: str, arguments: Any) -> calls.R
     return calls.invalid(tool, violations) if violations else None
 
 
-def _loaded(snapshot: resolution.Snapshot, decision: resolution.Decision) -> questions.Standing:
-    """Give how things would stand with the tool loaded."""
+def _loaded(snapshot: resolution.Snapshot, decision: resolution.Decision) -> rules.EvaluationContext:
+    """Return the context with the tool loaded."""
     kind: sessions.Kind = "toolkit" if decision.code == "loadable" else "tool"
     session = snapshot.session or sessions.Session(key="")
-    after = sessions.changed(session, kind, targets.name_to_load(decision), True, None)
-    return resolution.stand(dataclasses.replace(snapshot, session=after))
+    after = sessions.with_change(session, kind, targets.name_to_load(decision), True, None)
+    return resolution.build_context(dataclasses.replace(snapshot, session=after))

@@ -1,4 +1,4 @@
-"""What does a change do to what the model sees? Two surfaces of one agent, compared."""
+"""Effects: what a change does to what the model sees."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from toolbelt.core import catalog, inventory, policy, surface
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """The difference between two surfaces: counts before and after, tools that came and went (keys, in order),
-    and toolkits whose policy section changed, as (toolkit, state before, state after); a state is on, off or none.
+    """The difference between two surfaces: counts before and after, added and removed tools (keys, in order), and
+    toolkits whose policy section changed, as (toolkit, state before, state after); a state is on, off or none.
 
-    ``breaks`` names what providers keep in a prompt cache and is another one now: "tools" or "system text", for a
-    cache holds what stands before the first difference. ``sessions`` says for how many live sessions it is so; None:
-    nobody looked.
+    ``breaks`` names the parts of a prompt cache that the change invalidates: "tools" or "system text", because a cache
+    holds only what precedes the first difference. ``sessions`` is the number of live sessions concerned; None if it was
+    not counted.
     """
 
     tools_before: int
@@ -29,30 +29,30 @@ class Effect:
 
     @property
     def tools(self) -> int:
-        """Say how many tools more (or fewer, below zero) are active."""
+        """Return by how many the number of active tools changes."""
         return self.tools_after - self.tools_before
 
     @property
     def tokens(self) -> int:
-        """Say how many tokens more (or fewer) the tools cost."""
+        """Return by how many the tokens of the tools change."""
         return self.tokens_after - self.tokens_before
 
     @property
     def is_nothing(self) -> bool:
-        """Say whether the model sees the same as before."""
+        """Return whether the model sees the same as before."""
         return not (self.added or self.removed or self.policy)
 
 
 def compare(before: surface.Surface, after: surface.Surface) -> Effect:
-    """Compare the surface before a change with the one after it."""
-    had, has = before.resolution.active, after.resolution.active
+    """Return the effect of a change from the surface before it to the one after it."""
+    old, new = before.resolution.active, after.resolution.active
     return Effect(
         tools_before=before.spent.tools,
         tools_after=after.spent.tools,
         tokens_before=before.spent.tokens,
         tokens_after=after.spent.tokens,
-        added=tuple(key for key in has if key not in had),
-        removed=tuple(key for key in had if key not in has),
+        added=tuple(key for key in new if key not in old),
+        removed=tuple(key for key in old if key not in new),
         policy=_policy_changes(before.policy, after.policy),
         breaks=breaks(before, after),
     )
@@ -61,7 +61,7 @@ def compare(before: surface.Surface, after: surface.Surface) -> Effect:
 def of_inventories(
     stored: catalog.Catalog, before: inventory.Inventory, after: inventory.Inventory
 ) -> Effect:
-    """Compare what an agent has before a change with what it has after it, without building a surface.
+    """Return the effect of a change from an agent's inventory before it to the one after it, without building surfaces.
 
     The answer is that of :func:`compare` for the two surfaces outside any session. Only the policy of toolkits that
     gain or lose a tool is written.
@@ -80,22 +80,24 @@ def of_inventories(
         added=tuple(sorted(added)),
         removed=tuple(sorted(removed)),
         policy=_policy_changes(policy_before, policy_after),
-        breaks=_parts(bool(changed), policy_before.text != policy_after.text),
+        breaks=_parts(
+            bool(changed), policy_before.text != policy_after.text or before.loadable != after.loadable
+        ),
     )
 
 
 def breaks(before: surface.Surface, after: surface.Surface) -> tuple[str, ...]:
-    """Name what of the beginning of a prompt differs: a provider's cache of it is of no use any more."""
+    """Return the parts at the start of a prompt that differ: a provider's cache of them is invalid."""
     return _parts(before.tools != after.tools, before.policy.text != after.policy.text)
 
 
 def _parts(tools: bool, system_text: bool) -> tuple[str, ...]:
-    """Name the parts of a prompt that differ."""
+    """Return the parts of a prompt that differ."""
     return tuple(part for part, differs in (("tools", tools), ("system text", system_text)) if differs)
 
 
 def _policy_changes(before: policy.Policy, after: policy.Policy) -> tuple[tuple[str, str, str], ...]:
-    """List the sections that differ, as (toolkit or tool, state before, state after)."""
+    """Return the sections that differ, as (toolkit or tool, state before, state after)."""
     sections_before = {s.toolkit or s.tool: s for s in before.sections}
     sections_after = {s.toolkit or s.tool: s for s in after.sections}
     changes = []
@@ -109,9 +111,9 @@ def _policy_changes(before: policy.Policy, after: policy.Policy) -> tuple[tuple[
 def _policy_of(
     stored: catalog.Catalog, active: frozenset[str], touched: frozenset[str], changed: frozenset[str]
 ) -> policy.Policy:
-    """Return the policy with the sections of these toolkits and of the changed tools right.
+    """Return the policy in which the sections of these toolkits and of the changed tools are correct.
 
-    Every other section is left out, or is its toolkit's off text: it is the same before and after.
+    Every other section is left out or is its toolkit's off text: it is the same before and after.
     """
     if not changed:
         return policy.EMPTY

@@ -1,16 +1,16 @@
-"""What can go wrong, and who can put it right?
+"""The errors that Toolbelt raises, by who can fix them.
 
 ::
 
     ToolbeltError
-    ├── Invalid               the writer: what was written is not sound; every problem with its path
-    │   └── ProviderLimit     the operator: what is active is sound, but the provider asked for does not take it
-    ├── NotFound              the caller: that name is not known; the nearest names that are
-    │   └── Archived          the operator: the agent is there, and archived; how to bring it back
-    ├── Stale                 the writer: somebody changed this very key since; what it is now
-    ├── ConfirmationRequired  the writer: sound, but it deserves a second look; the differences
-    ├── Refused               nobody as things stand: a rule of the product forbids it; the way out
-    └── Unavailable           whoever runs the database: it is away, busy, read-only or full; when to try again
+    ├── Invalid               the writer: the input has problems, each with its path
+    │   └── ProviderLimit     the operator: the active tools are valid, but the requested provider cannot take them
+    ├── NotFound              the caller: the name does not exist; the most similar names that do
+    │   └── Archived          the operator: the agent is archived; how to restore it
+    ├── Stale                 the writer: another operator changed the same key; its current value
+    ├── ConfirmationRequired  the writer: valid, but with effects that must be confirmed
+    ├── Refused               no one: a rule of the product forbids it; the alternative
+    └── Unavailable           the database's administrator: it is away, busy, read-only or full; when to try again
 
 Expected outcomes (a load that is not allowed, a call that is refused) are values, not errors.
 """
@@ -18,19 +18,19 @@ Expected outcomes (a load that is not allowed, a call that is refused) are value
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 UnavailableCode = Literal["database-unavailable", "database-busy", "database-read-only", "storage-full"]
 
-# The way out for whatever an archived agent does not do.
+# What to do before using an archived agent.
 BRING_BACK = "bring it back first, on its Settings page or with archived: false"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that is wrong: ``path`` says where (``agents.ada.tools[1]``), ``message`` what and the way out."""
+    """One problem: ``path`` is where (``agents.ada.tools[1]``), ``message`` is what is wrong and what to do."""
 
     path: str
     message: str
@@ -40,13 +40,13 @@ class Problem:
 
 
 class ToolbeltError(Exception):
-    """The root of everything that Toolbelt raises on purpose."""
+    """The base class of everything that Toolbelt raises on purpose."""
 
     code = "error"
 
 
 class Invalid(ToolbeltError):
-    """What was written is not sound. ``problems`` holds all of them, not only the first."""
+    """The input is not valid. ``problems`` holds all problems, not only the first."""
 
     code = "invalid"
 
@@ -56,7 +56,7 @@ class Invalid(ToolbeltError):
 
 
 class ProviderLimit(Invalid):
-    """What is active does not fit the provider that it was asked for; ``problems`` names each tool and the way out."""
+    """The active tools do not fit the requested provider; ``problems`` names each tool and what to do."""
 
     code = "provider-limit"
 
@@ -66,7 +66,7 @@ class ProviderLimit(Invalid):
 
 
 class NotFound(ToolbeltError):
-    """Nothing has this name. ``nearest`` are names that exist and look alike, best first."""
+    """Nothing has this name. ``nearest`` are similar names that exist, best first."""
 
     code = "not-found"
 
@@ -78,28 +78,34 @@ class NotFound(ToolbeltError):
 
 
 class Archived(NotFound):
-    """The agent is archived: to whoever asks as one, it is not there; an operator may bring it back."""
+    """The agent is archived: requests as this agent are answered as if it did not exist; an operator can restore it."""
 
     def __init__(self, agent: str) -> None:
         super().__init__("agent", agent)
-        self.args = (f"{agent} is archived, so it answers nobody: {BRING_BACK}.",)
+        self.args = (f"{agent} is archived and answers no requests: {BRING_BACK}.",)
 
 
 class Stale(ToolbeltError):
-    """The change was based on a state of this key that is no longer so. ``now`` is what it is."""
+    """The change was based on an outdated value of this key. ``now`` is the current one.
+
+    ``fields`` holds every key of an entry that another operator changed, with its current value.
+    """
 
     code = "stale"
 
-    def __init__(self, key: str, was: Any, now: Any, wanted: Any = None) -> None:
+    def __init__(
+        self, key: str, was: Any, now: Any, wanted: Any = None, *, fields: Mapping[str, Any] | None = None
+    ) -> None:
         self.key, self.was, self.now, self.wanted = key, was, now, wanted
+        self.fields = dict(fields or {})
         super().__init__(
-            f"{key} was changed by somebody else: you saw {was_in_words(was)}, it is {was_in_words(now)} now. "
-            "Look at it again, then repeat the change if you still want it."
+            f"{key} was changed by another operator: you saw {describe_value(was)}, it is {describe_value(now)} now. "
+            "Review it, then repeat the change if you still want it."
         )
 
 
 class ConfirmationRequired(ToolbeltError):
-    """The change is sound but far-reaching: repeat it with ``confirm``. ``differences`` says what it would do."""
+    """The change is valid but has far-reaching effects: repeat it with ``confirm``. ``differences`` describes them."""
 
     code = "confirmation-required"
 
@@ -109,13 +115,13 @@ class ConfirmationRequired(ToolbeltError):
 
 
 class Refused(ToolbeltError):
-    """A rule of the product forbids the change; the message names the rule and the way out."""
+    """A rule of the product forbids the change; the message names the rule and the alternative."""
 
     code = "refused"
 
 
 class Unavailable(ToolbeltError):
-    """The database cannot be used at the moment. ``retry_after`` is when to try again, in seconds."""
+    """The database cannot be used now. ``retry_after`` is when to try again, in seconds."""
 
     code: UnavailableCode = "database-unavailable"
 
@@ -126,26 +132,26 @@ class Unavailable(ToolbeltError):
 
     @property
     def status(self) -> int:
-        """Return the HTTP status that says so."""
+        """Return the HTTP status of this error."""
         return 507 if self.code == "storage-full" else 503
 
 
-def was_in_words(value: Any) -> str:
-    """Say the state of a switch, an override or a field in a word: on, off, unset, or the value itself."""
+def describe_value(value: Any) -> str:
+    """Return the state of a switch, an override or a field as a word: on, off, unset, or the value itself."""
     if value is None:
         return "unset"
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, dict) and "ends" in value:
-        return f"{was_in_words(value.get('on'))} until {value['ends']}"
+        return f"{describe_value(value.get('on'))} until {value['ends']}"
     return str(value)
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """Give up to ``limit`` of the ``known`` names that look like ``name``, best first, ignoring case."""
+    """Return up to ``limit`` of the ``known`` names that are similar to ``name``, best first, ignoring case."""
     folded: dict[str, str] = {}
-    for one in known:
-        folded.setdefault(one.casefold(), one)
+    for candidate in known:
+        folded.setdefault(candidate.casefold(), candidate)
     return tuple(
         folded[hit] for hit in difflib.get_close_matches(name.casefold(), folded, n=limit, cutoff=0.6)
     )

@@ -1,7 +1,7 @@
-"""May this agent ever use this tool? (semantics: tools_config; seed: Config Semantics)
+"""Switches and overrides of an agent (semantics: tools_config; seed: Config Semantics).
 
-Switches and overrides are each on, off or unset (the key is not there). Any switch that is off decides, whatever
-the other switches say; a switch that is on selects as well as permits.
+Each is on, off or unset (its key is missing). Any switch that is off denies its tools, whatever the other switches are;
+a switch that is on grants and selects them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 from toolbelt.core import agents, catalog
 
-# What a switch or an override is, as the audit keeps it: on, off, unset, or with its end.
-Said = bool | None | dict[str, Any]
+# The state of a switch or an override as it is logged: on, off, unset, or with its expiry.
+SwitchState = bool | None | dict[str, Any]
 
 
 def split(stored: catalog.Catalog, flat: Mapping[str, object]) -> tuple[dict[str, bool], dict[str, bool]]:
-    """Part the flat form into (switches, overrides). What is neither true nor false, or names nothing, is unset."""
+    """Split the flat form into (switches, overrides). Values that are not booleans and unknown names are skipped."""
     switches: dict[str, bool] = {}
     overrides: dict[str, bool] = {}
     for key, value in flat.items():
@@ -31,62 +31,62 @@ def split(stored: catalog.Catalog, flat: Mapping[str, object]) -> tuple[dict[str
 
 
 def switch_off_over(stored: catalog.Catalog, agent: agents.Agent, tool: str) -> str | None:
-    """Name the first toolkit over the tool whose switch is off, or None."""
+    """Return the first toolkit over the tool whose switch is off, or None."""
     for toolkit in stored.toolkits_of.get(tool, ()):
         if agent.switches.get(toolkit.key) is False:
             return toolkit.key
     return None
 
 
-def said(agent: agents.Agent, key: str) -> Said:
-    """Say how a switch or an override stands, as JSON: on or off, unset (None), or ``{"on", "ends", "then"}``.
+def switch_state(agent: agents.Agent, key: str) -> SwitchState:
+    """Return the state of a switch or an override as JSON: on, off, unset (None), or ``{"on", "ends", "then"}``.
 
-    The same form is kept by the audit, so that undoing brings back the end, too.
+    The audit log stores the same form, so that undoing a change restores the expiry as well.
     """
     on = agent.switches.get(key, agent.overrides.get(key))
     return with_end(on, agent.ends.get(key))
 
 
-def with_end(on: bool | None, end: agents.End | None) -> Said:
-    """Say what is on or off, with its end if it has one."""
-    return on if end is None else {"on": on, "ends": written(end.at), "then": end.then}
+def with_end(on: bool | None, end: agents.End | None) -> SwitchState:
+    """Return the state with its expiry, if it has one."""
+    return on if end is None else {"on": on, "ends": format_time(end.at), "then": end.then}
 
 
-def is_on(value: Said) -> bool | None:
-    """Read from what :func:`said` gives whether it is on, off or unset, its end aside."""
+def is_on(value: SwitchState) -> bool | None:
+    """Return whether a state is on, off or unset, without its expiry."""
     if not isinstance(value, dict):
         return value
     on = value.get("on")
     return on if isinstance(on, bool) else None
 
 
-def end(value: Said) -> agents.End | None:
-    """Read from what :func:`said` gives when it ends, and what stands then."""
-    at = moment(value.get("ends")) if isinstance(value, dict) else None
+def expiry_of(value: SwitchState) -> agents.End | None:
+    """Return the expiry of a state, if it has one."""
+    at = parse_time(value.get("ends")) if isinstance(value, dict) else None
     if at is None or not isinstance(value, dict):
         return None
     then = value.get("then")
     return agents.End(at=at, then=then if isinstance(then, bool) else None)
 
 
-def written(at: datetime) -> str:
-    """Write a moment, in UTC and to the second: ``2026-11-22T14:05:00Z``."""
+def format_time(at: datetime) -> str:
+    """Return a time as text, in UTC and to the second: ``2026-11-22T14:05:00Z``."""
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def moment(text: object) -> datetime | None:
-    """Read a moment as it is written in ISO 8601 with its zone; None for anything else. To the second, in UTC."""
+def parse_time(text: object) -> datetime | None:
+    """Return the time from ISO 8601 with a time zone, in UTC and to the second; None for anything else."""
     try:
-        read = datetime.fromisoformat(text) if isinstance(text, str) else None
-        if read is None or read.tzinfo is None:
+        parsed = datetime.fromisoformat(text) if isinstance(text, str) else None
+        if parsed is None or parsed.tzinfo is None:
             return None
-        return read.astimezone(UTC).replace(microsecond=0)
+        return parsed.astimezone(UTC).replace(microsecond=0)
     except (ValueError, OverflowError):
         return None
 
 
-def until(agent: agents.Agent, key: str) -> str:
-    """Say until when a switch or an override stands: ``until 2026-11-22 14:05 UTC (set by anna)``; empty: for good."""
+def describe_expiry(agent: agents.Agent, key: str) -> str:
+    """Return when a switch or an override expires: ``until 2026-11-22 14:05 UTC (set by anna)``; empty if never."""
     end = agent.ends.get(key)
     if end is None:
         return ""

@@ -1,10 +1,10 @@
-"""May this be loaded now, with which status? (semantics: Sessions, on statuses)
+"""Loading and unloading, and the statuses of both (semantics: Sessions, on statuses).
 
 The statuses of a load, in the order in which they are tried: ``unknown``, ``not_allowed``, ``denied``,
 ``unavailable``, ``over_budget``, ``already_loaded``, ``no_session``, ``conflict``, ``loaded``. Of an unload:
-``unknown``, ``not_allowed``, ``sticky``, ``no_session``, ``not_loaded``, ``unloaded``. All are judged by what the next
-request will have, since that is what the change would count for. A subagent skips question 8, so nothing that it loads
-could become active: a load is ``denied``, and of an unload there is nothing to take away. The session is its agent's.
+``unknown``, ``not_allowed``, ``sticky``, ``no_session``, ``not_loaded``, ``unloaded``. They are decided by the state of
+the next request, because the change takes effect then. Rule 8 does not apply to subagents, so nothing that they load
+could become active: a load is ``denied``, and there is nothing to unload. The session belongs to the agent.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.core import (
+    agents,
     budgets,
     catalog,
     conflicts,
-    questions,
     resolution,
+    rules,
     schema,
     sessions,
     targets,
 )
 
 NEXT_REQUEST = "next_request"
-NOT_FOR_SUBAGENTS = "A subagent has what its kind brings in, and loads nothing: leave that to the agent."
-BROUGHT = frozenset({"initial", "loaded"})
+NOT_FOR_SUBAGENTS = "A subagent has the tools of its kind and cannot load others: leave that to the agent."
 _CLOSED = {
     "denied": "{name} is not granted to you. An operator can change that.",
-    "unavailable": "The tools of {name} are not available at present.",
+    "unavailable": "The tools of {name} are not available now.",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The answer to a load or unload. ``session`` is the session after it, None where nothing changed."""
+    """The result of a load or unload. ``session`` is the session after it, None if nothing changed."""
 
     status: str
     toolkit: str
@@ -45,179 +45,170 @@ class Outcome:
     conflict: conflicts.Conflict | None = None
 
     def document(self) -> dict[str, Any]:
-        """Give the structured content that the model reads."""
-        found: dict[str, Any] = {
+        """Return the structured content that the model reads."""
+        content: dict[str, Any] = {
             "status": self.status,
             "toolkit": self.toolkit,
             "loaded_toolkits": list(self.loaded_toolkits),
             "message": self.message,
         }
         if self.session is not None:
-            found["takes_effect"] = NEXT_REQUEST
+            content["takes_effect"] = NEXT_REQUEST
         if self.conflict is not None:
-            found["conflicting_tool"] = self.conflict.tool
-            found["existing_options"] = self.conflict.first.options
-            found["candidate_options"] = self.conflict.second.options
-        return found
+            content["conflicting_tool"] = self.conflict.tool
+            content["existing_options"] = self.conflict.first.options or {}
+            content["candidate_options"] = self.conflict.second.options or {}
+        return content
 
 
 def load(snapshot: resolution.Snapshot, name: str, at: str = "") -> Outcome:
-    """Ask to load the toolkit, or the discoverable tool or plugin, called ``name``."""
+    """Load the toolkit, or the discoverable tool or plugin, called ``name``."""
     upcoming = _upcoming(snapshot)
     resolved = budgets.resolve(upcoming)
-    standing = resolved.standing
+    context = resolved.context
     target = targets.find(resolved, name)
     if target is None:
         return _unknown(resolved, name)
     if not target.is_allowed:
-        return _answer(standing, "not_allowed", name, f"You may not load {name}. {_offer(resolved)}")
-    if standing.subagent:
-        return _answer(standing, "denied", name, NOT_FOR_SUBAGENTS)
-    closed = targets.closed(standing, target)
+        return _answer(context, "not_allowed", name, f"You may not load {name}. {_offer(resolved)}")
+    if context.subagent:
+        return _answer(context, "denied", name, NOT_FOR_SUBAGENTS)
+    closed = targets.closed_state(context, target)
     if closed is not None:
-        return _answer(standing, closed, name, _CLOSED[closed].format(name=name))
-    if _is_over_budget(resolved, upcoming, target):
-        message = f"Loading {name} would pass the budget: unload something first, or ask an operator."
-        return _answer(standing, "over_budget", name, message)
-    if targets.has(standing, target):
-        return _answer(standing, "already_loaded", name, f"{name} is loaded already.")
+        return _answer(context, closed, name, _CLOSED[closed].format(name=name))
+    if not budgets.has_room(resolved, target.tools):
+        return _answer(context, "over_budget", name, _over_budget(context.agent.budget, name))
+    if targets.is_loaded(context, target) and resolved.deferred.keys().isdisjoint(target.tools):
+        return _answer(context, "already_loaded", name, f"{name} is already loaded.")
     if snapshot.session is None:
-        return _answer(standing, "no_session", name, "Nothing can be loaded without a session.")
-    conflict = _conflict(standing, target)
+        return _answer(context, "no_session", name, "Nothing can be loaded without a session.")
+    conflict = _conflict(context, target)
     if conflict is not None:
         message = f"{name} cannot be loaded: {conflict.message}"
-        return dataclasses.replace(_answer(standing, "conflict", name, message), conflict=conflict)
-    after = sessions.changed(snapshot.session, target.kind, target.name, True, snapshot.request_id, at)
-    return _changed(
-        snapshot, after, "loaded", name, f"{name} is loaded: its tools are there from the next request on."
-    )
+        return dataclasses.replace(_answer(context, "conflict", name, message), conflict=conflict)
+    after = sessions.with_change(snapshot.session, target.kind, target.name, True, snapshot.request_id, at)
+    message = f"{name} is loaded: its tools are available from the next request."
+    then = budgets.resolve(dataclasses.replace(upcoming, session=after))
+    deferred = {then.deferred[key].origin.name: None for key in then.deferred if key not in resolved.deferred}
+    if deferred:
+        message += f" To make room, the budget defers {budgets.in_short([*deferred])}."
+    return _changed(snapshot, after, "loaded", name, message)
+
+
+def _over_budget(budget: agents.Budget | None, name: str) -> str:
+    if budget is not None and budget.on_exceed == "defer":
+        return f"{name} does not fit the budget, even with everything else unloaded. An operator can change that."
+    return f"Loading {name} would exceed the budget: unload something first, or ask an operator."
 
 
 def unload(snapshot: resolution.Snapshot, name: str, at: str = "") -> Outcome:
-    """Ask to unload what was loaded under ``name``."""
+    """Unload what was loaded as ``name``."""
     resolved = budgets.resolve(_upcoming(snapshot))
-    standing = resolved.standing
+    context = resolved.context
     target = targets.find(resolved, name, held=True)
     if target is None:
         return _unknown(resolved, name)
     if not target.is_allowed:
-        return _answer(
-            standing, "not_allowed", name, f"You may not load or unload {name}. {_offer(resolved)}"
-        )
-    if target.kind == "toolkit" and name in standing.initial:
-        return _answer(standing, "sticky", name, f"{name} is loaded in every session and stays.")
+        return _answer(context, "not_allowed", name, f"You may not load or unload {name}. {_offer(resolved)}")
+    if target.kind == "toolkit" and name in context.initial:
+        return _answer(context, "sticky", name, f"{name} is loaded in every session and cannot be unloaded.")
     if snapshot.session is None:
-        return _answer(standing, "no_session", name, "Nothing can be unloaded without a session.")
-    if standing.subagent or not targets.has(standing, target):
-        return _answer(standing, "not_loaded", name, f"{name} is not loaded.")
-    after = sessions.changed(snapshot.session, target.kind, target.name, False, snapshot.request_id, at)
+        return _answer(context, "no_session", name, "Nothing can be unloaded without a session.")
+    if context.subagent or not targets.is_loaded(context, target):
+        return _answer(context, "not_loaded", name, f"{name} is not loaded.")
+    after = sessions.with_change(snapshot.session, target.kind, target.name, False, snapshot.request_id, at)
     return _changed(
-        snapshot, after, "unloaded", name, f"{name} is unloaded: its tools go with the next request."
+        snapshot, after, "unloaded", name, f"{name} is unloaded: its tools are gone from the next request."
     )
 
 
-def listing(snapshot: resolution.Snapshot) -> dict[str, Any]:
-    """List the allowed toolkits in their order, as the next request will find them, and what was loaded by name."""
+def list_toolkits(snapshot: resolution.Snapshot) -> dict[str, Any]:
+    """Return the allowed toolkits in their order, as of the next request, and what was loaded by name."""
     resolved = budgets.resolve(_upcoming(snapshot))
-    standing = resolved.standing
+    context = resolved.context
     by_name = (
         targets.find(resolved, name, held=True)
-        for name in sorted(standing.tools_by_name | standing.plugins_by_name)
+        for name in sorted(context.tools_by_name | context.plugins_by_name)
     )
-    found = []
-    for key in standing.agent.allowed_toolkits:
-        toolkit = standing.catalog.toolkits.get(key)
+    listed = []
+    for key in context.agent.allowed_toolkits:
+        toolkit = context.catalog.toolkits.get(key)
         if toolkit is not None:
-            found.append(
+            listed.append(
                 {
                     "name": key,
                     "description": toolkit.description,
-                    "tool_names": _told(standing, toolkit),
-                    "loaded": key in standing.toolkits,
-                    "sticky": key in standing.initial,
+                    "tool_names": _visible_members(context, toolkit),
+                    "loaded": key in context.toolkits,
+                    "sticky": key in context.initial,
+                    **_deferred_members(resolved, toolkit),
                 }
             )
     return {
         "status": "ok",
-        "toolkits": found,
-        "loaded_toolkits": list(standing.toolkits),
+        "toolkits": listed,
+        "loaded_toolkits": list(context.toolkits),
         "loaded_by_name": [target.name for target in by_name if target is not None and target.is_allowed],
     }
 
 
-def _told(standing: questions.Standing, toolkit: catalog.Toolkit) -> list[str]:
-    """Name the members that the agent may be told of: not those that it is denied."""
-    members = targets.members(standing.catalog, toolkit)
-    return [tool for tool in members if resolution.decide(standing, tool).state != "denied"]
+def _deferred_members(resolved: budgets.Resolution, toolkit: catalog.Toolkit) -> dict[str, list[str]]:
+    """Return the members that the budget deferred as ``deferred``, or nothing if there are none."""
+    deferred = [member.tool for member in toolkit.members if member.tool in resolved.deferred]
+    return {"deferred": deferred} if deferred else {}
+
+
+def _visible_members(context: rules.EvaluationContext, toolkit: catalog.Toolkit) -> list[str]:
+    """Return the members that the agent may see: those that it is not denied."""
+    members = targets.members(context.catalog, toolkit)
+    return [
+        tool
+        for tool in members
+        if tool not in context.catalog.non_tools and resolution.decide(context, tool).state != "denied"
+    ]
 
 
 def _upcoming(snapshot: resolution.Snapshot) -> resolution.Snapshot:
-    """Give the snapshot of a request that follows: every change counts, the one of this request too."""
+    """Return the snapshot of the following request, for which every change applies, including this request's."""
     return dataclasses.replace(snapshot, request_id=None)
 
 
-def _with(snapshot: resolution.Snapshot, target: targets.Target) -> resolution.Snapshot:
-    """Give the snapshot as it would be with the target loaded."""
-    session = snapshot.session or sessions.Session(key="")
-    return dataclasses.replace(
-        snapshot, session=sessions.changed(session, target.kind, target.name, True, None)
-    )
-
-
-def _is_over_budget(
-    before: budgets.Resolution, upcoming: resolution.Snapshot, target: targets.Target
-) -> bool:
-    """Say whether the budget refuses the load, or would at once defer all that it could bring (or has already)."""
-    budget = upcoming.agent.budget
-    if budget is None or budget.on_exceed == "warn":
-        return False
-    after = budgets.resolve(_with(upcoming, target))
-    gained = after.active.keys() - before.active.keys()
-    if budget.on_exceed == "refuse":
-        return after.spent.is_passed and bool(gained)
-    if gained.intersection(target.tools) or not any(tool in after.deferred for tool in target.tools):
-        return False
-    # A toolkit goes whole: while the session brings one of its tools, it was another one that went with the rest.
-    brought = any(tool in after.active and after.active[tool].code in BROUGHT for tool in target.tools)
-    return not (brought and targets.has(before.standing, target))
-
-
-def _conflict(standing: questions.Standing, target: targets.Target) -> conflicts.Conflict | None:
+def _conflict(context: rules.EvaluationContext, target: targets.Target) -> conflicts.Conflict | None:
     for tool in target.tools:
-        if tool not in conflicts.concerned(standing.catalog, standing.agent):
+        if tool not in conflicts.tools_with_options(context.catalog, context.agent):
             continue
-        if resolution.decide(standing, tool).state in ("denied", "unavailable"):
+        if resolution.decide(context, tool).state in ("denied", "unavailable"):
             continue
-        existing = resolution.sources(standing, tool)
+        existing = resolution.sources(context, tool)
         if not existing:
             continue
-        toolkit = standing.catalog.toolkits[target.name] if target.kind == "toolkit" else None
-        handed = (
+        toolkit = context.catalog.toolkits[target.name] if target.kind == "toolkit" else None
+        requested = (
             next((m.options or None for m in toolkit.members if m.tool == tool), None) if toolkit else None
         )
-        if not schema.same(handed, existing[0].options):
-            candidate = conflicts.Source(kind="loaded", name=target.name, options=handed)
+        if not schema.same(requested, existing[0].options):
+            candidate = conflicts.Source(kind="loaded", name=target.name, options=requested)
             return conflicts.Conflict(tool=tool, first=existing[0], second=candidate)
     return None
 
 
-def _answer(standing: questions.Standing, status: str, name: str, message: str) -> Outcome:
-    return Outcome(status=status, toolkit=name, loaded_toolkits=standing.toolkits, message=message)
+def _answer(context: rules.EvaluationContext, status: str, name: str, message: str) -> Outcome:
+    return Outcome(status=status, toolkit=name, loaded_toolkits=context.toolkits, message=message)
 
 
 def _changed(
     snapshot: resolution.Snapshot, after: sessions.Session, status: str, name: str, message: str
 ) -> Outcome:
-    standing = resolution.stand(dataclasses.replace(snapshot, session=after, request_id=None))
-    return dataclasses.replace(_answer(standing, status, name, message), session=after)
+    context = resolution.build_context(dataclasses.replace(snapshot, session=after, request_id=None))
+    return dataclasses.replace(_answer(context, status, name, message), session=after)
 
 
 def _unknown(resolved: budgets.Resolution, name: str) -> Outcome:
     near = targets.nearest(resolved, name)
     hint = f"Did you mean {' or '.join(near)}?" if near else _offer(resolved)
-    return _answer(resolved.standing, "unknown", name, f"There is nothing named {name!r} to load. {hint}")
+    return _answer(resolved.context, "unknown", name, f"There is nothing named {name!r} to load. {hint}")
 
 
 def _offer(resolved: budgets.Resolution) -> str:
-    allowed = ", ".join(targets.toolkits(resolved))
+    allowed = ", ".join(targets.loadable(resolved))
     return f"You may load: {allowed}." if allowed else "Use search_tools to find what you may load."

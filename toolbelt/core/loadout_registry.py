@@ -1,4 +1,4 @@
-"""How is a loadout written in Python, and which plugins does it bring in? (seed: Tool Loadouts)
+"""A registry and a builder of loadouts in Python (seed: Tool Loadouts).
 
 Works without Django: a loadout can be built, registered and tested without a database or a model::
 
@@ -29,100 +29,100 @@ from toolbelt.core import belts, catalog, errors, keys, loadouts
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """A loadout in the making. Every call gives a new builder, so a common beginning can be shared."""
+    """A loadout that is being built. Every call returns a new builder, so builders can share a common start."""
 
     loadout: catalog.Loadout
 
     @classmethod
     def create(cls, name: str) -> Builder:
-        """Begin a loadout of this name."""
+        """Return a builder of a loadout with this name."""
         return cls(catalog.Loadout(name=name))
 
     def extends(self, parent: str) -> Builder:
-        """Inherit from the loadout of this name."""
+        """Inherit from the loadout with this name."""
         return Builder(dataclasses.replace(self.loadout, parent=parent))
 
     def include_category(self, category: str) -> Builder:
-        """Bring in every plugin of the category, one of the thirteen or one of your own."""
+        """Include every plugin of the category, which is one of the thirteen or your own."""
         return Builder(dataclasses.replace(self.loadout, categories=_with(self.loadout.categories, category)))
 
     def add_plugin(self, name: str) -> Builder:
-        """Bring in this plugin."""
+        """Include this plugin."""
         return Builder(dataclasses.replace(self.loadout, plugins=_with(self.loadout.plugins, name)))
 
     def add_discoverable(self, pattern: str) -> Builder:
-        """Let be discovered what has this name, or with one trailing ``*``, what begins so."""
+        """Make the plugin or tool with this name discoverable, or with a trailing ``*``, all with this prefix."""
         return Builder(
             dataclasses.replace(self.loadout, discoverable=_with(self.loadout.discoverable, pattern))
         )
 
     def disable(self, name: str) -> Builder:
-        """Keep this plugin or tool out, whatever brings it in and at whatever level."""
+        """Disable this plugin or tool, at every level and whatever else includes it."""
         return Builder(dataclasses.replace(self.loadout, disabled=_with(self.loadout.disabled, name)))
 
     def build(self) -> catalog.Loadout:
-        """Give the loadout; raise :class:`errors.Invalid` where it is not sound in itself."""
+        """Return the loadout; raise :class:`errors.Invalid` if it is not valid."""
         written = belts.entry("loadout", self.loadout)
-        problems = belts.check_entry("loadout", written, _world_of(self.loadout))
+        problems = belts.check_entry("loadout", written, _index_for(self.loadout))
         if problems:
             raise errors.Invalid(problems)
         return self.loadout
 
 
 class Plugin(Protocol):
-    """What a registry needs of a plugin. A ``category`` may be stated; without one the name's own is taken."""
+    """What a registry reads of a plugin. An optional ``category`` replaces the default for its name."""
 
     @property
     def name(self) -> str: ...
 
 
 class Registry:
-    """Loadouts by name, ignoring case: the five built-in ones at first. Safe to share between threads."""
+    """Loadouts by name, ignoring case; contains the five built-in ones. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Replaced as a whole on registration, so that readers need no lock and see one state throughout.
+        # Replaced as a whole on registration, so that readers need no lock and see one consistent state.
         self._loadouts: Mapping[str, catalog.Loadout] = dict(loadouts.BUILT_IN)
 
     def register(self, loadout: catalog.Loadout) -> None:
-        """Take the loadout in, in the place of one that has its name."""
+        """Add the loadout, replacing one with the same name."""
         with self._lock:
             self._loadouts = {**self._loadouts, keys.fold(loadout.name): loadout}
 
     def get(self, name: str) -> catalog.Loadout | None:
-        """Give the loadout of this name, or None."""
+        """Return the loadout with this name, or None."""
         return self._loadouts.get(keys.fold(name))
 
     def all(self) -> tuple[catalog.Loadout, ...]:
-        """List the loadouts, the built-in ones first, then in the order of registration."""
+        """Return the loadouts: built-in ones first, then in the order of registration."""
         return tuple(self._loadouts.values())
 
     def resolve_active(self, name: str, plugins: Iterable[str | Plugin]) -> frozenset[str]:
-        """Name those of the plugins that the loadout brings in; none for a loadout that is not known."""
+        """Return those of the plugins that the loadout includes; none if the loadout is unknown."""
         return loadouts.plugins_active(loadouts.view(self._loadouts, name), _requirements(plugins))
 
     def resolve_discoverable(self, name: str, plugins: Iterable[str | Plugin]) -> frozenset[str]:
-        """Name those of the plugins that are not brought in but can be had on request."""
+        """Return those of the plugins that are not included but discoverable."""
         return loadouts.plugins_discoverable(loadouts.view(self._loadouts, name), _requirements(plugins))
 
 
 def _with(entries: tuple[str, ...], entry: str) -> tuple[str, ...]:
-    """Add an entry, unless it is there already, whatever its case."""
+    """Return the entries with this one added, unless they contain it, ignoring case."""
     return entries if keys.fold(entry) in map(keys.fold, entries) else (*entries, entry)
 
 
-def _world_of(loadout: catalog.Loadout) -> belts.Known:
-    """Give a world that has all that the loadout names: alone, it cannot be wrong about what others have."""
+def _index_for(loadout: catalog.Loadout) -> belts.NameIndex:
+    """Return an index with everything that the loadout names, so that only its own problems are reported."""
     parent = catalog.Loadout(name=loadout.parent)
     is_own = keys.fold(loadout.parent) == keys.fold(loadout.name)
     stored = catalog.compile_(categories=loadout.categories, loadouts=[] if is_own else [parent])
-    return belts.Known.of_catalog(stored, ())
+    return belts.NameIndex.of_catalog(stored, ())
 
 
 def _requirements(plugins: Iterable[str | Plugin]) -> list[loadouts.Requirement]:
     return [
-        loadouts.Requirement(name=one)
-        if isinstance(one, str)
-        else loadouts.Requirement(name=one.name, category=getattr(one, "category", None) or "")
-        for one in plugins
+        loadouts.Requirement(name=plugin)
+        if isinstance(plugin, str)
+        else loadouts.Requirement(name=plugin.name, category=getattr(plugin, "category", None) or "")
+        for plugin in plugins
     ]

@@ -1,16 +1,29 @@
-"""Which tools does this loadout bring into view? (seed: Tool Loadouts; semantics: questions 5, 9 and 10)
+"""Loadouts: which tools they include, make discoverable or disable (seed: Tool Loadouts; semantics: rules 5, 9 and 10).
 
-The chain is walked from the loadout to its root; plugins, categories, patterns and disabled entries are the
-union over it. It is cut at the first revisit and at an unknown parent, and never raises.
+The chain leads from the loadout to its root; plugins, categories, patterns and disabled entries are the union over it.
+It ends at the first repetition and at an unknown parent, and never raises.
 """
 
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from toolbelt.core import catalog, keys
+from toolbelt.core import catalog, errors, keys
+
+
+class WellKnownLoadouts:
+    """The names of the five built-in loadouts, as constants."""
+
+    MINIMAL: Final = "minimal"
+    DEVELOPER: Final = "developer"
+    RESEARCH: Final = "research"
+    DEVOPS: Final = "devops"
+    FULL: Final = "full"
+
 
 BUILT_IN: Mapping[str, catalog.Loadout] = {
     loadout.name: loadout
@@ -52,9 +65,33 @@ BUILT_IN: Mapping[str, catalog.Loadout] = {
 }
 
 
+BLANK_PATTERN = "A pattern cannot be blank: write a name, the beginning of one with *, or * for all."
+# A name of a plugin or a tool, or the beginning of one.
+_PATTERN = re.compile(r"[A-Za-z0-9_.-]{1,64}\*?|\*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unresolved:
+    """An entry of a loadout that names nothing: the loadout, the field and position, and similar names that exist."""
+
+    loadout: str
+    field: str
+    position: int
+    name: str
+    nearest: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        """Return what that means, and what to do."""
+        what = "plugin" if self.field == "plugins" else "plugin or tool"
+        hint = f" Did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
+        effect = "It disables nothing" if self.field == "disabled" else "It brings nothing"
+        return f"There is no {what} named {self.name!r}.{hint} {effect} until one has this name."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a loadout's chain amounts to. The mappings name, for each folded entry, the loadout that has it."""
+    """The union over a loadout's chain. The mappings name, for each folded entry, the loadout that has it."""
 
     name: str
     chain: tuple[str, ...]
@@ -65,7 +102,7 @@ class View:
     _matches: dict[str, str] = field(default_factory=dict, compare=False)
 
     def disables(self, tool: str, plugin: str) -> str | None:
-        """Name the loadout that disables the tool or its plugin, or None."""
+        """Return the loadout that disables the tool or its plugin, or None."""
         if not self.disabled:
             return None
         return self.disabled.get(keys.fold(tool)) or (
@@ -73,7 +110,7 @@ class View:
         )
 
     def includes(self, plugin: str, category: str) -> tuple[str, str] | None:
-        """Give (``plugin`` or ``category``, the loadout) for what brings a tool into view, or None."""
+        """Return (``plugin`` or ``category``, the loadout) for what includes a tool, or None."""
         if plugin and (origin := self.plugins.get(keys.fold(plugin))):
             return "plugin", origin
         if category and (origin := self.categories.get(keys.fold(category))):
@@ -81,40 +118,86 @@ class View:
         return None
 
     def discovers(self, name: str) -> str | None:
-        """Give the first pattern that matches a plugin's name or a tool's key, or None."""
+        """Return the first pattern that matches a plugin's name or a tool's key, or None."""
         if not self.patterns or not name:
             return None
-        known = self._matches.get(name)
-        if known is None:
-            known = next((p for p in self.patterns if matches(p, name)), "")
-            self._matches[name] = known
-        return known or None
+        pattern = self._matches.get(name)
+        if pattern is None:
+            pattern = next((p for p in self.patterns if matches(p, name)), "")
+            self._matches[name] = pattern
+        return pattern or None
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Say whether ``name`` is the pattern, or starts with what stands before its one trailing ``*``."""
+    """Return whether ``name`` equals the pattern, or starts with the text before its trailing ``*``."""
     pattern, name = keys.fold(pattern), keys.fold(name)
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 
-def chain(known: Mapping[str, catalog.Loadout], name: str) -> tuple[catalog.Loadout, ...]:
-    """Walk from the loadout to its root, cut at a revisit or an unknown parent. ``known`` is by folded name."""
-    found: list[catalog.Loadout] = []
+def pattern_problem(pattern: str) -> str | None:
+    """Return what is wrong with a pattern, or None. (Resolving takes any: rows may have been written elsewhere.)"""
+    if not pattern.strip():
+        return BLANK_PATTERN
+    if not _PATTERN.fullmatch(pattern):
+        return f"{pattern!r} is not a pattern: write a name, the beginning of one with * at the end, or * for all."
+    return None
+
+
+def unresolved(stored: catalog.Catalog, loadout: catalog.Loadout) -> tuple[Unresolved, ...]:
+    """Return the entries of the loadout that name no plugin or tool. A pattern with * may match nothing yet."""
+    plugins, names = _known_names(stored)
+    entries = [
+        *(("plugins", position, name, plugins) for position, name in enumerate(loadout.plugins)),
+        *(
+            ("discoverable", position, name, names)
+            for position, name in enumerate(loadout.discoverable)
+            if not name.endswith("*")
+        ),
+        *(("disabled", position, name, names) for position, name in enumerate(loadout.disabled)),
+    ]
+    return tuple(
+        Unresolved(
+            loadout=loadout.name,
+            field=field,
+            position=position,
+            name=name,
+            nearest=errors.nearest(name, known.values()),
+        )
+        for field, position, name, known in entries
+        if keys.fold(name) not in known
+    )
+
+
+def _known_names(stored: catalog.Catalog) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return the plugins, and the plugins and tools, by folded name; cached with the catalog."""
+    cached: tuple[Mapping[str, str], Mapping[str, str]] | None = stored.derived.get("known names")
+    if cached is None:
+        plugins = {keys.fold(name): name for name in stored.plugins}
+        tools = {keys.fold(key): key for key in stored.tools}
+        cached = stored.derived["known names"] = (plugins, {**tools, **plugins})
+    return cached
+
+
+def chain(stored: Mapping[str, catalog.Loadout], name: str) -> tuple[catalog.Loadout, ...]:
+    """Return the loadouts from this one to its root, up to a repetition or an unknown parent. ``known`` is by folded
+    name.
+    """
+    links: list[catalog.Loadout] = []
     visited: set[str] = set()
     folded = keys.fold(name)
     while folded and folded not in visited:
         visited.add(folded)
-        loadout = known.get(folded) or BUILT_IN.get(folded)
+        loadout = stored.get(folded) or BUILT_IN.get(folded)
         if loadout is None:
             break
-        found.append(loadout)
+        links.append(loadout)
         folded = keys.fold(loadout.parent)
-    return tuple(found)
+    return tuple(links)
 
 
-def view(known: Mapping[str, catalog.Loadout], name: str) -> View:
-    """Unite the chain of ``name``. An unknown name gives a view that brings nothing in."""
-    links = chain(known, name)
+def view(stored: Mapping[str, catalog.Loadout], name: str) -> View:
+    """Return the union over the chain of ``name``. An unknown name returns an empty view."""
+    links = chain(stored, name)
     plugins: dict[str, str] = {}
     categories: dict[str, str] = {}
     patterns: dict[str, str] = {}
@@ -139,68 +222,68 @@ def view(known: Mapping[str, catalog.Loadout], name: str) -> View:
 
 
 def view_in(stored: catalog.Catalog, name: str) -> View:
-    """Give the view of a loadout of this catalog; worked out once, then kept with it."""
+    """Return the view of a loadout of this catalog; computed once and cached with the catalog."""
     slot = ("loadout", keys.fold(name))
-    known = stored.derived.get(slot)
-    if known is None:
-        known = stored.derived[slot] = view(stored.loadouts, name)
-    return known
+    cached = stored.derived.get(slot)
+    if cached is None:
+        cached = stored.derived[slot] = view(stored.loadouts, name)
+    return cached
 
 
 def tools_included(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
-    """List the tools that the loadout brings into view and does not disable; kept with the catalog."""
+    """Return the tools that the loadout includes and does not disable; cached with the catalog."""
     slot = ("loadout tools", keys.fold(name))
-    known = stored.derived.get(slot)
-    if known is None:
-        known = stored.derived[slot] = _tools_included(stored, view_in(stored, name))
-    return known
+    cached = stored.derived.get(slot)
+    if cached is None:
+        cached = stored.derived[slot] = _tools_included(stored, view_in(stored, name))
+    return cached
 
 
-def _tools_included(stored: catalog.Catalog, seen: View) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+def _tools_included(stored: catalog.Catalog, view_: View) -> tuple[str, ...]:
+    keys_: dict[str, None] = {}
     for plugin, tools in stored.tools_of_plugin.items():
-        if keys.fold(plugin) in seen.plugins:
-            found.update(dict.fromkeys(tools))
+        if keys.fold(plugin) in view_.plugins:
+            keys_.update(dict.fromkeys(tools))
     for category, tools in stored.tools_of_category.items():
-        if keys.fold(category) in seen.categories:
-            found.update(dict.fromkeys(tools))
-    return tuple(key for key in found if not seen.disables(key, stored.tools[key].plugin))
+        if keys.fold(category) in view_.categories:
+            keys_.update(dict.fromkeys(tools))
+    return tuple(key for key in keys_ if not view_.disables(key, stored.tools[key].plugin))
 
 
 def tools_discoverable(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
-    """List the tools that a pattern of the loadout matches, by key or plugin; kept with the catalog."""
+    """Return the tools that a pattern of the loadout matches, by key or plugin; cached with the catalog."""
     slot = ("loadout patterns", keys.fold(name))
-    known = stored.derived.get(slot)
-    if known is None:
-        found: set[str] = set()
+    cached = stored.derived.get(slot)
+    if cached is None:
+        matched: set[str] = set()
         tools, plugins = _by_folded_name(stored)
         for pattern in view_in(stored, name).patterns:
             for folded in tools.matching(pattern):
-                found.update(tools.named[folded])
+                matched.update(tools.named[folded])
             for folded in plugins.matching(pattern):
                 for plugin in plugins.named[folded]:
-                    found.update(stored.tools_of_plugin[plugin])
-        known = stored.derived[slot] = tuple(key for key in stored.tools if key in found)
-    return known
+                    matched.update(stored.tools_of_plugin[plugin])
+        cached = stored.derived[slot] = tuple(key for key in stored.tools if key in matched)
+    return cached
 
 
 def tools_disabled(stored: catalog.Catalog, name: str) -> frozenset[str]:
-    """Return the tools that the loadout denies, by themselves or with their plugins; kept with the catalog."""
+    """Return the tools that the loadout disables, by key or by plugin; cached with the catalog."""
     slot = ("loadout disabled", keys.fold(name))
-    known: frozenset[str] | None = stored.derived.get(slot)
-    if known is None:
+    cached: frozenset[str] | None = stored.derived.get(slot)
+    if cached is None:
         tools, plugins = _by_folded_name(stored)
-        found: set[str] = set()
+        disabled: set[str] = set()
         for entry in view_in(stored, name).disabled:
-            found.update(tools.named.get(entry, ()))
+            disabled.update(tools.named.get(entry, ()))
             for plugin in plugins.named.get(entry, ()):
-                found.update(stored.tools_of_plugin[plugin])
-        known = stored.derived[slot] = frozenset(found)
-    return known
+                disabled.update(stored.tools_of_plugin[plugin])
+        cached = stored.derived[slot] = frozenset(disabled)
+    return cached
 
 
 class _Folded:
-    """Names by their folded forms, and those forms in order: whoever looks for a beginning need not try each."""
+    """Names by their folded forms, which are sorted so that a prefix search need not try each of them."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.named: dict[str, list[str]] = {}
@@ -209,59 +292,59 @@ class _Folded:
         self._in_order = sorted(self.named)
 
     def matching(self, pattern: str) -> Iterator[str]:
-        """List the folded names that match this pattern, which is folded too, as :func:`matches` has it."""
+        """Yield the folded names that match this folded pattern, by the rule of :func:`matches`."""
         if not pattern.endswith("*"):
             if pattern in self.named:
                 yield pattern
             return
-        beginning = pattern[:-1]
-        for place in range(bisect.bisect_left(self._in_order, beginning), len(self._in_order)):
-            if not self._in_order[place].startswith(beginning):
+        prefix = pattern[:-1]
+        for position in range(bisect.bisect_left(self._in_order, prefix), len(self._in_order)):
+            if not self._in_order[position].startswith(prefix):
                 return
-            yield self._in_order[place]
+            yield self._in_order[position]
 
 
 def _by_folded_name(stored: catalog.Catalog) -> tuple[_Folded, _Folded]:
-    """Return the tools, and the plugins that have some, by name; kept with the catalog."""
-    known: tuple[_Folded, _Folded] | None = stored.derived.get("folded names")
-    if known is None:
-        known = stored.derived["folded names"] = (_Folded(stored.tools), _Folded(stored.tools_of_plugin))
-    return known
+    """Return the tools, and the plugins that have tools, by folded name; cached with the catalog."""
+    cached: tuple[_Folded, _Folded] | None = stored.derived.get("folded names")
+    if cached is None:
+        cached = stored.derived["folded names"] = (_Folded(stored.tools), _Folded(stored.tools_of_plugin))
+    return cached
 
 
 def all_names(stored: catalog.Catalog) -> tuple[str, ...]:
-    """Name every loadout there is: the stored ones and the built-in ones that none replaces."""
+    """Return the names of all loadouts: the stored ones, and the built-in ones that none replaces."""
     names = [loadout.name for loadout in stored.loadouts.values()]
     return tuple(names + [name for name in BUILT_IN if keys.fold(name) not in stored.loadouts])
 
 
 def exists(stored: Mapping[str, catalog.Loadout], name: str) -> bool:
-    """Say whether a loadout of this name is stored or built in, whatever the case."""
+    """Return whether a loadout with this name is stored or built in, ignoring case."""
     return keys.fold(name) in stored or keys.fold(name) in BUILT_IN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """What a plugin must show to be sorted by a registry: a name and, where it states one, a category."""
+    """What a registry needs to know of a plugin: its name and, if it states one, its category."""
 
     name: str
     category: str = ""
 
 
-def plugins_active(seen: View, plugins: Iterable[Requirement]) -> frozenset[str]:
-    """Name the plugins that the loadout brings in: named or by category, and not disabled."""
-    return frozenset(p.name for p in plugins if _included(seen, p) and not seen.disables(p.name, p.name))
+def plugins_active(view_: View, plugins: Iterable[Requirement]) -> frozenset[str]:
+    """Return the plugins that the loadout includes, by name or category, and does not disable."""
+    return frozenset(p.name for p in plugins if _included(view_, p) and not view_.disables(p.name, p.name))
 
 
-def plugins_discoverable(seen: View, plugins: Iterable[Requirement]) -> frozenset[str]:
-    """Name the plugins that can be had on request: a pattern matches, not brought in, not disabled."""
+def plugins_discoverable(view_: View, plugins: Iterable[Requirement]) -> frozenset[str]:
+    """Return the plugins that a pattern matches and that are neither included nor disabled."""
     return frozenset(
         p.name
         for p in plugins
-        if seen.discovers(p.name) and not _included(seen, p) and not seen.disables(p.name, p.name)
+        if view_.discovers(p.name) and not _included(view_, p) and not view_.disables(p.name, p.name)
     )
 
 
-def _included(seen: View, plugin: Requirement) -> bool:
+def _included(view_: View, plugin: Requirement) -> bool:
     category = plugin.category or catalog.PLUGIN_CATEGORIES.get(keys.fold(plugin.name), "")
-    return seen.includes(plugin.name, category) is not None
+    return view_.includes(plugin.name, category) is not None

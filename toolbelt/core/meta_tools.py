@@ -1,7 +1,8 @@
-"""Which tools does Toolbelt itself give an agent, to load and find others? (seed: Dynamic Toolkits)
+"""Meta-tools: Toolbelt's own tools, with which an agent finds and loads others (seed: Dynamic Toolkits).
 
-Their descriptions speak to a model: they say when to call, and that a load counts from the next request. Where a list
-stays as it is (wire.md: MCP, dispatch), nothing is loaded: there, :data:`DISPATCHING` are given instead.
+Their descriptions are written for a model: they say when to call, and that a load takes effect from the next request.
+Where an agent's tool list is constant (wire.md: MCP, dispatch), nothing is loaded, and :data:`DISPATCHING` replaces
+them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from toolbelt.core import definitions, schema
 
 LIST, LOAD, UNLOAD, SEARCH = "list_toolkits", "load_tools", "unload_tools", "search_tools"
 CALL = "call_tool"
+# Those that change a session.
+CHANGING = frozenset({LOAD, UNLOAD})
 SEARCH_LIMIT = 10
-MOST_HITS = 50
+MAX_HITS = 50
 
 
 def _define(
@@ -44,7 +47,7 @@ def _define(
     )
 
 
-_SOUGHT: Mapping[str, Any] = {
+_SEARCH_PROPERTIES: Mapping[str, Any] = {
     "query": {
         "type": "string",
         "minLength": 1,
@@ -53,8 +56,8 @@ _SOUGHT: Mapping[str, Any] = {
     "limit": {
         "type": "integer",
         "minimum": 1,
-        "maximum": MOST_HITS,
-        "description": f"How many results at the most; {SEARCH_LIMIT} if not given.",
+        "maximum": MAX_HITS,
+        "description": f"The maximum number of results (default: {SEARCH_LIMIT}).",
     },
 }
 DEFINITIONS: Mapping[str, definitions.Definition] = {
@@ -70,8 +73,8 @@ DEFINITIONS: Mapping[str, definitions.Definition] = {
         ),
         _define(
             LOAD,
-            "Load one toolkit by name, or one plugin or tool that search_tools named. Its tools are there from the "
-            "next request on, not in this one: tell the user so and stop.",
+            "Load one toolkit by name, or one plugin or tool that search_tools named. Its tools are available from the "
+            "next request, not in this one: tell the user so and stop.",
             {
                 "toolkit": {
                     "type": "string",
@@ -83,8 +86,8 @@ DEFINITIONS: Mapping[str, definitions.Definition] = {
         ),
         _define(
             UNLOAD,
-            "Unload something you loaded and no longer need. It counts from the next request on; toolkits that are "
-            "always loaded stay.",
+            "Unload something you loaded and no longer need. It takes effect from the next request; toolkits that are "
+            "always loaded cannot be unloaded.",
             {"toolkit": {"type": "string", "description": "The name that was loaded."}},
             ["toolkit"],
             False,
@@ -93,7 +96,7 @@ DEFINITIONS: Mapping[str, definitions.Definition] = {
             SEARCH,
             "Search the tools that you could load, by what they do. Search once for each step of a plan rather than "
             "once for the whole task. Each result says which name to give to load_tools.",
-            _SOUGHT,
+            _SEARCH_PROPERTIES,
             ["query"],
             True,
         ),
@@ -104,8 +107,8 @@ DISPATCHING: Mapping[str, definitions.Definition] = {
     for definition in (
         _define(
             CALL,
-            "Call a tool that search_tools found: give its name, and arguments that fit the input_schema it was found "
-            "with. The tools that are listed here are called directly.",
+            "Call a tool that search_tools found: give its name, and arguments that fit the input_schema in its search "
+            "result. Call the tools that are listed here directly.",
             {
                 "tool": {"type": "string", "description": "The tool's name, as search_tools gave it."},
                 "arguments": {
@@ -115,7 +118,7 @@ DISPATCHING: Mapping[str, definitions.Definition] = {
             },
             ["tool"],
             False,
-            # As far as a client can tell beforehand.
+            # No client can know in advance which tool it calls.
             does_anything=True,
         ),
         _define(
@@ -123,7 +126,7 @@ DISPATCHING: Mapping[str, definitions.Definition] = {
             "Search the tools that you may call beside those that are listed here, by what they do. Search once for "
             "each step of a plan rather than once for the whole task. Each result has a name and an input_schema: "
             "call it with call_tool.",
-            _SOUGHT,
+            _SEARCH_PROPERTIES,
             ["query"],
             True,
         ),

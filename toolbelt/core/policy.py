@@ -1,7 +1,8 @@
-"""What must the model be told? (semantics: Policy; seed: Tools & Toolkits, buildPolicySection)
+"""The policy: what the system prompt tells the model about its tools (semantics: Policy; seed: Tools & Toolkits,
+buildPolicySection).
 
-Only what operators and installed code wrote goes in: toolkits' texts, notes and tools' own policy, and what toolkits
-in code say. A tool's description never does, whoever wrote it. The bytes are the same as long as nothing changed.
+It contains only what operators and installed code wrote: texts of toolkits, notes, tools' own policy, and the texts of
+toolkits in code. It never contains a tool's description. The bytes do not change unless the configuration does.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ PLACEHOLDER = "{active_tools}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One toolkit's (or tool's own) part of the policy. ``state``: on with an active member, else off."""
+    """One part of the policy, for a toolkit or a tool. ``state`` is on if a member is active, else off."""
 
     toolkit: str
     tool: str
@@ -26,7 +27,7 @@ class Section:
 
     @property
     def tagged(self) -> str:
-        """Give the section as it stands in the prompt."""
+        """Return the section as it appears in the prompt."""
         if self.tool:
             return f'<tool name="{self.tool}">\n{self.text}\n</tool>'
         return f'<toolkit name="{self.toolkit}">\n{self.text}\n</toolkit>'
@@ -34,53 +35,89 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The whole text for the end of the system prompt, and its sections in order."""
+    """The text for the end of the system prompt, and its sections in order.
+
+    ``loadable`` is the end of the text that lists the toolkits to load. It is not a section.
+    """
 
     text: str
     sections: tuple[Section, ...]
+    loadable: str = ""
 
 
+_HOW_TO_LOAD = (
+    "Load a toolkit with load_tools when you need it: its tools are available from the next request."
+)
 EMPTY = Policy(text="", sections=())
-MOST_KEPT = 10_000
+MAX_CACHED = 10_000
 
 
 def build(stored: catalog.Catalog, active: Collection[str], members: Mapping[str, Sequence[str]]) -> Policy:
-    """Write the policy for the ``active`` tools (by key), in the order of the toolkits, then tools' own.
+    """Return the policy for the ``active`` tools (by key): sections of toolkits in order, then those of tools.
 
-    ``members`` is what :func:`active_members` gives for them.
+    ``members`` is the result of :func:`active_members` for the same tools.
     """
     placed = [(stored.position[key], section(stored, key, tuple(tools))) for key, tools in members.items()]
     placed += [
         (stored.position[key], section) for key, section in _sections_off(stored) if key not in members
     ]
-    placed.sort(key=lambda one: one[0])
-    found = [section for _, section in placed if section.text]
-    found += [
+    placed.sort(key=lambda pair: pair[0])
+    sections = [section for _, section in placed if section.text]
+    sections += [
         Section(toolkit="", tool=key, state="on", text=stored.tools[key].policy.strip())
         for key in sorted(stored.with_own_policy.intersection(active))
     ]
-    if not found:
+    if not sections:
         return EMPTY
-    return Policy(text="\n\n".join([section.tagged for section in found]), sections=tuple(found))
+    return Policy(text="\n\n".join([section.tagged for section in sections]), sections=tuple(sections))
 
 
-def most_important_first(policy: Policy) -> str:
-    """Return the same sections for a reader that may cut the text: toolkits that are on, tools, then off texts."""
-    in_order = sorted(policy.sections, key=lambda one: (one.state != "on", bool(one.tool)))
+def with_loadable(policy: Policy, toolkits: Iterable[catalog.Toolkit]) -> Policy:
+    """Return the policy with a list of the toolkits that the agent may load after its sections (semantics: More)."""
+    lines = [f"- {toolkit.key}: {' '.join(toolkit.description.split())}".rstrip(": ") for toolkit in toolkits]
+    if not lines:
+        return policy
+    loadable = "\n".join(["<loadable_toolkits>", _HOW_TO_LOAD, *lines, "</loadable_toolkits>"])
+    text = f"{policy.text}\n\n{loadable}" if policy.text else loadable
+    return Policy(text=text, sections=policy.sections, loadable=loadable)
+
+
+def tokens(stored: catalog.Catalog, active: Iterable[str]) -> int:
+    """Return the number of tokens of the policy for the ``active`` tools, off texts included."""
+    if stored.count_tokens is None:
+        return 0
+    in_order = sorted(active)
+    built = build(stored, in_order, active_members(stored, in_order))
+    return sum(_section_tokens(stored, section) for section in built.sections)
+
+
+def _section_tokens(stored: catalog.Catalog, section: Section) -> int:
+    cached: dict[Section, int] = stored.derived.setdefault("section tokens", {})
+    count = cached.get(section)
+    if count is None and stored.count_tokens is not None:
+        if len(cached) >= MAX_CACHED:
+            cached.clear()
+        count = cached[section] = stored.count_tokens(section.tagged)
+    return count or 0
+
+
+def text_by_importance(policy: Policy) -> str:
+    """Return the sections' text for a reader that may cut it: toolkits that are on, tools, then off texts."""
+    in_order = sorted(policy.sections, key=lambda section: (section.state != "on", bool(section.tool)))
     return "\n\n".join([section.tagged for section in in_order])
 
 
 def active_members(stored: catalog.Catalog, active: Iterable[str]) -> dict[str, list[str]]:
-    """Give the active members of each toolkit that has one: toolkits in order, members as ``active`` has them."""
-    found: dict[str, list[str]] = {}
+    """Return the active members of each toolkit that has any: toolkits in order, members in the order of ``active``."""
+    by_toolkit: dict[str, list[str]] = {}
     for tool in active:
         for toolkit in stored.toolkits_of.get(tool, ()):
-            found.setdefault(toolkit.key, []).append(tool)
-    return {key: found[key] for key in sorted(found, key=stored.position.__getitem__)}
+            by_toolkit.setdefault(toolkit.key, []).append(tool)
+    return {key: by_toolkit[key] for key in sorted(by_toolkit, key=stored.position.__getitem__)}
 
 
 def section_text(toolkit: catalog.Toolkit, tools: Iterable[str]) -> str:
-    """Write the toolkit's section for these active members: its policy, then their notes, in the members' order."""
+    """Return the toolkit's section for these active members: its policy, then their notes, in order."""
     in_order = toolkit.in_order(tools)
     parts = [toolkit.policy.replace(PLACEHOLDER, ", ".join(in_order)).strip()]
     notes = [f"- {tool}: {note}" for tool in in_order if (note := toolkit.tool_notes.get(tool, "").strip())]
@@ -89,30 +126,30 @@ def section_text(toolkit: catalog.Toolkit, tools: Iterable[str]) -> str:
 
 
 def off_text(toolkit: catalog.Toolkit) -> str:
-    """Write what the toolkit says while none of its members is active."""
+    """Return the toolkit's text while none of its members is active."""
     return toolkit.policy_when_off.replace(PLACEHOLDER, "").strip()
 
 
 def section(stored: catalog.Catalog, key: str, tools: tuple[str, ...]) -> Section:
-    """Give the toolkit's section for these active members; written once, then kept with the catalog."""
-    kept: dict[tuple[str, tuple[str, ...]], Section] = stored.derived.setdefault("sections on", {})
-    known = kept.get((key, tools))
-    if known is None:
-        if len(kept) >= MOST_KEPT:
-            kept.clear()
+    """Return the toolkit's section for these active members; computed once and cached with the catalog."""
+    cache: dict[tuple[str, tuple[str, ...]], Section] = stored.derived.setdefault("sections on", {})
+    cached = cache.get((key, tools))
+    if cached is None:
+        if len(cache) >= MAX_CACHED:
+            cache.clear()
         toolkit = stored.toolkits[key]
-        voice = stored.voice(toolkit)
-        said = section_text(toolkit, tools) if voice is None else voice.policy(toolkit.in_order(tools))
-        text = (said or "").strip()
-        known = kept[key, tools] = Section(toolkit=key, tool="", state="on", text=text)
-    return known
+        hooks = stored.hooks(toolkit)
+        policy_text = section_text(toolkit, tools) if hooks is None else hooks.policy(toolkit.in_order(tools))
+        text = (policy_text or "").strip()
+        cached = cache[key, tools] = Section(toolkit=key, tool="", state="on", text=text)
+    return cached
 
 
 def _sections_off(stored: catalog.Catalog) -> tuple[tuple[str, Section], ...]:
-    """Give what each toolkit with an off text says while none of its members is active."""
-    known: tuple[tuple[str, Section], ...] | None = stored.derived.get("sections off")
-    if known is None:
+    """Return the section of each toolkit with an off text."""
+    cached: tuple[tuple[str, Section], ...] | None = stored.derived.get("sections off")
+    if cached is None:
         texts = ((kit.key, off_text(kit)) for kit in stored.with_off_text)
-        known = tuple((key, Section(toolkit=key, tool="", state="off", text=text)) for key, text in texts)
-        stored.derived["sections off"] = known
-    return known
+        cached = tuple((key, Section(toolkit=key, tool="", state="off", text=text)) for key, text in texts)
+        stored.derived["sections off"] = cached
+    return cached

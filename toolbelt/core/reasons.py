@@ -1,16 +1,16 @@
-"""How is a decision said in words? One sentence a reason code, the same on every screen and in every command."""
+"""Reasons in words: one sentence for each reason code, the same on every screen and in every command."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from toolbelt.core import questions, resolution
+from toolbelt.core import resolution, rules
 
-_WORDS: Mapping[str, Callable[[questions.Origin], str]] = {
+_WORDS: Mapping[str, Callable[[rules.Origin], str]] = {
     "plugin-failed": lambda origin: f"plugin {origin.name} has failed",
     "plugin-disabled": lambda origin: f"plugin {origin.name} is disabled",
     "tool-retired": lambda _: "its plugin no longer offers it",
-    "tool-unseen": lambda _: "new, and nobody has looked at it yet",
+    "tool-unseen": lambda _: "new, and not reviewed yet",
     "tool-changed": lambda _: "changed since it was approved",
     "blocked": lambda origin: f"{origin.kind} {origin.name} is blocked for everyone",
     "switch-off": lambda origin: f"toolkit {origin.name} is off{_until(origin)}",
@@ -33,24 +33,24 @@ _WORDS: Mapping[str, Callable[[questions.Origin], str]] = {
 CODES = tuple(_WORDS)
 
 
-def _until(origin: questions.Origin) -> str:
-    """Say when it ends, if it does: that is the detail of a switch or an override."""
+def _until(origin: rules.Origin) -> str:
+    """Return when a switch or an override expires, if it does: that is its origin's detail."""
     return f" {origin.detail}" if origin.detail else ""
 
 
-def in_words(decision: resolution.Decision | questions.Answer) -> str:
-    """Say why, without the state: ``toolkit devops is off``. Of a decision, or of what one question answered."""
+def explain(decision: resolution.Decision | rules.Answer) -> str:
+    """Return the reason of a decision or of a rule's answer, without the state: ``toolkit devops is off``."""
     return _WORDS[decision.code](decision.origin)
 
 
-def briefly(decision: resolution.Decision) -> str:
-    """Say why, leaving aside until when it is so: ``toolkit devops is off``."""
+def explain_briefly(decision: resolution.Decision) -> str:
+    """Return the reason of a decision without its expiry: ``toolkit devops is off``."""
     origin = decision.origin
     if origin.kind in ("switch", "override"):
         origin = origin._replace(detail="")
     return _WORDS[decision.code](origin)
 
 
-def line(decision: resolution.Decision) -> str:
-    """Say the whole decision in one line: ``git__push  denied  switch-off: toolkit devops is off``."""
-    return f"{decision.tool}  {decision.state}  {decision.code}: {in_words(decision)}"
+def format_line(decision: resolution.Decision) -> str:
+    """Return the whole decision in one line: ``git__push  denied  switch-off: toolkit devops is off``."""
+    return f"{decision.tool}  {decision.state}  {decision.code}: {explain(decision)}"

@@ -1,8 +1,7 @@
-"""Which tools does this agent have now, and why? (semantics: The resolution)
+"""Resolution: which tools an agent has now, and why (semantics: The resolution).
 
-One list of questions; the first that answers decides. A resolution enumerates what is active, from what could make
-a tool active, so that its cost follows the agent and not the catalog; any other tool is decided when somebody asks
-for it.
+The rules are tried in order, and the first that applies decides. A resolution starts from what could make a tool
+active, so that its cost depends on the agent and not on the catalog; any other tool is decided on request.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from toolbelt.core import agents, catalog, conflicts, grants, loadouts, questions, sessions
+from toolbelt.core import agents, catalog, conflicts, grants, loadouts, rules, sessions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The frozen input of one resolution. ``session`` is None for a question without a session id."""
+    """The frozen input of one resolution. ``session`` is None for a request without a session id."""
 
     catalog: catalog.Catalog
     agent: agents.Agent
@@ -27,53 +26,62 @@ class Snapshot:
 
 
 class Decision(NamedTuple):
-    """What was decided for one tool: ``question`` is the number (1 to 11) of the question that answered."""
+    """The decision for one tool; ``question`` is the number (1 to 11) of the rule that decided."""
 
     tool: str
-    state: questions.State
+    state: rules.State
     code: str
     question: int
-    origin: questions.Origin
+    origin: rules.Origin
 
 
 class Step(NamedTuple):
-    """One question of a trace: its number, its words, and its answer (None: it does not apply)."""
+    """One rule of a trace: its number, its question, and its answer (None: it does not apply)."""
 
     question: int
-    asks: str
-    answer: questions.Answer | None
+    rule: str
+    answer: rules.Answer | None
 
 
-def stand(snapshot: Snapshot) -> questions.Standing:
-    """Work out what every question of this snapshot needs."""
+def build_context(snapshot: Snapshot) -> rules.EvaluationContext:
+    """Return what the rules need to know of this snapshot."""
     stored, agent, session = snapshot.catalog, snapshot.agent, snapshot.session
     subagent = bool(snapshot.subagent)
-    own = agent.loadout_name(snapshot.kind_loadouts)
-    equipped = session.loadout if session is not None else ""
-    borrowed = snapshot.kind_loadouts.get(snapshot.subagent, "") if snapshot.subagent else ""
-    in_force = borrowed if subagent else sessions.standing_in(session, agent.session_loadouts) or own
-    # A subagent always has a loadout: a kind that maps to none brings nothing in, rather than the defaults.
+    own_loadout = agent.loadout_name(snapshot.kind_loadouts)
+    session_loadout = session.loadout if session is not None else ""
+    subagent_loadout = snapshot.kind_loadouts.get(snapshot.subagent, "") if snapshot.subagent else ""
+    in_force = (
+        subagent_loadout
+        if subagent
+        else sessions.chosen_loadout(session, agent.session_loadouts) or own_loadout
+    )
+    # A subagent always has a loadout: a kind without one gets no tools, rather than the defaults.
     has_loadout = subagent or bool(in_force)
-    # Of a loadout that the agent may not choose any more, the denials stay: taking it back widens nothing.
-    views = [loadouts.view_in(stored, name) for name in dict.fromkeys((own, equipped, borrowed)) if name]
+    # A loadout that the agent may no longer choose still denies its disabled tools: withdrawing it must not grant
+    # anything.
+    views = [
+        loadouts.view_in(stored, name)
+        for name in dict.fromkeys((own_loadout, session_loadout, subagent_loadout))
+        if name
+    ]
     denying = tuple([view for view in views if view.disabled])
     toolkits = sessions.in_allowed_order(
-        sessions.counting(session, "toolkit", snapshot.request_id),
+        sessions.loaded(session, "toolkit", snapshot.request_id),
         agent.allowed_toolkits,
         agent.initial_toolkits,
     )
     initial = frozenset(agent.initial_toolkits).intersection(toolkits)
-    alone = {} if subagent else _alone(stored, agent)
+    granted_alone = {} if subagent else _granted_alone(stored, agent)
     switched_on = {} if subagent else _switched_on(stored, agent)
-    idle = {
+    inapplicable = {
         3: False not in agent.switches.values(),
         4: False not in agent.overrides.values(),
         5: not denying,
-        6: not alone,
+        6: not granted_alone,
         7: not switched_on,
         8: subagent,
     }
-    return questions.Standing(
+    return rules.EvaluationContext(
         catalog=stored,
         agent=agent,
         subagent=subagent,
@@ -83,178 +91,179 @@ def stand(snapshot: Snapshot) -> questions.Standing:
         toolkits=toolkits,
         initial=initial,
         loadable=frozenset(agent.allowed_toolkits).difference(toolkits),
-        tools_by_name=sessions.counting(session, "tool", snapshot.request_id),
-        plugins_by_name=sessions.counting(session, "plugin", snapshot.request_id),
-        alone=alone,
+        tools_by_name=sessions.loaded(session, "tool", snapshot.request_id),
+        plugins_by_name=sessions.loaded(session, "plugin", snapshot.request_id),
+        load_order=sessions.load_order(session, snapshot.request_id),
+        granted_alone=granted_alone,
         switched_on=switched_on,
         loaded={} if subagent else _loaded(stored, toolkits, initial),
-        asked=tuple([question for question in questions.OF_THE_AGENT if not idle.get(question.number)]),
+        rules=tuple([rule for rule in rules.AGENT_RULES if not inapplicable.get(rule.number)]),
     )
 
 
-def _alone(stored: catalog.Catalog, agent: agents.Agent) -> dict[str, questions.Answer]:
-    """Answer question 6 for every tool that it makes active; what is written last is asked first."""
-    found: dict[str, questions.Answer] = {}
+def _granted_alone(stored: catalog.Catalog, agent: agents.Agent) -> dict[str, rules.Answer]:
+    """Return the answer of rule 6 for every tool that it makes active; the last grant to be written wins."""
+    answers: dict[str, rules.Answer] = {}
     for tool, sub_app in stored.bound.get(agent.key, ()):
-        found.setdefault(tool, questions.Answer("active", "sub-app", questions.Origin("sub-app", sub_app)))
-    always_on = questions.Answer("active", "always-on", questions.Origin("agent", agent.key))
-    found.update((always.tool, always_on) for always in agent.tools)
+        answers.setdefault(tool, rules.Answer("active", "sub-app", rules.Origin("sub-app", sub_app)))
+    always_on = rules.Answer("active", "always-on", rules.Origin("agent", agent.key))
+    answers.update((always.tool, always_on) for always in agent.tools)
     for tool, on in agent.overrides.items():
         if on:
-            origin = questions.Origin("override", tool, grants.until(agent, tool))
-            found[tool] = questions.Answer("active", "override-on", origin)
-    return found
+            origin = rules.Origin("override", tool, grants.describe_expiry(agent, tool))
+            answers[tool] = rules.Answer("active", "override-on", origin)
+    return answers
 
 
-def _switched_on(stored: catalog.Catalog, agent: agents.Agent) -> dict[str, questions.Answer]:
-    found: dict[str, questions.Answer] = {}
+def _switched_on(stored: catalog.Catalog, agent: agents.Agent) -> dict[str, rules.Answer]:
+    answers: dict[str, rules.Answer] = {}
     for toolkit in stored.in_order(key for key, on in agent.switches.items() if on):
-        origin = questions.Origin("switch", toolkit.key, grants.until(agent, toolkit.key))
-        answer = questions.Answer("active", "switch-on", origin)
+        origin = rules.Origin("switch", toolkit.key, grants.describe_expiry(agent, toolkit.key))
+        answer = rules.Answer("active", "switch-on", origin)
         for member in toolkit.members:
-            found.setdefault(member.tool, answer)
-    return found
+            answers.setdefault(member.tool, answer)
+    return answers
 
 
 def _loaded(
     stored: catalog.Catalog, toolkits: Iterable[str], initial: frozenset[str]
-) -> dict[str, questions.Answer]:
-    found: dict[str, questions.Answer] = {}
-    brought = (("initial", initial), ("loaded", [key for key in toolkits if key not in initial]))
-    for code, held in brought:
-        for toolkit in stored.in_order(held):
-            answer = questions.Answer("active", code, questions.Origin("toolkit", toolkit.key))
+) -> dict[str, rules.Answer]:
+    answers: dict[str, rules.Answer] = {}
+    sources = (("initial", initial), ("loaded", [key for key in toolkits if key not in initial]))
+    for code, keys in sources:
+        for toolkit in stored.in_order(keys):
+            answer = rules.Answer("active", code, rules.Origin("toolkit", toolkit.key))
             for member in toolkit.members:
-                found.setdefault(member.tool, answer)
-    return found
+                answers.setdefault(member.tool, answer)
+    return answers
 
 
-def decide(standing: questions.Standing, key: str) -> Decision:
-    """Ask the questions in order about the tool ``key``, leaving its agent's budget aside."""
-    closed = _closed(standing, key)
+def decide(context: rules.EvaluationContext, key: str) -> Decision:
+    """Return the first rule's decision for the tool ``key``, before its agent's budget is applied."""
+    closed = _closed(context, key)
     if closed is not None:
         return closed
-    decision = _first(standing, standing.asked, key)
+    decision = _first(context, context.rules, key)
     if decision is None:
-        raise AssertionError("the last question always answers")
+        raise AssertionError("the last rule always applies")
     return decision
 
 
-def _closed(standing: questions.Standing, key: str) -> Decision | None:
-    """Ask the questions that the catalog alone answers; kept with it."""
-    kept: dict[str, Decision | None] = standing.catalog.derived.setdefault("closed", {})
+def _closed(context: rules.EvaluationContext, key: str) -> Decision | None:
+    """Return the decision of the rules that depend only on the catalog, which caches it."""
+    cache: dict[str, Decision | None] = context.catalog.derived.setdefault("closed", {})
     try:
-        return kept[key]
+        return cache[key]
     except KeyError:
-        closed = kept[key] = _first(standing, questions.OF_THE_CATALOG, key)
+        closed = cache[key] = _first(context, rules.CATALOG_RULES, key)
         return closed
 
 
-def _first(standing: questions.Standing, asked: tuple[questions.Question, ...], key: str) -> Decision | None:
-    tool = standing.catalog.tools[key]
-    for number, _, ask in asked:
-        answer = ask(standing, tool)
+def _first(context: rules.EvaluationContext, rules_: tuple[rules.Rule, ...], key: str) -> Decision | None:
+    tool = context.catalog.tools[key]
+    for number, _, apply in rules_:
+        answer = apply(context, tool)
         if answer is not None:
             state, code, origin = answer
             return Decision(key, state, code, number, origin)
     return None
 
 
-def trace(standing: questions.Standing, key: str) -> tuple[Step, ...]:
-    """Ask every question about the tool, also those after the one that decides."""
-    tool = standing.catalog.tools[key]
-    return tuple(Step(number, asks, ask(standing, tool)) for number, asks, ask in questions.QUESTIONS)
+def trace(context: rules.EvaluationContext, key: str) -> tuple[Step, ...]:
+    """Return the answer of every rule for the tool, including those after the one that decides."""
+    tool = context.catalog.tools[key]
+    return tuple(Step(number, question, apply(context, tool)) for number, question, apply in rules.RULES)
 
 
-def candidates(standing: questions.Standing) -> set[str]:
-    """Name everything that a question from 6 to 9 could make active: a superset of what is, and of what exists."""
-    found = {*standing.alone, *standing.switched_on, *standing.loaded}
-    if not standing.subagent:
-        found |= standing.tools_by_name
-        for plugin in standing.plugins_by_name:
-            found.update(standing.catalog.tools_of_plugin.get(plugin, ()))
-    if standing.loadout is None:
-        found.update(standing.catalog.default_on)
+def candidates(context: rules.EvaluationContext) -> set[str]:
+    """Return every tool that rules 6 to 9 could make active; may contain tools that are denied or do not exist."""
+    result = {*context.granted_alone, *context.switched_on, *context.loaded}
+    if not context.subagent:
+        result |= context.tools_by_name
+        for plugin in context.plugins_by_name:
+            result.update(context.catalog.tools_of_plugin.get(plugin, ()))
+    if context.loadout is None:
+        result.update(context.catalog.default_on)
     else:
-        found.update(loadouts.tools_included(standing.catalog, standing.loadout_name))
-    return found
+        result.update(loadouts.tools_included(context.catalog, context.loadout_name))
+    return result
 
 
-def active(standing: questions.Standing) -> dict[str, Decision]:
-    """Decide what is active, budget aside: a mapping by key, in key order.
+def active(context: rules.EvaluationContext) -> dict[str, Decision]:
+    """Return the active tools before the budget is applied: decisions by key, in key order.
 
-    It says what :func:`decide` says of each candidate, by sets and answers that many tools share.
+    The decisions are those of :func:`decide`, computed with sets and answers that many tools share.
     """
-    stored, shut = standing.catalog, _shut(standing)
-    named = bool(standing.tools_by_name or standing.plugins_by_name) and not standing.subagent
-    brought = _brought(standing)
-    found: dict[str, Decision] = {}
-    for key in sorted(candidates(standing)):
-        if key in shut or key not in stored.tools or _closed(standing, key) is not None:
+    stored, denied = context.catalog, _denied(context)
+    has_names = bool(context.tools_by_name or context.plugins_by_name) and not context.subagent
+    included = _included(context)
+    active_tools: dict[str, Decision] = {}
+    for key in sorted(candidates(context)):
+        if key in denied or key not in stored.tools or _closed(context, key) is not None:
             continue
-        number, answer = 6, standing.alone.get(key)
+        number, answer = 6, context.granted_alone.get(key)
         if answer is None:
-            number, answer = 7, standing.switched_on.get(key)
+            number, answer = 7, context.switched_on.get(key)
         if answer is None:
-            number, answer = 8, standing.loaded.get(key)
-            if answer is None and named:
-                answer = questions.loaded_by_name(standing, stored.tools[key])
+            number, answer = 8, context.loaded.get(key)
+            if answer is None and has_names:
+                answer = rules.loaded_by_name(context, stored.tools[key])
         if answer is None:
-            number, answer = 9, brought.get(key)
+            number, answer = 9, included.get(key)
         if answer is not None:
-            found[key] = Decision(key, answer.state, answer.code, number, answer.origin)
-    return found
+            active_tools[key] = Decision(key, answer.state, answer.code, number, answer.origin)
+    return active_tools
 
 
-def _shut(standing: questions.Standing) -> set[str]:
-    """Name what the agent's own configuration denies it: what questions 3 to 5 answer for."""
-    agent, stored = standing.agent, standing.catalog
-    found = {key for key, on in agent.overrides.items() if not on}
+def _denied(context: rules.EvaluationContext) -> set[str]:
+    """Return the tools that the agent's own configuration denies, by rules 3 to 5."""
+    agent, stored = context.agent, context.catalog
+    denied = {key for key, on in agent.overrides.items() if not on}
     for key, on in agent.switches.items():
         if not on and key in stored.toolkits:
-            found.update(member.tool for member in stored.toolkits[key].members)
-    for view in standing.denying:
-        found |= loadouts.tools_disabled(stored, view.name)
-    return found
+            denied.update(member.tool for member in stored.toolkits[key].members)
+    for view in context.denying:
+        denied |= loadouts.tools_disabled(stored, view.name)
+    return denied
 
 
-def _brought(standing: questions.Standing) -> Mapping[str, questions.Answer]:
-    """Answer question 9 for every tool that it makes active; kept with the catalog."""
-    stored = standing.catalog
-    slot = ("brought", standing.loadout_name if standing.loadout is not None else None)
-    known: Mapping[str, questions.Answer] | None = stored.derived.get(slot)
-    if known is None:
+def _included(context: rules.EvaluationContext) -> Mapping[str, rules.Answer]:
+    """Return the answer of rule 9 for every tool that it makes active; cached with the catalog."""
+    stored = context.catalog
+    slot = ("brought", context.loadout_name if context.loadout is not None else None)
+    cached: Mapping[str, rules.Answer] | None = stored.derived.get(slot)
+    if cached is None:
         keys = (
             stored.default_on
-            if standing.loadout is None
-            else loadouts.tools_included(stored, standing.loadout_name)
+            if context.loadout is None
+            else loadouts.tools_included(stored, context.loadout_name)
         )
-        answers = ((key, questions.brought(standing, stored.tools[key])) for key in keys)
-        known = {key: answer for key, answer in answers if answer is not None}
-        stored.derived[slot] = known
-    return known
+        answers = ((key, rules.included(context, stored.tools[key])) for key in keys)
+        cached = {key: answer for key, answer in answers if answer is not None}
+        stored.derived[slot] = cached
+    return cached
 
 
 def options(
-    standing: questions.Standing, tool: str
+    context: rules.EvaluationContext, tool: str
 ) -> tuple[Mapping[str, object] | None, conflicts.Conflict | None]:
-    """Give the options that the tool's first source hands it, and the conflict if a later source differs."""
-    found = sources(standing, tool)
-    return (found[0].options, conflicts.among(found, tool)) if found else (None, None)
+    """Return the options of the tool's first source, and the conflict if a later source differs."""
+    ranked = sources(context, tool)
+    return (ranked[0].options, conflicts.first_conflict(ranked, tool)) if ranked else (None, None)
 
 
-def sources(standing: questions.Standing, tool: str) -> tuple[conflicts.Source, ...]:
-    """List what brings the tool with options of its own, first in rank first; nothing does for a subagent."""
-    if standing.subagent:
+def sources(context: rules.EvaluationContext, tool: str) -> tuple[conflicts.Source, ...]:
+    """Return the sources that grant the tool with options, by rank; a subagent has none."""
+    if context.subagent:
         return ()
-    known = standing.catalog.tools.get(tool)
-    by_name = known is not None and questions.loaded_by_name(standing, known) is not None
+    definition = context.catalog.tools.get(tool)
+    by_name = definition is not None and rules.loaded_by_name(context, definition) is not None
     return tuple(
         conflicts.sources(
-            standing.catalog,
-            standing.agent,
+            context.catalog,
+            context.agent,
             tool,
-            loaded=frozenset(standing.toolkits).difference(standing.initial),
+            loaded=frozenset(context.toolkits).difference(context.initial),
             loaded_by_name=(tool,) if by_name else (),
         )
     )

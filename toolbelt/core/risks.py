@@ -1,4 +1,4 @@
-"""What can calling this tool do? Its annotations, in one word. (MCP: tool annotations; dashboard: risk badge)"""
+"""The risk of calling a tool, from its annotations (MCP: tool annotations; dashboard: risk badge)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ Risk = Literal["read-only", "writes", "destructive"]
 
 
 def of(tool: catalog.Tool) -> Risk:
-    """Say the tool's risk. One that says nothing of itself counts as destructive, as MCP's defaults have it."""
+    """Return the tool's risk. A tool without annotations counts as destructive, which is MCP's default.
+
+    Prompts, resources and other entries are only read.
+    """
+    if tool.kind != "tool":
+        return "read-only"
     return _of_annotations(tool.annotations)
 
 
-@functools.lru_cache(maxsize=256)  # many tools say the same of themselves
+@functools.lru_cache(maxsize=256)  # many tools have the same annotations
 def _of_annotations(annotations: str) -> Risk:
     hints = schema.mapping(annotations, {})
     if hints.get("readOnlyHint") is True:

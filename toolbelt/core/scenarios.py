@@ -1,7 +1,8 @@
-"""Does this configuration behave as its scenarios say? (the scenario files: a belt, steps, what must come out)
+"""Running scenarios: whether a configuration behaves as its scenarios expect (the scenario files).
 
-A scenario is run against a *world*: the core alone (:class:`CoreWorld`, what ``manage.py try`` uses), or any other
-road to the same answers, such as rows and the two doors. Every world must give the same.
+A scenario runs against a *world*: the core alone (:class:`CoreWorld`, which ``manage.py try`` uses), or anything else
+that gives the same answers, such as the database through ``toolbelt.control`` and ``toolbelt.runtime``. Every world
+must give the same answers.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import Any, Protocol
 
 from toolbelt.core import (
     agents,
+    belt_edits,
     belts,
     budgets,
     calls,
-    edits,
     errors,
     expectations,
     meta_tools,
@@ -29,12 +30,12 @@ from toolbelt.core import (
     surface,
 )
 
-_SECTIONS = {kind: spoken.section for kind, spoken in belts.KINDS.items() if kind in budgets.SHARED}
+_SECTIONS = {name: kind.section for name, kind in belts.KINDS.items() if name in budgets.SHARED_KINDS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One expectation that did not hold: ``step`` counts from 1, 0 is the belt itself."""
+    """One expectation that was not met: ``step`` counts from 1, 0 is the belt."""
 
     scenario: str
     step: int
@@ -47,8 +48,8 @@ class Failure:
 
 
 class World(Protocol):
-    """A road from a belt to answers. ``load`` and ``edit`` raise errors.Invalid for what is not sound. Within ``at`` it
-    is that moment.
+    """Something that loads a belt and answers. ``load`` and ``edit`` raise errors.Invalid if the result is not valid.
+    Within ``at``, the time is ``now``.
     """
 
     def at(self, now: datetime) -> AbstractContextManager[None]: ...
@@ -80,7 +81,7 @@ class World(Protocol):
 class CoreWorld:
     """The core alone: no database, no clock; a tool that is admitted answers ``is_error: false``.
 
-    Nothing ends but within :meth:`at`, for only there it is some moment.
+    Switches and overrides expire only within :meth:`at`, because there is no time outside it.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class CoreWorld:
 
     @contextlib.contextmanager
     def at(self, now: datetime) -> Iterator[None]:
-        """Let it be this moment within the block."""
+        """Set the time within the block."""
         before, self._now = self._now, now
         try:
             yield
@@ -106,22 +107,22 @@ class CoreWorld:
             self._now = before
 
     def load(self, belt: Mapping[str, Any], *, lenient: bool) -> None:
-        """Load a whole configuration; sessions begin anew."""
+        """Load a whole configuration and discard all sessions."""
         self._document = copy.deepcopy(dict(belt))
         self._belt = self._read(lenient)
         self._sessions = {}
 
     def edit(self, entries: Mapping[str, list[dict[str, Any]]], *, lenient: bool) -> None:
-        """Replace the keys that each entry names in the entry of the same key or name.
+        """Merge each entry into the existing entry with the same key or name.
 
-        Raises errors.Refused, too, where an agent would pass a budget that refuses.
+        Raise errors.Refused if an agent would exceed a budget that refuses.
         """
         document, before = self._document, self._belt
-        self._document = edits.edited(document, entries, self._now)
+        self._document = belt_edits.apply_edit(document, entries, self._now)
         try:
             self._belt = self._read(lenient)
             if before is not None and not lenient:
-                self._hold_to_budgets(before, self._belt, entries)
+                self._check_budgets(before, self._belt, entries)
         except errors.ToolbeltError:
             self._document, self._belt = document, before
             raise
@@ -134,7 +135,7 @@ class CoreWorld:
         message: str | None,
         subagent: str | None,
     ) -> surface.Surface:
-        """Ask for a surface."""
+        """Return the surface for a request."""
         return surface.build(self._snapshot(agent, session, request_id, subagent), message)
 
     def call(
@@ -146,43 +147,46 @@ class CoreWorld:
         arguments: Any,
         subagent: str | None,
     ) -> Mapping[str, Any]:
-        """Call a tool: meta-tools answer for real, others only pass the gate."""
+        """Call a tool: meta-tools run, other tools are only admitted."""
         snapshot = self._snapshot(agent, session, request_id, subagent)
         resolved = budgets.resolve(snapshot)
         if tool not in meta_tools.DEFINITIONS:
             answer = calls.admit(resolved, tool, arguments)
             return answer.document() if isinstance(answer, calls.Refusal) else {"is_error": False}
-        told = calls.meta(resolved, snapshot, tool, arguments)
-        if isinstance(told, calls.Refusal):
-            return told.document()
-        if told.session is not None and session is not None:
-            self._sessions[agent, session] = told.session
-        return {"is_error": False, **told.content}
+        meta_answer = calls.meta(resolved, snapshot, tool, arguments)
+        if isinstance(meta_answer, calls.Refusal):
+            return meta_answer.document()
+        if meta_answer.session is not None and session is not None:
+            self._sessions[agent, session] = meta_answer.session
+        return {"is_error": False, **meta_answer.content}
 
-    def _hold_to_budgets(
+    def _check_budgets(
         self, before: belts.Belt, after: belts.Belt, entries: Mapping[str, list[dict[str, Any]]]
     ) -> None:
-        """Hold those agents to their budgets that are written, and all of them where something that they share is."""
-        written = {one.get("key") for one in entries.get("agents", ())}
-        was, now = belts.dump(before), belts.dump(after)
-        reaches_all = any(budgets.hold(one, edits.changed(was, now, _SECTIONS[one])) for one in _SECTIONS)
+        """Check the budgets of the agents that are written, or of all agents if something that they share is."""
+        written = {entry.get("key") for entry in entries.get("agents", ())}
+        old, new = belts.dump(before), belts.dump(after)
+        affects_all = any(
+            budgets.concerns_all_agents(kind, belt_edits.changed_fields(old, new, section))
+            for kind, section in _SECTIONS.items()
+        )
         for name, agent in after.agents.items():
-            is_held = name in written or (reaches_all and not agent.archived)
-            if is_held and budgets.refuses(self._spent(before, name), self._spent(after, name)):
-                raise errors.Refused(f"The budget of {name} refuses this edit, which would pass it.")
+            is_checked = name in written or (affects_all and not agent.archived)
+            if is_checked and budgets.refuses(self._spent(before, name), self._spent(after, name)):
+                raise errors.Refused(f"The budget of {name} refuses this edit, which would exceed it.")
 
     def _spent(self, belt: belts.Belt, agent: str) -> budgets.Spent:
-        """Say what an agent has active outside any session: nothing, where it is not there."""
+        """Return what an agent has active outside any session; nothing if it does not exist."""
         if agent not in belt.agents:
             return budgets.Spent(tools=0, tokens=0)
-        return budgets.resolve(self._asking(belt, belt.agents[agent])).spent
+        return budgets.resolve(self._snapshot_of(belt, belt.agents[agent])).spent
 
-    def _asking(self, belt: belts.Belt, consumer: agents.Agent, **said: Any) -> resolution.Snapshot:
+    def _snapshot_of(self, belt: belts.Belt, consumer: agents.Agent, **request: Any) -> resolution.Snapshot:
         return resolution.Snapshot(
             catalog=belt.catalog,
-            agent=consumer if self._now is None else consumer.standing(self._now),
+            agent=consumer if self._now is None else consumer.as_of(self._now),
             kind_loadouts=self._kind_loadouts,
-            **said,
+            **request,
         )
 
     def _read(self, lenient: bool) -> belts.Belt:
@@ -198,14 +202,16 @@ class CoreWorld:
         consumer = self._belt.agents[agent]
         if consumer.archived:
             raise errors.Archived(agent)
-        held = None
+        stored_session = None
         if session is not None:
-            held = self._sessions.get((agent, session)) or sessions.Session(key=session)
-        return self._asking(self._belt, consumer, session=held, request_id=request_id, subagent=subagent)
+            stored_session = self._sessions.get((agent, session)) or sessions.Session(key=session)
+        return self._snapshot_of(
+            self._belt, consumer, session=stored_session, request_id=request_id, subagent=subagent
+        )
 
 
 def run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:
-    """Run one scenario in the world and give what did not come out as expected. One that expects nothing fails, too."""
+    """Run one scenario and yield what was not as expected. A scenario that expects nothing fails as well."""
     failed = False
     for failure in _run(scenario, world):
         failed = True
@@ -217,83 +223,85 @@ def run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:
 
 def _run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:
     name = str(scenario.get("id", "(no id)"))
-    unfit = list(scenario_format.of_scenario(scenario))
-    for expected, got in unfit:
+    mismatches = list(scenario_format.of_scenario(scenario))
+    for expected, got in mismatches:
         yield Failure(scenario=name, step=0, expected=expected, got=got)
-    if unfit:
+    if mismatches:
         return
     lenient = scenario.get("lenient") is True
-    wanted = scenario.get("expect_error")
-    now = _moment(scenario, None)
+    expected_error = scenario.get("expect_error")
+    now = _time_of(scenario, None)
     try:
         with _at(world, now):
             world.load(scenario["belt"], lenient=lenient)
     except Exception as error:
-        for expected, got in _refusal(wanted, error):
+        for expected, got in _refusal(expected_error, error):
             yield Failure(scenario=name, step=0, expected=expected, got=got)
         return
-    if wanted is not None:
-        yield Failure(scenario=name, step=0, expected=f"an error at {_path(wanted)}", got="no error")
+    if expected_error is not None:
+        yield Failure(scenario=name, step=0, expected=f"an error at {_path(expected_error)}", got="no error")
         return
     for number, step in enumerate(scenario.get("steps") or [], start=1):
         try:
-            found = scenario_format.of_step(step)
-            if not found:
-                now = _moment(step, now)
+            mismatches_ = scenario_format.of_step(step)
+            if not mismatches_:
+                now = _time_of(step, now)
                 with _at(world, now):
-                    found = list(_take(step, world, lenient))
-            for expected, got in found:
+                    mismatches_ = list(_take(step, world, lenient))
+            for expected, got in mismatches_:
                 yield Failure(scenario=name, step=number, expected=expected, got=got)
         except Exception as error:
-            # A crash is one scenario's failure, and no reason to leave the others unrun.
-            yield Failure(scenario=name, step=number, expected="an answer", got=_said(error))
+            # A crash fails one scenario; the others still run.
+            yield Failure(scenario=name, step=number, expected="an answer", got=_described(error))
 
 
-def _moment(said: Mapping[str, Any], before: datetime | None) -> datetime | None:
-    """Read what moment it is from here on; where nothing is said, it stays the one ``before``."""
-    return scenario_format.moment(said["now"]) if "now" in said else before
+def _time_of(part: Mapping[str, Any], before: datetime | None) -> datetime | None:
+    """Return the time that a scenario or step sets; ``before`` if it sets none."""
+    return scenario_format.parse_time(part["now"]) if "now" in part else before
 
 
 def _at(world: World, now: datetime | None) -> AbstractContextManager[None]:
     return contextlib.nullcontext() if now is None else world.at(now)
 
 
-def _refusal(wanted: Any, error: Exception) -> Iterator[expectations.Mismatch]:
-    if wanted is None:
-        yield "a sound belt", _said(error)
-    elif not isinstance(error, errors.Invalid) or _path(wanted) not in [one.path for one in error.problems]:
-        yield f"an error at {_path(wanted)}", _said(error)
+def _refusal(expected: Any, error: Exception) -> Iterator[expectations.Mismatch]:
+    if expected is None:
+        yield "a valid belt", _described(error)
+    elif not isinstance(error, errors.Invalid) or _path(expected) not in [
+        problem.path for problem in error.problems
+    ]:
+        yield f"an error at {_path(expected)}", _described(error)
 
 
-def _path(wanted: Any) -> Any:
-    return wanted.get("path") if isinstance(wanted, Mapping) else wanted
+def _path(expected: Any) -> Any:
+    return expected.get("path") if isinstance(expected, Mapping) else expected
 
 
-def _said(error: Exception) -> str:
+def _described(error: Exception) -> str:
     return str(error) if isinstance(error, errors.ToolbeltError) else repr(error)
 
 
 def _take(step: Mapping[str, Any], world: World, lenient: bool) -> Iterator[expectations.Mismatch]:
-    wanted = step.get("expect", {})
+    expected = step.get("expect", {})
     match step:
         case {"edit": entries}:
             world.edit(entries, lenient=lenient)
-        case {"surface": asked}:
+        case {"surface": parameters}:
             answer = world.surface(
-                asked["agent"],
-                asked.get("session"),
-                asked.get("request_id"),
-                asked.get("message"),
-                asked.get("subagent"),
+                parameters["agent"],
+                parameters.get("session"),
+                parameters.get("request_id"),
+                parameters.get("message"),
+                parameters.get("subagent"),
             )
-            yield from expectations.of_surface(answer, wanted)
-        case {"call": asked}:
+            yield from expectations.of_surface(answer, expected)
+        case {"call": parameters}:
             content = world.call(
-                asked["agent"],
-                asked.get("session"),
-                asked.get("request_id"),
-                asked["tool"],
-                asked.get("arguments", {}),
-                asked.get("subagent"),
+                parameters["agent"],
+                parameters.get("session"),
+                parameters.get("request_id"),
+                parameters["tool"],
+                parameters.get("arguments", {}),
+                parameters.get("subagent"),
             )
-            yield from expectations.of_call(content, wanted)
+            yield from expectations.of_call(content, expected)

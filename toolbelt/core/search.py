@@ -1,7 +1,7 @@
-"""Which of these tools answer this request for help? (semantics: search_tools)
+"""Full-text search of tools, for ``search_tools`` (semantics: search_tools).
 
-A first version without a model: names are split at their seams, words are stemmed a little, words that say
-nothing are cut from the query, and matches are weighed by how rare they are among all tools (BM25).
+It uses no model: names are split into words, words are stemmed lightly, stop words are removed from the query, and
+matches are weighted by how rare they are among all tools (BM25).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SATURATION, _LENGTH = 1.2, 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One tool that was found: its key, its score, and the query's words that it holds."""
+    """One result: the tool's key, its score, and the query's words that it contains."""
 
     tool: str
     score: float
@@ -45,18 +45,18 @@ class Index:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """The words of a query that say something: stem → the word as it was typed."""
+    """The significant words of a query: stem → the word as it was typed."""
 
     words: Mapping[str, str] = field(default_factory=dict)
 
 
 def words_of(text: str) -> list[str]:
-    """Split a text, or a name at its seams (``snake_case``, ``camelCase``, digits), into lower-case words."""
+    """Return the lower-case words of a text or a name (``snake_case``, ``camelCase``, digits)."""
     return [word.casefold() for word in _WORD.findall(text)]
 
 
 def stem(word: str) -> str:
-    """Cut the commonest English endings, so that ``issues`` finds ``issue`` and ``listing`` finds ``list``."""
+    """Return the word without the commonest English endings, so that ``listing`` finds ``list``."""
     for ending, least, put in (
         ("ies", 5, "y"),
         ("sses", 6, "ss"),
@@ -74,35 +74,37 @@ def stem(word: str) -> str:
 
 
 def parse(text: str) -> Query:
-    """Keep the words of a query that say something; all of them if none does."""
-    said = words_of(text)
-    telling = [word for word in said if word not in _STOP] or said
-    return Query(words={stem(word): word for word in telling})
+    """Return the significant words of a query; all words if none is significant."""
+    words = words_of(text)
+    significant = [word for word in words if word not in _STOP] or words
+    return Query(words={stem(word): word for word in significant})
 
 
 def index(stored: catalog.Catalog) -> Index:
-    """Index every tool of the catalog; worked out once, then kept with it."""
-    known = stored.derived.get("search index")
-    if known is None:
-        known = stored.derived["search index"] = _index(stored)
-    return known
+    """Return the index of every tool of the catalog; computed once and cached with the catalog."""
+    cached = stored.derived.get("search index")
+    if cached is None:
+        cached = stored.derived["search index"] = _index(stored)
+    return cached
 
 
 def search(stored: catalog.Catalog, among: Iterable[str], text: str, limit: int) -> tuple[Hit, ...]:
-    """Rank the tools ``among`` (keys) for the query; best first, equal scores by key, at most ``limit``."""
-    found = index(stored)
-    total = len(found.words)
+    """Return the best matches of the tools ``among`` (keys), best first, equal scores by key, at most ``limit``."""
+    word_index = index(stored)
+    total = len(word_index.words)
     query = parse(text)
     hits = []
     for key in among:
-        words = found.words[key]
+        words = word_index.words[key]
         matched = [word for word in query.words if word in words]
         if not matched:
             continue
         score = 0.0
-        longness = _SATURATION * (1 - _LENGTH + _LENGTH * found.lengths[key] / (found.average or 1))
+        longness = _SATURATION * (1 - _LENGTH + _LENGTH * word_index.lengths[key] / (word_index.average or 1))
         for word in matched:
-            rarity = math.log(1 + (total - found.frequency[word] + 0.5) / (found.frequency[word] + 0.5))
+            rarity = math.log(
+                1 + (total - word_index.frequency[word] + 0.5) / (word_index.frequency[word] + 0.5)
+            )
             score += rarity * words[word] * (_SATURATION + 1) / (words[word] + longness)
         hits.append(
             Hit(tool=key, score=round(score, 4), matched=tuple(query.words[word] for word in matched))
@@ -116,11 +118,13 @@ def _index(stored: catalog.Catalog) -> Index:
     lengths: dict[str, int] = {}
     frequency: Counter[str] = Counter()
     for key, tool in stored.tools.items():
-        # The name says more than the text, so it counts three times.
-        said = words_of(key) * 3 + words_of(tool.title) * 2 + words_of(tool.description)
+        if key in stored.non_tools:
+            continue
+        # The name is more significant than the text, so it counts three times.
+        tool_words = words_of(key) * 3 + words_of(tool.title) * 2 + words_of(tool.description)
         for toolkit in stored.toolkits_of.get(key, ()):
-            said += words_of(toolkit.title or toolkit.key)
-        counted = Counter(map(stem, said))
+            tool_words += words_of(toolkit.title or toolkit.key)
+        counted = Counter(map(stem, tool_words))
         words[key] = counted
         lengths[key] = sum(counted.values())
         frequency.update(counted.keys())

@@ -1,15 +1,13 @@
-"""What has this conversation loaded, and from which request on? (semantics: Sessions)
+"""Sessions: what a conversation has loaded, and from which request (semantics: Sessions).
 
-The rules, before the code:
-
-1. A change (a load or an unload) keeps the request that it was made in. It counts for every other request,
-   and not for that one. Made without a request, it counts at the next question.
-2. So for one name the last change decides, except in that change's own request: there the state before it does.
-   Two bits and a request id are therefore all that has to be kept of a name; ``before`` is the state that the
-   last change made *in another request* had left.
-3. What counts is what was asked for, cut to what is allowed now, united with today's initial toolkits, in the
-   order of the allowed list. A choice that is not allowed for a while comes back when it is allowed again.
-4. Without a session nothing is loaded: the initial toolkits count.
+1. A change (a load or an unload) stores the request in which it was made. It applies to every other request and not
+   to that one. A change without a request applies from the next request.
+2. For one name, the last change decides, except in that change's own request: there the state before it does. It is
+   therefore enough to store two bits and a request id for each name; ``before`` is the state that the last change
+   made *in another request* had left.
+3. A session has what was loaded, limited to what is allowed now, together with the current initial toolkits, in the
+   order of the allowed list. A loaded toolkit that is not allowed for a while returns when it is allowed again.
+4. Without a session, only the initial toolkits are loaded.
 """
 
 from __future__ import annotations
@@ -23,12 +21,12 @@ from toolbelt.core import keys
 
 Kind = Literal["toolkit", "plugin", "tool"]
 
-LONGEST_ID = 200
+MAX_ID_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """The last change to one name. ``at`` is when (ISO 8601), for people to read; no rule looks at it."""
+    """The last change to one name. ``at`` is its time (ISO 8601), for people to read; no rule uses it."""
 
     kind: Kind
     name: str
@@ -38,14 +36,14 @@ class Change:
     at: str = ""
 
     def counts_as(self, request_id: str | None) -> bool:
-        """Say whether the name is loaded for a question of this request."""
+        """Return whether the name is loaded for this request."""
         pinned = self.request_id is not None and self.request_id == request_id
         return self.before if pinned else self.on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation of one agent. ``loadout`` stands in for the agent's; ``by_agent``: its own token chose it."""
+    """One conversation of one agent. ``loadout`` replaces the agent's; ``by_agent``: the agent's own token chose it."""
 
     key: str
     loadout: str = ""
@@ -54,16 +52,16 @@ class Session:
 
 
 def id_problem(text: str) -> str | None:
-    """Say what is wrong with the id of a session or a request, if something is."""
-    if 0 < len(text) <= LONGEST_ID and text.isprintable():
+    """Return what is wrong with the id of a session or a request, or None."""
+    if 0 < len(text) <= MAX_ID_LENGTH and text.isprintable():
         return None
-    return f"an id is 1 to {LONGEST_ID} characters, none of them a control character."
+    return f"an id is 1 to {MAX_ID_LENGTH} characters, none of them a control character."
 
 
-def changed(
+def with_change(
     session: Session, kind: Kind, name: str, on: bool, request_id: str | None, at: str = ""
 ) -> Session:
-    """Give the session after a load (``on``) or unload of ``name`` made in this request."""
+    """Return the session after a load (``on``) or unload of ``name`` in this request."""
     others: list[Change] = []
     before = False
     for change in session.changes:
@@ -72,39 +70,46 @@ def changed(
         else:
             others.append(change)
     new = Change(kind=kind, name=name, on=on, request_id=request_id, before=before, at=at)
-    # A name that is off for every request needs no keeping.
-    kept = [*others, new] if new.on or (new.before and request_id is not None) else others
-    return dataclasses.replace(session, changes=tuple(kept))
+    # A name that is off for every request need not be stored.
+    changes = [*others, new] if new.on or (new.before and request_id is not None) else others
+    return dataclasses.replace(session, changes=tuple(changes))
 
 
-def standing_in(session: Session | None, among: Collection[str]) -> str:
-    """Name the loadout that stands in for the agent's; empty: none does.
+def chosen_loadout(session: Session | None, among: Collection[str]) -> str:
+    """Return the loadout that replaces the agent's in this session; empty if none does.
 
-    What the agent's own token chose stands in only while it is ``among`` those that the agent may choose.
+    A loadout that the agent's own token chose applies only while it is ``among`` those that the agent may choose.
     """
     if session is None:
         return ""
-    taken_back = session.by_agent and keys.fold(session.loadout) not in map(keys.fold, among)
-    return "" if taken_back else session.loadout
+    is_withdrawn = session.by_agent and keys.fold(session.loadout) not in map(keys.fold, among)
+    return "" if is_withdrawn else session.loadout
 
 
-def asked_for(session: Session | None, kind: Kind) -> frozenset[str]:
-    """Name what was asked for by the last change, in whichever request: what the next request will have."""
+def requested(session: Session | None, kind: Kind) -> frozenset[str]:
+    """Return the names whose last change, in any request, is a load: what the next request will have."""
     if session is None:
         return frozenset()
     return frozenset(change.name for change in session.changes if change.kind == kind and change.on)
 
 
-def counting(session: Session | None, kind: Kind, request_id: str | None) -> frozenset[str]:
-    """Name what counts as loaded for a question of this request."""
+def loaded(session: Session | None, kind: Kind, request_id: str | None) -> frozenset[str]:
+    """Return the names that are loaded for this request."""
     if session is None:
         return frozenset()
     return frozenset(c.name for c in session.changes if c.kind == kind and c.counts_as(request_id))
 
 
+def load_order(session: Session | None, request_id: str | None) -> tuple[tuple[Kind, str], ...]:
+    """Return the kind and the name of everything that is loaded for this request, the oldest load first."""
+    if session is None:
+        return ()
+    return tuple([(c.kind, c.name) for c in session.changes if c.counts_as(request_id)])
+
+
 def in_allowed_order(
     asked: Iterable[str], allowed: tuple[str, ...], initial: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Cut to what is allowed now, unite with the initial toolkits, in the order of the allowed list."""
-    had = {*asked, *initial}
-    return tuple(key for key in allowed if key in had)
+    """Return the allowed toolkits that are requested or initial, in the order of the allowed list."""
+    keys_ = {*asked, *initial}
+    return tuple(key for key in allowed if key in keys_)

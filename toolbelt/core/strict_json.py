@@ -1,4 +1,4 @@
-"""What does this JSON say? Read strictly: what two readers could understand in two ways is refused."""
+"""Strict reading of JSON: documents that parsers read differently are rejected."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterable
 from typing import Any, Literal, Never
 
-MOST_OF_A_KEY = 100
-# Half a character, unless the other half follows.
+MAX_PER_KEY = 100
+# A surrogate, which must be followed by its other half.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-class Unreadable(ValueError):
-    """The sender's to put right: it is no JSON, or nested too deeply."""
+class UnreadableError(ValueError):
+    """The sender's text is not JSON, or is nested too deeply."""
 
     def __init__(self, code: Literal["not-json", "too-deep"], message: str) -> None:
         super().__init__(message)
@@ -22,34 +22,34 @@ class Unreadable(ValueError):
 
 
 def read(body: bytes, deepest: int) -> Any:
-    """Read one document in UTF-8 that is nested at most ``deepest`` levels deep. Raises :class:`Unreadable`."""
+    """Return one UTF-8 document of at most ``deepest`` levels; raise :class:`UnreadableError` if it is invalid."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
-        raise Unreadable("not-json", "The body is not UTF-8.") from error
+        raise UnreadableError("not-json", "The body is not UTF-8.") from error
     return read_text(text, deepest)
 
 
 def read_text(text: str, deepest: int) -> Any:
-    """Read one document, as :func:`read` does, from its text."""
+    """Return one document from its text, as :func:`read` does."""
     try:
-        found = _DECODER.decode(text)
+        document = _DECODER.decode(text)
         if _SURROGATE.search(text):
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise Unreadable("not-json", "A text in the body holds half a character.") from error
+        raise UnreadableError("not-json", "A text in the body contains a lone surrogate.") from error
     except RecursionError as error:
         raise _too_deep(deepest) from error
     except ValueError as error:
-        raise Unreadable("not-json", f"The body is not JSON: {error}.") from error
-    # What opens no more brackets than that needs no walk.
-    if text.count("{") + text.count("[") > deepest and _is_deeper(found, deepest):
+        raise UnreadableError("not-json", f"The body is not JSON: {error}.") from error
+    # With fewer brackets than that, the depth need not be measured.
+    if text.count("{") + text.count("[") > deepest and _is_deeper(document, deepest):
         raise _too_deep(deepest)
-    return found
+    return document
 
 
 def _no_number(word: str) -> Never:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _float(digits: str) -> float:
@@ -60,34 +60,34 @@ def _float(digits: str) -> float:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise ValueError(f"the key {name[:MOST_OF_A_KEY]!r} stands twice in one object")
+                raise ValueError(f"the key {name[:MAX_PER_KEY]!r} is repeated in one object")
             seen.add(name)
-    return found
+    return result
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_float, object_pairs_hook=_object)
 
 
 def _is_deeper(document: Any, most: int) -> bool:
-    """Say whether it is nested more than ``most`` levels deep, going down level by level."""
+    """Return whether the document is nested deeper than ``most`` levels."""
     level = [document]
     for _ in range(most):
-        level = [nested for one in level for nested in _within(one)]
+        level = [nested for value in level for nested in _within(value)]
         if not level:
             return False
-    return any(isinstance(one, dict | list) for one in level)
+    return any(isinstance(value, dict | list) for value in level)
 
 
-def _within(one: Any) -> Iterable[Any]:
-    if isinstance(one, dict):
-        return one.values()
-    return one if isinstance(one, list) else ()
+def _within(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
-def _too_deep(most: int) -> Unreadable:
-    return Unreadable("too-deep", f"The body is nested more than {most} levels deep: flatten it.")
+def _too_deep(most: int) -> UnreadableError:
+    return UnreadableError("too-deep", f"The body is nested more than {most} levels deep: flatten it.")

@@ -1,7 +1,7 @@
-"""What exactly does the model see? (semantics: Levels, Policy, Directives, Revisions)
+"""Surfaces: what exactly the model receives (semantics: Levels, Policy, Directives, Revisions).
 
-A surface is everything that the model gets for one request: the active tools, the policy text that belongs to
-them, and the directive for the message. Equal content has an equal fingerprint, byte for byte.
+A surface is everything that the model receives for one request: the active tools, their policy text, and the directive
+for the message. Equal content has an equal fingerprint, byte for byte.
 """
 
 from __future__ import annotations
@@ -11,9 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from toolbelt.core import budgets, conflicts, definitions, directives, meta_tools, policy, resolution, schema
+from toolbelt.core import (
+    budgets,
+    conflicts,
+    definitions,
+    directives,
+    meta_tools,
+    policy,
+    resolution,
+    schema,
+    targets,
+)
 
-MOST_NAMES = 50
+MAX_NAMES = 50
 TOKENIZER = "o200k_base"
 
 Because = Mapping[str, resolution.Decision]
@@ -21,7 +31,7 @@ Because = Mapping[str, resolution.Decision]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warning_:
-    """Something that an operator should know of: ``code`` is stable, ``message`` a sentence."""
+    """Something that an operator should know: ``code`` is stable, ``message`` a sentence."""
 
     code: str
     message: str
@@ -29,7 +39,7 @@ class Warning_:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discoverable:
-    """What could be had on request: how many tools, and the toolkits and plugins to name (at most 50 of each)."""
+    """What could be loaded: the number of tools, and the names of toolkits and plugins (at most 50 of each)."""
 
     count: int
     toolkits: tuple[str, ...]
@@ -38,8 +48,8 @@ class Discoverable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surface:
-    """The answer to a question. ``tools`` are the active ones in key order, without Toolbelt's own
-    ``meta_tools``; ``tool_choice`` holds for every step, the ``directive`` for the first one only.
+    """The answer to a request. ``tools`` are the active ones in key order, without the ``meta_tools``; ``tool_choice``
+    applies to every step, the ``directive`` only to the first.
     """
 
     agent: str
@@ -57,17 +67,17 @@ class Surface:
 
     @property
     def because(self) -> Because:
-        """Give the decision behind each active tool, by key."""
+        """Return the decision for each active tool, by key."""
         return self.resolution.active
 
     @property
     def spent(self) -> budgets.Spent:
-        """Say how many tools and tokens are active, against the agent's budget."""
+        """Return how many tools and tokens are active, against the agent's budget."""
         return self.resolution.spent
 
     @property
     def discoverable(self) -> Discoverable:
-        """Work out what could be had on request (not part of the fingerprint; costs what it enumerates)."""
+        """Return what could be loaded. It is not part of the fingerprint and is computed on each access."""
         count = 0
         toolkits: dict[str, None] = {}
         plugins: dict[str, None] = {}
@@ -76,15 +86,15 @@ class Surface:
             if decision.code == "loadable":
                 toolkits[decision.origin.name] = None
             elif decision.code == "pattern":
-                plugins[self.resolution.standing.catalog.tools[decision.tool].plugin or decision.tool] = None
+                plugins[self.resolution.context.catalog.tools[decision.tool].plugin or decision.tool] = None
         return Discoverable(
             count=count,
-            toolkits=tuple(sorted(toolkits)[:MOST_NAMES]),
-            plugins=tuple(sorted(plugins)[:MOST_NAMES]),
+            toolkits=tuple(sorted(toolkits)[:MAX_NAMES]),
+            plugins=tuple(sorted(plugins)[:MAX_NAMES]),
         )
 
     def content(self) -> dict[str, Any]:
-        """Give what the model gets, as JSON: the part of the document that the fingerprint stands for."""
+        """Return what the model receives, as JSON: the part of the document that the fingerprint covers."""
         sent = sorted((*self.tools, *self.meta_tools), key=lambda definition: definition.name)
         return {
             "active_tools": [definition.name for definition in sent],
@@ -106,8 +116,8 @@ class Surface:
         }
 
     def document(self) -> dict[str, Any]:
-        """Give the surface as the JSON document of the wire (wire.md: A surface)."""
-        found, spent = self.discoverable, self.spent
+        """Return the surface as a JSON document for the wire (wire.md: A surface)."""
+        loadable, spent = self.discoverable, self.spent
         return {
             "agent": self.agent,
             "session": self.session,
@@ -116,13 +126,14 @@ class Surface:
             "fingerprint": self.fingerprint,
             **self.content(),
             "discoverable": {
-                "count": found.count,
-                "toolkits": list(found.toolkits),
-                "plugins": list(found.plugins),
+                "count": loadable.count,
+                "toolkits": list(loadable.toolkits),
+                "plugins": list(loadable.plugins),
             },
             "budget": {
                 "tools": spent.tools,
                 "tokens": spent.tokens,
+                "policy_tokens": spent.policy_tokens,
                 "tokenizer": TOKENIZER,
                 "max_tools": spent.budget.max_tools if spent.budget else None,
                 "max_tokens": spent.budget.max_tokens if spent.budget else None,
@@ -134,9 +145,9 @@ class Surface:
 def build(
     snapshot: resolution.Snapshot, message: str | None = None, *, revision: int | None = None
 ) -> Surface:
-    """Answer a question: resolve the snapshot and put together what the model gets.
+    """Resolve the snapshot and return its surface.
 
-    ``message`` is the request's, sent with its first step only: without it there is no directive.
+    ``message`` is the user's message, sent only with the first step of a request: without it, there is no directive.
     """
     return of(budgets.resolve(snapshot), snapshot, message, revision=revision)
 
@@ -148,39 +159,49 @@ def of(
     *,
     revision: int | None = None,
 ) -> Surface:
-    """Put together the surface of a snapshot that is already resolved."""
+    """Return the surface of a snapshot that is already resolved."""
     stored, active = snapshot.catalog, resolved.active
     members = policy.active_members(stored, active)
-    told = policy.build(stored, active, members)
+    policy_ = policy.build(stored, active, members)
+    if not resolved.context.subagent and snapshot.agent.allowed_toolkits:
+        policy_ = policy.with_loadable(policy_, [stored.toolkits[key] for key in targets.loadable(resolved)])
     directive = directives.build(stored, members, active, message)
     tools = tuple([definitions.of(stored, key) for key in active])
-    own = tuple(meta_tools.DEFINITIONS.values()) if may_load(resolved) else ()
+    own = _meta_tools(resolved)
     tool_choice: Literal["auto", "none"] = "auto" if tools or own else "none"
     return Surface(
         agent=snapshot.agent.key,
         session=snapshot.session.key if snapshot.session is not None else None,
         request_id=snapshot.request_id,
         revision=stored.number if revision is None else revision,
-        fingerprint=_fingerprint(tools, own, tool_choice, told.text, directive),
+        fingerprint=_fingerprint(tools, own, tool_choice, policy_.text, directive),
         tools=tools,
         meta_tools=own,
         tool_choice=tool_choice,
-        policy=told,
+        policy=policy_,
         directive=directive,
         warnings=_warnings(resolved),
         resolution=resolved,
     )
 
 
-def may_load(resolved: budgets.Resolution) -> bool:
-    """Say whether the agent gets the meta-tools: it has allowed toolkits, or something is discoverable.
+def _meta_tools(resolved: budgets.Resolution) -> tuple[definitions.Definition, ...]:
+    """Return Toolbelt's own tools for this agent. A subagent gets none that would only refuse."""
+    if not may_load(resolved):
+        return ()
+    left_out = meta_tools.CHANGING if resolved.context.subagent else frozenset()
+    return tuple([d for name, d in meta_tools.DEFINITIONS.items() if name not in left_out])
 
-    What the session loaded by name counts too: it was discoverable, and must be there to be unloaded.
+
+def may_load(resolved: budgets.Resolution) -> bool:
+    """Return whether the agent gets the meta-tools: it has allowed toolkits, or something is discoverable.
+
+    Tools that the session loaded by name also count, so that they can be unloaded.
     """
-    standing = resolved.standing
+    context = resolved.context
     return (
-        bool(standing.agent.allowed_toolkits)
-        or bool(standing.tools_by_name or standing.plugins_by_name)
+        bool(context.agent.allowed_toolkits)
+        or bool(context.tools_by_name or context.plugins_by_name)
         or resolved.has_discoverable()
     )
 
@@ -199,27 +220,30 @@ def _fingerprint(
 
 
 def _warnings(resolved: budgets.Resolution) -> tuple[Warning_, ...]:
-    found = []
+    result = []
     spent = resolved.spent
     if resolved.deferred:
-        found.append(
-            Warning_(code="budget-deferred", message=f"The budget deferred {', '.join(resolved.deferred)}.")
-        )
+        count = len(resolved.deferred)
+        names = budgets.in_short([*dict.fromkeys(d.origin.name for d in resolved.deferred.values())])
+        message = f"The budget deferred {count} {'tool' if count == 1 else 'tools'}: {names}."
+        result.append(Warning_(code="budget-deferred", message=message))
     if spent.is_passed and spent.budget is not None:
-        found.append(
+        result.append(
             Warning_(
                 code="over-budget",
                 message=f"{spent.tools} tools and {spent.tokens} tokens are active; the budget is "
-                f"{_most(spent.budget.max_tools)} tools and {_most(spent.budget.max_tokens)} tokens.",
+                f"{_at_most(spent.budget.max_tools)} tools and {_at_most(spent.budget.max_tokens)} tokens.",
             )
         )
-    standing = resolved.standing
-    for tool in sorted(conflicts.concerned(standing.catalog, standing.agent).intersection(resolved.active)):
-        conflict = resolution.options(standing, tool)[1]
+    context = resolved.context
+    for tool in sorted(
+        conflicts.tools_with_options(context.catalog, context.agent).intersection(resolved.active)
+    ):
+        conflict = resolution.options(context, tool)[1]
         if conflict is not None:
-            found.append(Warning_(code="options-conflict", message=conflict.warning))
-    return tuple(found)
+            result.append(Warning_(code="options-conflict", message=conflict.warning))
+    return tuple(result)
 
 
-def _most(number: int | None) -> str:
+def _at_most(number: int | None) -> str:
     return "any number of" if number is None else f"at most {number}"

@@ -1,8 +1,9 @@
-"""Which tools does an MCP client see? (wire.md: MCP, loading on demand)
+"""The tools that an MCP client sees (wire.md: MCP, loading on demand).
 
-In two forms. ``dispatch``: the active tools, with ``search_tools`` and ``call_tool`` for all else that the agent could
-have; loading changes nothing of it, so it is the only form for clients that keep no session. ``list``: the surface as
-it is, with the tools that load others, so that it grows. An agent that could have nothing else gets none of those.
+There are two forms. ``dispatch``: the active tools, with ``search_tools`` and ``call_tool`` for everything else that
+the agent could have; loading does not change the list, so this is the only form for clients without a session.
+``list``: the surface with its meta-tools, so that the list grows. An agent that cannot load anything gets neither.
+Tools that the agent's own program runs are in neither form: an MCP client could not call them.
 """
 
 from __future__ import annotations
@@ -18,22 +19,24 @@ Form = Literal["dispatch", "list"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolList:
-    """The tools in the order of their names, and a digest: equal lists, equal digests."""
+    """The tools in the order of their names, and a digest that equal lists share."""
 
     tools: tuple[definitions.Definition, ...]
     digest: str
 
 
 def form(loading: agents.McpLoading, *, has_session: bool, may_grow: bool) -> Form:
-    """Choose the form for an agent's client; ``may_grow``: its revision of the protocol allows lists that do."""
+    """Return the form for an agent's client; ``may_grow``: its protocol revision supports changing lists."""
     return "list" if loading == "list" and has_session and may_grow else "dispatch"
 
 
 def of(answer: surface.Surface, form: Form) -> ToolList:
-    """List the tools of a surface in this form."""
+    """Return the tools of a surface in this form."""
     own = answer.meta_tools
     if own and form == "dispatch":
         own = tuple(meta_tools.DISPATCHING.values())
-    tools = tuple(sorted((*answer.tools, *own), key=lambda definition: definition.name))
+    stored = answer.resolution.context.catalog
+    run_here = [tool for tool in answer.tools if stored.runner(stored.tools[tool.name]) != "client"]
+    tools = tuple(sorted((*run_here, *own), key=lambda definition: definition.name))
     digest = hashlib.sha256(b"".join([definition.digest for definition in tools])).hexdigest()
     return ToolList(tools=tools, digest=digest[:32])

@@ -1,7 +1,6 @@
-"""Where is the endpoint for MCP clients, and what is around it? In front of Django, as the agents' questions are.
+"""The MCP endpoint in front of Django, connected to the server's request ids, log, metrics and rate limits.
 
-Its requests are named, counted, logged and limited as all others are. Where the settings lead everyone to HTTPS, Django
-leads those who come over plain HTTP.
+If the settings redirect to HTTPS, Django redirects requests that arrive over plain HTTP.
 """
 
 from __future__ import annotations
@@ -13,28 +12,28 @@ from typing import Any
 from django.conf import settings
 
 from toolbelt.api import limits
-from toolbelt.front import ids, notes
-from toolbelt.mcp import exchanges, heads
+from toolbelt.front import access_log, answer_headers, ids
+from toolbelt.mcp import exchanges, request_head
 from toolbelt.mcp import server as mcp
-from toolbelt.runtime import ready
+from toolbelt.runtime import prepared_answers
 
-# What its requests are counted under.
+# The name of the view in metrics.
 VIEW = "mcp"
 
 
 def is_here(scope: Mapping[str, Any]) -> bool:
-    """Say whether a request is for the endpoint."""
-    if scope["type"] != "http" or not heads.is_here(scope):
+    """Return whether a request is for the endpoint."""
+    if scope["type"] != "http" or not request_head.is_here(scope):
         return False
     return scope["scheme"] == "https" or not settings.SECURE_SSL_REDIRECT
 
 
-def server(answers: ready.Answers | None, taken: notes.Notes) -> mcp.Server:
-    """Make the endpoint of a server process."""
+def server(answers: prepared_answers.PreparedAnswers | None, taken: access_log.AccessLog) -> mcp.Server:
+    """Return the MCP endpoint of a server process."""
 
-    def note(answered: exchanges.Answered) -> None:
-        taken.take(
-            notes.Note(
+    def note(answered: exchanges.AnsweredRequest) -> None:
+        taken.add(
+            access_log.LogEntry(
                 answered,
                 answered.status,
                 answered.sent,
@@ -46,4 +45,4 @@ def server(answers: ready.Answers | None, taken: notes.Notes) -> mcp.Server:
             )
         )
 
-    return mcp.Server(answers, exchanges.Surroundings(ids.new, note, limits.rates.take))
+    return mcp.Server(answers, exchanges.ServerContext(ids.new, answer_headers.of, note, limits.rates.take))

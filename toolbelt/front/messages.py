@@ -1,4 +1,4 @@
-"""What goes between a server and an application, and how can a body be read that Django may want, too?"""
+"""ASGI messages: types, and reading or discarding a body so that Django can still receive it."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
-class TooMuch(Exception):
-    """A body has more bytes than are taken."""
+class TooMuchError(Exception):
+    """A body is larger than allowed."""
 
 
-class Discarded:
-    """Receives an empty body in place of the one that comes, which is let go.
+class DiscardedError:
+    """Receives an empty body instead of the real body, which is discarded.
 
-    ``pass_on`` receives what really comes, as long as nobody minds; both know where the body ends.
+    ``pass_on`` receives the real messages instead; both keep track of the body's end.
     """
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._is_asked = self._is_over = False
-        # Django waits for the end of the connection while it answers, and the answer waits for the end of the body.
+        # While Django waits for the connection to close, sending the response waits for the end of the body.
         self._lock = asyncio.Lock()
 
     async def pass_on(self) -> Message:
-        """Receive the next message, whatever it is."""
+        """Receive the next real message."""
         message = await self._receive()
         self._is_over = message["type"] != "http.request" or not message.get("more_body")
         return message
 
     async def receive(self) -> Message:
-        """Receive an empty body, and then whatever follows the real one."""
+        """Receive an empty body, and then the messages that follow the real body."""
         if not self._is_asked:
             self._is_asked = True
             return {"type": "http.request", "body": b"", "more_body": False}
@@ -44,16 +44,16 @@ class Discarded:
         return await self._receive()
 
     async def drain(self) -> None:
-        """Let go of the rest of the body."""
+        """Discard the rest of the body."""
         async with self._lock:
             while not self._is_over:
                 await self.pass_on()
 
 
-def closing(send: Send, body: Discarded, seconds: float) -> Send:
-    """Send an answer that ends the connection, but let its client send the rest of the body for a while first.
+def closing(send: Send, body: DiscardedError, seconds: float) -> Send:
+    """Send a response that closes the connection, after receiving the rest of the body for a while.
 
-    A connection that ends with something unread is reset, and its client might never read the answer.
+    Closing a connection with unread data resets it, and its client might never read the response.
     """
 
     async def sent(message: Message) -> None:
@@ -72,9 +72,9 @@ def closing(send: Send, body: Discarded, seconds: float) -> Send:
 
 
 async def read(receive: Receive, most: int | None = None) -> tuple[bytes, Receive]:
-    """Read the body, and give it with what receives the same messages again, and then what follows them.
+    """Return the body, and a function that receives the same messages again and then those that follow.
 
-    The body of a client that went away is what had come of it. Raises TooMuch for more than ``most`` bytes.
+    If the client disconnects, the body is what arrived until then. Raise TooMuchError for more than ``most`` bytes.
     """
     messages: list[Message] = []
     size = 0
@@ -83,7 +83,7 @@ async def read(receive: Receive, most: int | None = None) -> tuple[bytes, Receiv
         messages.append(message)
         size += len(message.get("body", b""))
         if most is not None and size > most:
-            raise TooMuch
+            raise TooMuchError
         if message["type"] != "http.request" or not message.get("more_body"):
             break
     again = iter(messages)

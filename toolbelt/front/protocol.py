@@ -1,21 +1,60 @@
 """uvicorn's HTTP protocol, with a limit on the size of a request's head and on the time it takes to arrive.
 
-``uvicorn toolbelt.asgi:application --http toolbelt.front.protocol:Protocol``. uvicorn's own waits for a head without
-end and takes any number of headers. What comes after the head is limited by :mod:`toolbelt.front.gate`.
+``uvicorn toolbelt.asgi:application --http toolbelt.front.protocol:Protocol``. uvicorn's own protocol waits for a head
+indefinitely and accepts any number of headers. :mod:`toolbelt.front.request_limits` limits what follows the head.
+
+A response's head and body are sent in one system call. uvicorn makes a call for each, and with small responses, these
+calls take a fifth of a server's CPU time.
 """
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from uvicorn.protocols.http import httptools_impl
 
 HEAD_SECONDS = 15.0
 HEAD_BYTES = 64 * 1024
+# Writes are buffered until the event loop's next iteration, up to this size.
+MAX_HELD_BYTES = 16 * 1024
+
+
+class GatheringTransport:
+    """A transport that combines all writes within one iteration of the event loop."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._held: list[bytes] = []
+        self._size = 0
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the wrapped transport."""
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Buffer the data, or write immediately if there is much, so that the transport can apply back pressure."""
+        if not self._held:
+            self._loop.call_soon(self._flush)
+        self._held.append(data)
+        self._size += len(data)
+        if self._size > MAX_HELD_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        """Write the buffered data, and close the connection."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        held, self._held, self._size = self._held, [], 0
+        # The client may have gone away since.
+        if held and not self._transport.is_closing():
+            self._transport.write(b"".join(held))
 
 
 class Protocol(httptools_impl.HttpToolsProtocol):
-    """One connection."""
+    """A connection."""
 
     head_seconds = HEAD_SECONDS
     head_bytes = HEAD_BYTES
@@ -24,28 +63,28 @@ class Protocol(httptools_impl.HttpToolsProtocol):
     _received = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first head."""
-        super().connection_made(transport)
+        """Start the timer for the first head."""
+        super().connection_made(GatheringTransport(transport, self.loop))  # type: ignore[arg-type]
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Stop the timer."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
-        """Wait for the head of another request; for the first, the time runs since the connection was made."""
+        """Start the timer for another head; for the first, it has been running since the connection was made."""
         super().on_message_begin()
         if self._timer is None:
             self._wait()
 
     def on_headers_complete(self) -> None:
-        """Go on as soon as the head is there."""
+        """Stop the timer when the head is complete."""
         self._stop_waiting()
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
-        """Read, and end the connection where a head has become too large."""
+        """Parse the data, and close the connection if the head is too large."""
         super().data_received(data)
         if self._timer is None:
             return
@@ -66,7 +105,7 @@ class Protocol(httptools_impl.HttpToolsProtocol):
         self._stop_waiting()
         if self.transport.is_closing():
             return
-        # With an answer still on its way, this would stand in the middle of it.
+        # While a response is being sent, this would end up in the middle of it.
         cycle: httptools_impl.RequestResponseCycle | None = self.cycle
         if cycle is None or cycle.response_complete:
             self.transport.write(

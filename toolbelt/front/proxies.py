@@ -1,7 +1,7 @@
-"""Believe X-Forwarded-For only where the installation names its proxies.
+"""Trust X-Forwarded-For only if the installation names its proxies.
 
-uvicorn believes it from this machine unless FORWARDED_ALLOW_IPS says otherwise. So whoever reaches the server from the
-same machine, or through a forwarded port, could choose the address that logins are limited by, and that is logged.
+By default, uvicorn trusts it from this machine, unless FORWARDED_ALLOW_IPS says otherwise. A client on the same
+machine, or through a forwarded port, could then choose the address that logins are limited by and that is logged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 VARIABLE = "FORWARDED_ALLOW_IPS"
-# Without the variable, uvicorn believes nobody else.
+# Without the variable, uvicorn trusts only this address.
 _LOOPBACK = ("127.0.0.1", 0)
 
 _log = structlog.get_logger(__name__)
@@ -20,7 +20,7 @@ _reported = False
 
 
 def check_client(scope: dict[str, Any]) -> None:
-    """Put the address of this machine back in place of one that an unnamed proxy, or a client, gave."""
+    """Restore the client's address to this machine's if it was set by a client, or by a proxy that is not named."""
     global _reported
     for name, value in scope["headers"]:
         if name == b"x-forwarded-for" and (client := scope.get("client")) and VARIABLE not in os.environ:

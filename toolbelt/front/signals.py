@@ -1,6 +1,7 @@
-"""When does a server begin to end? Before it says so: it waits for open connections first, and streams stay open.
+"""Notification of the signals that stop a server, before the server announces its shutdown.
 
-So whoever streams has to hear of the signal itself. The server's own answer to it stays what it is, and comes second.
+The server first waits for open connections, but streams stay open, so streams must react to the signal itself. The
+server's own signal handler still runs afterwards.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ _Handler = Callable[[int, FrameType | None], Any]
 
 
 @contextlib.contextmanager
-def heard(act: Callable[[], Any]) -> Iterator[None]:
-    """Let ``act`` run on this event loop when the process is told to end within the block.
+def call_on_stop(act: Callable[[], Any]) -> Iterator[None]:
+    """Within the block, run ``act`` on this event loop when the process receives a signal to stop.
 
-    To be entered once the server hears the signals, as it does when it says that it starts up. Nothing where nobody
-    hears them, or where they are not to be heard: in another thread than the main one.
+    Enter it after the server has installed its signal handlers, as it has at its startup event. It has no effect
+    without signal handlers, or outside the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -39,7 +40,7 @@ def heard(act: Callable[[], Any]) -> Iterator[None]:
         yield
     finally:
         for number, (before, ours) in put.items():
-            # Somebody else may have put theirs in its place.
+            # Another handler may have been installed since.
             if signal.getsignal(number) is ours:
                 signal.signal(number, before)
 

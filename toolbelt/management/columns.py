@@ -1,4 +1,4 @@
-"""How are rows printed, so that their columns stand below each other?"""
+"""Printing of tables with aligned columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 
 def lines(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    """Give a line for each row; the last column of each is as long as it likes."""
+    """Yield a line for each row. The last column is not padded."""
     table = list(rows)
     widths = [
         max((len(row[column]) for row in table if column < len(row) - 1), default=0)

@@ -1,4 +1,4 @@
-"""What does a new plugin's package consist of? Files that work and are tested as they are, to be written over."""
+"""The files of a new plugin's package: a working plugin with tests, to start from."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ name = "$distribution"
 version = "0.1.0"
 description = "Tools for agents: $name."
 requires-python = ">=3.11"
-# Toolbelt is there where a plugin is installed. To name it here would fetch a package from an index, where somebody
-# else's may be called so.
+# A plugin is installed beside Toolbelt. Do not list Toolbelt here: a package index may have another package of that
+# name.
 dependencies = []
 
 [project.optional-dependencies]
@@ -38,14 +38,14 @@ testpaths = ["tests"]
 _README = """\
 # $name
 
-Tools for agents, as a plugin of Toolbelt. In the directory of your Toolbelt, where `$name` is the path of this package:
+A Toolbelt plugin with tools for agents. In your Toolbelt directory, with `$name` as the path of this package:
 
 ```console
 $$ .venv/bin/python -m pip install -e '$name[test]'
 $$ .venv/bin/python -m pytest $name
 ```
 
-List it in the file that `TOOLBELT_PLUGINS_FILE` names, then store what it offers:
+List it in the file that `TOOLBELT_PLUGINS_FILE` names, then sync its tools:
 
 ```yaml
 tool_plugins:
@@ -62,7 +62,7 @@ $$ .venv/bin/python manage.py call AGENT ${namespace}__greet '{"who": "Ada"}'
 """
 
 _CODE = '''\
-"""What does $name offer to agents? One tool, to begin with."""
+"""The $name plugin: a tool that greets people."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class $class_name(ToolPlugin):
     tools = (
         ToolDefinition(
             name="${namespace}__greet",
-            description="Greet somebody by name, and count the greetings.",
+            description="Greet a person by name, and count the greetings.",
             input_schema={
                 "type": "object",
                 "properties": {"who": {"type": "string", "description": "The name."}},
@@ -90,22 +90,22 @@ class $class_name(ToolPlugin):
 
     async def initialize(self, runtime: RuntimeAPI) -> None:
         self.runtime = runtime
-        # A secret would be: await runtime.secrets.retrieve(self.namespace, "api_key")
+        # To read a secret: await runtime.secrets.retrieve(self.namespace, "api_key")
         self.greeting = runtime.config.get("greeting", "Hello")
 
     async def execute(self, tool_name: str, args: dict[str, Any]) -> dict[str, Any]:
         if tool_name != "${namespace}__greet":
             raise ValueError(f"Unknown tool: {tool_name}")
         if not args["who"].strip():
-            # The model reads this; any other exception is logged, and not shown to it.
-            raise ToolError("Say whom to greet: 'who' is blank.")
+            # The model reads this message. Other exceptions are logged, and not shown to the model.
+            raise ToolError("'who' is blank. Send the name of the person to greet.")
         count = await self.runtime.state.get("count", 0) + 1
         await self.runtime.state.set("count", count)
         return {"message": f"{self.greeting}, {args['who']}!", "count": count}
 '''
 
 _TEST = '''\
-"""Does $name do what it says? In a registry as a server has one, with a runtime in memory."""
+"""Tests of the $name plugin, in a registry with a runtime in memory."""
 
 from collections.abc import Iterator
 
@@ -128,14 +128,14 @@ def test_it_greets_as_configured_and_counts(registry: ToolPluginRegistry) -> Non
     assert registry.execute_sync("${namespace}__greet", {"who": "Ada"})["count"] == 2
 
 
-def test_it_says_what_it_needs(registry: ToolPluginRegistry) -> None:
-    with pytest.raises(ToolError, match="whom"):
+def test_it_refuses_a_blank_name(registry: ToolPluginRegistry) -> None:
+    with pytest.raises(ToolError, match="blank"):
         registry.execute_sync("${namespace}__greet", {"who": " "})
 '''
 
 
 def files(name: str) -> Mapping[str, str]:
-    """Give the texts of the package's files, by path."""
+    """Return the contents of the package's files, by path."""
     parts = [part for part in re.split(r"[^A-Za-z0-9]+", name) if part]
     namespace = "_".join(parts).lower()
     words = {
@@ -155,9 +155,9 @@ def files(name: str) -> Mapping[str, str]:
 
 
 def name_problem(name: str) -> str | None:
-    """Say why a plugin cannot be called so, or None; its class and its namespace are called after it."""
+    """Return why a plugin cannot have this name, or None. Its class and its namespace are named after it."""
     if problem := keys.name_problem(name):
         return problem
     if not re.match(r"[A-Za-z]", name):
-        return f"{name!r} does not begin with a letter, and a class is called after it."
+        return f"{name!r} does not begin with a letter. Choose a name that does: the class is named after it."
     return keys.namespace_problem(re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").lower())

@@ -1,7 +1,6 @@
-"""Write what commands say, so that no text of an agent or an upstream server works on the terminal of an operator.
+"""Safe output for commands: text from agents and upstream servers cannot control the operator's terminal.
 
-Control characters, those that turn the order of others round, and those that cannot be seen are written as
-``[U+202E]``; known secrets are withheld.
+Control, bidirectional and invisible characters are written as ``[U+202E]``, and known secrets are masked.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ class Output(base.OutputWrapper):
         super().write(cleaning.visible(masking.mask(str(msg))), style_func, ending)
 
     def write_json(self, text: str) -> None:
-        """Write a JSON document, for people and programs: what cannot be seen is escaped, which changes no value."""
+        """Write a JSON document. Invisible characters are escaped, which does not change its values."""
         super().write(_NOT_ASCII.sub(_escaped, text))
 
     def write_yaml(self, text: str) -> None:
-        """Write a YAML document: to a program as it is, on a terminal so that it shows what it says."""
+        """Write a YAML document. On a terminal, invisible characters are made visible."""
         super().write(cleaning.visible(text) if self.isatty() else text)
 
 
@@ -50,7 +49,7 @@ class Command(base.BaseCommand):
         self._write_to(stdout or sys.stdout, stderr or sys.stderr)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run, with the streams that were given for this time."""
+        """Run the command, with the streams of this invocation."""
         self._write_to(options.pop("stdout", None), options.pop("stderr", None))
         return super().execute(*args, **options)
 

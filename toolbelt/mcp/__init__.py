@@ -1,8 +1,7 @@
-"""How do MCP clients get an agent's tools? Over Streamable HTTP, at an address of the agent. (wire.md: MCP)
+"""The MCP endpoint: agents' tools, prompts and resources for MCP clients, over Streamable HTTP.
 
-Tools alone, in both eras of the protocol. `revisions` says what each revision has; `protocol` reads messages and writes
-answers, without any I/O; `heads` reads what stands before a body; `server` puts them together as an ASGI application.
-Of each of its `exchanges`, `listing` answers what there is, `tool_calls` (with `calling`) runs a tool, and `listening`
-(with `streams`) tells of changes. Nothing here is remembered that an answer depends on, so any process may answer any
-request.
+It supports both eras of the protocol. `revisions` describes each revision; `protocol` parses messages and writes
+responses, without any I/O; `request_head` parses request heads; `server` is the ASGI application. For each of its
+`exchanges`, `listing` answers lists, `tool_calls` (with `calling`) runs tools, and `listening` (with `streams`)
+notifies clients of changes. No response depends on state in a process, so any process can answer any request.
 """

@@ -1,6 +1,6 @@
-"""Short JSON answers for MCP clients that look for what Toolbelt does not have: OAuth, and the HTTP+SSE transport.
+"""JSON error responses for MCP clients that look for OAuth or the HTTP+SSE transport, which Toolbelt does not have.
 
-Clients show what they are sent, or read it as JSON: a page for people would help neither.
+Clients show the response or parse it as JSON, so an HTML page would not help.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.views.decorators import csrf
 
-from toolbelt.mcp import heads, protocol
+from toolbelt.mcp import protocol, request_head
 
 OAUTH = (
     r"^(?:\.well-known/(?:oauth-protected-resource|oauth-authorization-server|openid-configuration)(?:/.*)?"
@@ -22,13 +22,13 @@ SSE = r"^sse(?:/.*)?$"
 @decorators.login_not_required
 @csrf.csrf_exempt
 def no_oauth(request: HttpRequest) -> HttpResponse:
-    """Answer that there is no OAuth, in the form of an OAuth error, and where a token is made."""
+    """Return an OAuth error that says that there is no OAuth, and where to issue a token."""
     tokens = request.build_absolute_uri(reverse("web:tokens"))
     return JsonResponse(
         {
             "error": "not_found",
-            "error_description": "Toolbelt has no login by OAuth. Send a token of the agent, as"
-            f" Authorization: Bearer tb_…. An operator makes one at {tokens}",
+            "error_description": "Toolbelt does not support OAuth. Send the agent's token, as"
+            f" Authorization: Bearer tb_…. An operator can issue one at {tokens}",
         },
         status=404,
     )
@@ -37,6 +37,6 @@ def no_oauth(request: HttpRequest) -> HttpResponse:
 @decorators.login_not_required
 @csrf.csrf_exempt
 def no_sse(request: HttpRequest) -> HttpResponse:
-    """Answer that the HTTP+SSE transport is not spoken, and what is."""
-    error = {"code": protocol.INVALID_REQUEST, "message": heads.LEGACY_SSE}
+    """Return an error that says that HTTP+SSE is not supported, and what to use instead."""
+    error = {"code": protocol.INVALID_REQUEST, "message": request_head.LEGACY_SSE}
     return JsonResponse({"jsonrpc": "2.0", "id": None, "error": error}, status=404)

@@ -1,4 +1,4 @@
-"""How does a client listen for changes? By a stream of its own, as its era opens one."""
+"""The streams on which clients are notified of changes, in both eras of the protocol."""
 
 from __future__ import annotations
 
@@ -7,90 +7,130 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from toolbelt.mcp import exchanges, heads, protocol, resources, revisions, streams, told
+from toolbelt.mcp import (
+    calling,
+    exchanges,
+    list_changes,
+    protocol,
+    request_head,
+    resources,
+    revisions,
+    streams,
+    updates,
+)
+from toolbelt.runtime import credentials, resource_updates, threads
 
-# How soon a client may come again after its stream ended, in milliseconds.
+# How long a client should wait before it reconnects after its stream ended, in milliseconds.
 RETRY = 1000
+# The changes that a modern client may listen for, with their digest and notification.
+_LISTS = {
+    "toolsListChanged": ("tools", protocol.LIST_CHANGED),
+    "promptsListChanged": ("prompts", protocol.PROMPTS_CHANGED),
+    "resourcesListChanged": ("resources", protocol.RESOURCES_CHANGED),
+}
 
 
-async def open_stream(exchange: exchanges.Exchange, head: heads.Head) -> exchanges.Reply | None:
+async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHead) -> exchanges.Reply | None:
     """Open the stream of a client of the first era."""
     version = head.about.version or revisions.ASSUMED
     if version not in revisions.HANDSHAKE:
         if version in revisions.MODERN:
-            raise protocol.Fault(
+            raise protocol.ProtocolError(
                 protocol.INVALID_REQUEST,
-                "This revision listens by subscriptions/listen.",
+                "In this revision, listen with subscriptions/listen.",
                 status=405,
-                headers=heads.ALLOW_POST,
+                headers=request_head.ALLOW_POST,
             )
-        raise protocol.Fault(protocol.INVALID_REQUEST, f"Revision {version[:40]!r} is not spoken here.")
+        raise protocol.ProtocolError(protocol.INVALID_REQUEST, f"Revision {version[:40]!r} is not supported.")
     found = await exchange.found(head, may_grow=True)
     now = exchanges.digests(found.tools)
     known = streams.Digests(
-        told.digest_in(head.last_event) or exchange.shared.told.digest(head) or now.tools,
-        told.policy_in(head.last_event) or told.policy_in(head.client_session) or now.policy,
+        list_changes.digest_in(head.last_event) or exchange.shared.list_tracker.digest(head) or now.tools,
+        list_changes.policy_in(head.last_event) or list_changes.policy_in(head.client_session) or now.policy,
+        *(list_changes.others_in(head.last_event) or list_changes.others_in(head.client_session) or now[2:]),
     )
-    seen = streams.Seen(head.token, head.agent, head.session, True)
+    seen = streams.StreamState(head.token, head.agent, head.session, True)
     stream = streams.Stream(
         seen=seen, known=known, client=head.client_session, subscription=resources.subscription(head)
     )
     first = b"retry: %d\n: here is what changes\n\n" % RETRY
     if revisions.REVISIONS[version].is_primed:
-        first = b"id: %s\nretry: %d\ndata:\n\n" % (told.new_session(*known).encode(), RETRY)
-    async with _stream(exchange, stream, now):
+        first = b"id: %s\nretry: %d\ndata:\n\n" % (list_changes.new_session(*known).encode(), RETRY)
+    async with _stream(exchange, head, stream, found.bearer):
+        await exchange.shared.streams.sync(head.agent)
         await exchange.begin(exchanges.EVENTS)
-        await exchange.say(first)
-        changed, updated = protocol.notification(protocol.LIST_CHANGED), resources.updated()
+        await exchange.send_part(first)
+        # In the order of streams.Digests.
+        messages = (
+            protocol.notification(protocol.LIST_CHANGED),
+            resources.updated(),
+            protocol.notification(protocol.PROMPTS_CHANGED),
+            protocol.notification(protocol.RESOURCES_CHANGED),
+        )
 
         def events(news: streams.Digests) -> bytes:
             return b"".join(
-                protocol.event(message, told.new_session(*stream.known))
-                for message, digest in ((changed, news.tools), (updated, news.policy))
+                protocol.event(message, list_changes.new_session(*stream.known))
+                for message, digest in zip(messages, news, strict=True)
                 if digest
             )
 
-        if await _follow(exchange, stream, events):
-            await exchange.say(b"", more=False)
+        def update(uri: str) -> bytes:
+            return protocol.event(resources.updated(uri=uri))
+
+        if await _follow(exchange, stream, events, update):
+            await exchange.send_part(b"", more=False)
     exchange.note(200)
     return None
 
 
 async def subscribe(
-    exchange: exchanges.Exchange, head: heads.Head, message: protocol.Message, id_: protocol.Id
+    exchange: exchanges.Exchange, head: request_head.RequestHead, message: protocol.Message, id_: protocol.Id
 ) -> exchanges.Reply | None:
     """Open the stream of a client of the second era."""
-    wanted = message.params.get("notifications")
-    if not isinstance(wanted, dict):
-        raise protocol.Fault(protocol.INVALID_PARAMS, "params.notifications is a JSON object.")
+    requested = message.params.get("notifications")
+    if not isinstance(requested, dict):
+        raise protocol.ProtocolError(protocol.INVALID_PARAMS, "params.notifications must be a JSON object.")
     if not head.takes_events:
-        raise protocol.Fault(
-            protocol.INVALID_REQUEST, "Accept text/event-stream: the answer is a stream.", status=406
+        raise protocol.ProtocolError(
+            protocol.INVALID_REQUEST, "Accept text/event-stream: the response is a stream.", status=406
         )
     found = await exchange.found(head, may_grow=False)
-    seen = streams.Seen(head.token, head.agent, head.session, False)
+    seen = streams.StreamState(head.token, head.agent, head.session, False)
     now = exchanges.digests(found.tools)
-    uris = wanted.get("resourceSubscriptions")
-    wants_policy = isinstance(uris, list) and resources.POLICY in uris
+    uris = requested.get("resourceSubscriptions")
+    uris = (
+        [uri for uri in uris if isinstance(uri, str)][: updates.MAX_COUNT] if isinstance(uris, list) else []
+    )
+    wants_policy = resources.POLICY in uris
+    others = [uri for uri in dict.fromkeys(uris) if uri != resources.POLICY]
+    others = await threads.run(resource_updates.active, head.agent, head.session, others) if others else []
     stream = streams.Stream(seen=seen, known=now, wants_policy=wants_policy)
-    is_wanted = wanted.get("toolsListChanged") is True
     about = {protocol.SUBSCRIPTION: id_}
-    honoured: dict[str, Any] = {"toolsListChanged": True} if is_wanted else {}
-    if wants_policy:
-        honoured["resourceSubscriptions"] = [resources.POLICY]
+    honoured: dict[str, Any] = {name: True for name in _LISTS if requested.get(name) is True}
+    if wants_policy or others:
+        honoured["resourceSubscriptions"] = [*([resources.POLICY] if wants_policy else []), *others]
     acknowledged = protocol.notification(protocol.ACKNOWLEDGED, {"notifications": honoured, "_meta": about})
-    changed = protocol.event(protocol.notification(protocol.LIST_CHANGED, {"_meta": about}))
-    updated = protocol.event(resources.updated({"_meta": about}))
+    messages = {
+        field: protocol.event(protocol.notification(method, {"_meta": about}))
+        for name, (field, method) in _LISTS.items()
+        if name in honoured
+    }
+    messages["policy"] = protocol.event(resources.updated({"_meta": about}))
 
     def events(news: streams.Digests) -> bytes:
-        return (changed if is_wanted and news.tools else b"") + (updated if news.policy else b"")
+        return b"".join(message for field, message in messages.items() if getattr(news, field))
 
-    async with _stream(exchange, stream, now):
+    def update(uri: str) -> bytes:
+        return protocol.event(resources.updated({"_meta": about}, uri))
+
+    async with _stream(exchange, head, stream, found.bearer):
+        stream.follow(others)
         await exchange.begin(exchanges.EVENTS)
-        await exchange.say(protocol.event(acknowledged))
-        if await _follow(exchange, stream, events):
+        await exchange.send_part(protocol.event(acknowledged))
+        if await _follow(exchange, stream, events, update):
             meta = {**exchanges.ABOUT, **about}
-            await exchange.say(
+            await exchange.send_part(
                 protocol.event(protocol.answer(id_, {"resultType": "complete", "_meta": meta})),
                 more=False,
             )
@@ -100,21 +140,40 @@ async def subscribe(
 
 @contextlib.asynccontextmanager
 async def _stream(
-    exchange: exchanges.Exchange, stream: streams.Stream, now: streams.Digests
+    exchange: exchanges.Exchange,
+    head: request_head.RequestHead,
+    stream: streams.Stream,
+    bearer: credentials.Bearer,
 ) -> AsyncIterator[None]:
+    client = calling.Call(
+        head=head,
+        bearer=bearer,
+        request_id=exchange.request_id,
+        tool="",
+        arguments={},
+        by_dispatch=False,
+        progress_token=None,
+        contexts=exchange.shared.contexts,
+    )
+    following = updates.Following(client, stream)
+    stream.follow = following.follow
     exchange.shared.streams.open(stream)
     try:
-        # Its client may know an older list and policy than those of this moment.
-        stream.see(now, await exchange.shared.streams.subscribed(now, [stream]))
+        # The client may know older lists than the current ones, and these may have changed since the request arrived.
+        await exchange.shared.streams.look(head.agent, stream)
         yield
     finally:
+        following.end()
         exchange.shared.streams.close(stream)
 
 
 async def _follow(
-    exchange: exchanges.Exchange, stream: streams.Stream, events: Callable[[streams.Digests], bytes]
+    exchange: exchanges.Exchange,
+    stream: streams.Stream,
+    events: Callable[[streams.Digests], bytes],
+    update: Callable[[str], bytes],
 ) -> bool:
-    """Tell a client of changes; say whether the stream ended on this side."""
+    """Notify a client of changes and updates. Return whether the stream ended on this side."""
     gone = asyncio.create_task(exchanges.gone(exchange.receive))
     gone.add_done_callback(lambda _: stream.end())
     try:
@@ -122,11 +181,13 @@ async def _follow(
             news = await stream.turn(streams.KEEP_ALIVE)
             if gone.done():
                 return False
-            if news is not None and (message := events(news)):
-                await exchange.say(message)
+            updated, stream.updated = [*stream.updated], {}
+            message = b"".join([events(news) if news is not None else b"", *map(update, updated)])
+            if message:
+                await exchange.send_part(message)
             if stream.is_over:
                 return True
-            if news is None:
-                await exchange.say(b": still here\n\n")
+            if news is None and not updated:
+                await exchange.send_part(b": still here\n\n")
     finally:
         gone.cancel()

@@ -1,26 +1,32 @@
-"""What is a client told of what there is? The list of tools; and in the handshake, or when it asks, who answers."""
+"""The responses to ``tools/list``, ``initialize`` and ``server/discover``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from toolbelt.mcp import exchanges, heads, protocol, revisions, told
+from toolbelt.mcp import elicitation, exchanges, list_changes, protocol, request_head, revisions
 from toolbelt.runtime import tool_lists
 
-_CAPABILITIES = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
+_CAPABILITIES: dict[str, Any] = {
+    "logging": {},
+    "tools": {"listChanged": True},
+    "prompts": {"listChanged": True},
+    "resources": {"subscribe": True, "listChanged": True},
+    "completions": {},
+}
 
 
 async def tools(
     exchange: exchanges.Exchange,
-    head: heads.Head,
+    head: request_head.RequestHead,
     message: protocol.Message,
     id_: protocol.Id,
     revision: revisions.Revision,
 ) -> exchanges.Reply:
-    """Answer ``tools/list``: from the bytes that are kept, if they are."""
+    """Answer ``tools/list``, from cached bytes if possible."""
     after = protocol.cursor(message)
     found = await exchange.found(head, may_grow=not revision.is_modern)
-    exchange.shared.told.gave(head, found.tools)
+    exchange.shared.list_tracker.record(head, found.tools)
     if found.is_stale:
         return exchanges.Reply(
             200,
@@ -37,26 +43,27 @@ async def tools(
     return exchanges.Reply(200, body, exchange.bearer, tail=protocol.id_as_json(id_) + b"}")
 
 
-async def shake_hands(
-    exchange: exchanges.Exchange, head: heads.Head, message: protocol.Message
+async def initialize(
+    exchange: exchanges.Exchange, head: request_head.RequestHead, message: protocol.Message
 ) -> exchanges.Reply:
     """Answer ``initialize``."""
     found = await exchange.found(head, may_grow=True)
     result: dict[str, Any] = {
-        "protocolVersion": revisions.agreed(message.params.get("protocolVersion")),
+        "protocolVersion": revisions.negotiate(message.params.get("protocolVersion")),
         "capabilities": _CAPABILITIES,
         "serverInfo": exchanges.SERVER,
     }
     if found.tools.instructions:
         result["instructions"] = found.tools.instructions
     digests = exchanges.digests(found.tools)
-    session = (b"mcp-session-id", told.new_session(digests.tools, digests.policy).encode())
+    modes = elicitation.modes(message.params.get("capabilities"))
+    session = (b"mcp-session-id", list_changes.new_session(*digests, modes=modes).encode())
     reply = exchange.reply(message, result, is_stale=found.is_stale)
     return reply._replace(headers=(*reply.headers, session))
 
 
 async def discover(
-    exchange: exchanges.Exchange, head: heads.Head, message: protocol.Message
+    exchange: exchanges.Exchange, head: request_head.RequestHead, message: protocol.Message
 ) -> exchanges.Reply:
     """Answer ``server/discover``."""
     found = await exchange.found(head, may_grow=False)
@@ -73,7 +80,7 @@ async def discover(
 def _framed(
     tools: tool_lists.ToolList, after: str | None, revision: revisions.Revision, *, is_stale: bool = False
 ) -> bytes:
-    """Write the answer with a page of the list, up to the request's id."""
+    """Return the response with a page of the list, up to the request's id."""
     page, last = tools.page(after)
     more = b"" if last is None else b',"nextCursor":"%s"' % protocol.cursor_after(last).encode()
     begin, end = _LIST_AROUND[revision.is_modern, is_stale]
@@ -81,12 +88,12 @@ def _framed(
 
 
 def _around(is_modern: bool, is_stale: bool) -> tuple[bytes, bytes]:
-    """Write what stands around the tools of a list: before them, and behind them up to the request's id."""
+    """Return the parts of the response before the tools, and after them up to the request's id."""
     more: dict[str, Any] = {**exchanges.MODERN_LIST} if is_modern else {}
     if is_stale:
         more["_meta"] = {**more.get("_meta", {}), **exchanges.STALE}
-    said = protocol.answer(None, {**more, "tools": []})
-    marked, _, rest = said.partition(b'"tools":[]')
+    response = protocol.answer(None, {**more, "tools": []})
+    marked, _, rest = response.partition(b'"tools":[]')
     begin = marked.replace(b'"id":null,', b"") + b'"tools":'
     return begin, rest.removesuffix(b"}") + b',"id":'
 

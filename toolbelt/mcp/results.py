@@ -1,7 +1,7 @@
-"""What does an MCP client get for a call? ``tools/call``: content that a model reads, and structure if the tool has it.
+"""The results of ``tools/call``: content for the model, and structured content if the tool has it.
 
-What an upstream server answered is handed on whole. Of what plugins in code answer, blocks (images, sound, resources)
-are blocks; a text is a text, and all else is JSON in a text.
+An upstream server's result is forwarded completely. In the results of code plugins, content blocks (images, audio,
+resources) stay blocks, text becomes a text block, and everything else a text block with JSON.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from toolbelt.core import schema
 from toolbelt.mcp import protocol
 from toolbelt.runtime import calls
 
-# Under which key a result says more of itself than a model needs.
+# The key of a refusal's details, in a result's ``_meta``.
 REFUSAL = "toolbelt/refusal"
-# What is answered in the same words, whatever of it is so: there is no such tool, it is hidden, or it is denied.
+# Answered with the same message, so that it does not reveal whether a tool is missing, hidden or denied.
 _UNKNOWN = frozenset({"unknown-tool", "tool-not-active", "tool-denied"})
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 
-# What each kind of block cannot be without.
+# The required fields of each kind of block.
 _BLOCKS: Mapping[str, tuple[str, ...]] = {
     "text": ("text",),
     "image": ("data", "mimeType"),
@@ -30,37 +30,37 @@ _BLOCKS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def of(answer: calls.Answer, asked: str) -> dict[str, Any]:
-    """Give the result of a call of ``asked``. Raises protocol.Fault where it is of no tool of this agent's."""
+def of(answer: calls.Answer, tool: str) -> dict[str, Any]:
+    """Return the MCP result of a call of ``tool``. Raise ProtocolError if the agent has no such tool."""
     if isinstance(answer, rules.Refusal):
         if answer.code in _UNKNOWN:
-            raise unknown(asked)
-        said: dict[str, Any] = {"content": [_text(answer.message)], **(answer.mcp or {}), "isError": True}
+            raise unknown(tool)
+        error: dict[str, Any] = {"content": [_text(answer.message)], **(answer.mcp or {}), "isError": True}
         refusal = {k: v for k, v in answer.document().items() if k != "is_error"}
-        return {**said, "_meta": {**said.get("_meta", {}), REFUSAL: refusal}}
+        return {**error, "_meta": {**error.get("_meta", {}), REFUSAL: refusal}}
     if answer.mcp is not None:
         return {"content": [], "isError": False, **answer.mcp}
     content = answer.content
     if _is_in_blocks(content):
-        found: dict[str, Any] = {"content": list(content["content"]), "isError": False}
+        result: dict[str, Any] = {"content": list(content["content"]), "isError": False}
         if "structuredContent" in content:
-            found["structuredContent"] = content["structuredContent"]
-        return found
-    found = {"content": [_text(_in_words(content))], "isError": False}
+            result["structuredContent"] = content["structuredContent"]
+        return result
+    result = {"content": [_text(_as_text(content))], "isError": False}
     if answer.is_structured:
-        found["structuredContent"] = dict(content)
-    return found
+        result["structuredContent"] = dict(content)
+    return result
 
 
-def unknown(tool: str) -> protocol.Fault:
-    """Refuse a call of what there is not for this agent."""
-    return protocol.Fault(
-        protocol.INVALID_PARAMS, f"There is no tool named {tool[:LONGEST_NAME]!r} that you may call."
+def unknown(tool: str) -> protocol.ProtocolError:
+    """Return the error for a tool that the agent does not have, or may not call."""
+    return protocol.ProtocolError(
+        protocol.INVALID_PARAMS, f"There is no tool named {tool[:MAX_NAME_LENGTH]!r} that you may call."
     )
 
 
 def with_news(result: Mapping[str, Any], news: str) -> dict[str, Any]:
-    """Tell of something beside the result, behind its own content."""
+    """Return the result with a notice appended to its content."""
     return {**result, "content": [*result["content"], _text(news)]} if news else dict(result)
 
 
@@ -68,7 +68,7 @@ def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _in_words(content: Mapping[str, Any]) -> str:
+def _as_text(content: Mapping[str, Any]) -> str:
     if content.keys() == {"result"}:
         only = content["result"]
         return only if isinstance(only, str) else schema.canonical(only)

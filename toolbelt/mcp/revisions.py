@@ -1,8 +1,9 @@
-"""Which revisions of MCP are spoken here, and what does each of them have?
+"""The supported revisions of MCP, and their methods.
 
-Two eras. Up to 2025-11-25 a client shakes hands first (``initialize``), is told of changes over a stream of its own
-(GET), and sends the revision in a header. From 2026-07-28 on each request says all about itself, in its ``_meta`` and
-again in headers, and to be told of changes is a request like any other (``subscriptions/listen``).
+There are two eras. Up to 2025-11-25, a client initializes a session first (``initialize``), is notified of changes on a
+separate stream (GET), and sends the revision in a header. From 2026-07-28, each request is self-contained, with its
+revision in ``_meta`` and in headers, and listening for changes is a request like any other
+(``subscriptions/listen``). Revisions of the second era are called modern.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-# What a client that shakes hands, and sends no header then, is taken for.
+# The revision of a client that initializes a session but then sends no header.
 ASSUMED = "2025-06-18"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """One revision: the ``requests`` that a client may make, and what it takes.
+    """A revision, and the ``requests`` that a client may make.
 
-    ``is_modern``: of the second era. ``is_primed``: a stream may begin with an event that has an id and no data.
+    ``is_modern``: it belongs to the second era. ``is_primed``: a stream may begin with an event with an id and no data.
     """
 
     name: str
@@ -28,11 +29,26 @@ class Revision:
 
 
 _ALWAYS = frozenset(
-    {"tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read"}
+    {
+        "tools/list",
+        "tools/call",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "prompts/list",
+        "prompts/get",
+        "completion/complete",
+    }
 )
-_HANDSHAKE = _ALWAYS | {"initialize", "ping", "resources/subscribe", "resources/unsubscribe"}
+_HANDSHAKE = _ALWAYS | {
+    "initialize",
+    "logging/setLevel",
+    "ping",
+    "resources/subscribe",
+    "resources/unsubscribe",
+}
 
-# The newest first: that is the order in which they are offered.
+# Newest first: they are offered in this order.
 REVISIONS: Mapping[str, Revision] = {
     revision.name: revision
     for revision in (
@@ -50,6 +66,6 @@ MODERN = tuple(name for name, revision in REVISIONS.items() if revision.is_moder
 HANDSHAKE = tuple(name for name, revision in REVISIONS.items() if not revision.is_modern)
 
 
-def agreed(wanted: object) -> str:
-    """Give the revision to go on with, after a handshake that asks for this one: that, or else the newest there is."""
-    return wanted if isinstance(wanted, str) and wanted in HANDSHAKE else HANDSHAKE[0]
+def negotiate(requested: object) -> str:
+    """Return the revision to use after ``initialize``: the requested revision if it is supported, else the newest."""
+    return requested if isinstance(requested, str) and requested in HANDSHAKE else HANDSHAKE[0]

@@ -1,15 +1,15 @@
-"""Who wants to hear when an agent's tools or policy change, and did they? One look a change for all who see the same.
+"""The open streams of clients that are notified when an agent's tools, policy, prompts or resources change.
 
-Many streams follow one agent: what it takes to find out whether its list changed is done once for all of them that see
-the same. A stream hears of a change if the digest of its list is another one; so a change that leaves the list as it
-was is told to nobody. A stream whose token opens nothing any more ends.
+Many streams may follow one agent: whether its lists changed is determined once for all streams that see the same. A
+stream is notified if the digest of its list changes, so a change that does not affect the list is not announced. A
+stream ends when its token is no longer valid.
 """
 
 from __future__ import annotations
 
 import asyncio
 import collections
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,20 +19,22 @@ from toolbelt.core import errors
 from toolbelt.mcp import protocol
 from toolbelt.runtime import feed
 
-# How often a stream that has nothing to say says so, for whoever stands in between; and how often its token is asked.
+# How often an idle stream sends a comment, to keep proxies from closing it; and how often its token is checked.
 KEEP_ALIVE = 15.0
-# Of one process, of one agent in it, and of one token.
-MOST = 4000
-MOST_OF_AGENT = 2000
-MOST_OF_ONE = 1000
-# When to try again where there are too many, in seconds.
+# Limits per process, and per agent and per token in a process.
+MAX_COUNT = 4000
+MAX_PER_AGENT = 2000
+MAX_PER_ONE = 1000
+# When to try again if there are too many, in seconds.
 PAUSE = 15
+# When to compare lists again if they could not be read, in seconds.
+RETRY = 1.0
 
 _log = structlog.get_logger(__name__)
 
 
-class Seen(NamedTuple):
-    """What decides which list a stream sees."""
+class StreamState(NamedTuple):
+    """What determines the list that a stream sees."""
 
     token: str
     agent: str
@@ -41,29 +43,34 @@ class Seen(NamedTuple):
 
 
 class Digests(NamedTuple):
-    """What a client knows, or is to hear of: digests of its list of tools and of its policy, empty for nothing."""
+    """Digests of a client's tools, policy, prompts, and resources with templates; empty for no change."""
 
     tools: str = ""
     policy: str = ""
+    prompts: str = ""
+    resources: str = ""
 
 
 NO_NEWS = Digests()
 
-# Returns the digests, or raises protocol.Fault for a token that does not open them any more.
-Digest = Callable[[Seen], Awaitable[Digests]]
+# Returns the current digests, or raises ProtocolError for a token that is no longer valid, and errors.Unavailable.
+Digest = Callable[[StreamState], Awaitable[Digests]]
 # Returns which of these keys belong to clients that subscribed to the policy.
 Subscribed = Callable[[Collection[str]], Awaitable[Collection[str]]]
+# Returns the resources that these clients subscribed to, by key.
+Uris = Callable[[Collection[str]], Awaitable[Mapping[str, Collection[str]]]]
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Stream:
-    """One that listens. ``known`` is what its client knows; ``client`` what its client is known by.
+    """An open stream. ``known`` is what its client knows; ``client`` identifies the client.
 
-    ``subscription`` is the key under which its client may subscribe to the policy; without one, ``wants_policy`` says
-    whether it does.
+    ``subscription`` is the key of its client's subscriptions; without it, ``wants_policy`` is whether it subscribed to
+    the policy. ``updated`` are upstream servers' resources to notify the client of, and ``follow`` is called with the
+    resources that its client has subscribed to.
     """
 
-    seen: Seen
+    seen: StreamState
     known: Digests
     client: str = ""
     subscription: str = ""
@@ -71,27 +78,35 @@ class Stream:
     is_over: bool = False
     news: Digests = NO_NEWS
     rung: asyncio.Event = field(default_factory=asyncio.Event)
+    updated: dict[str, None] = field(default_factory=dict)
+    follow: Callable[[Collection[str]], None] = lambda uris: None
 
     def see(self, now: Digests, subscribed: Collection[str] = ()) -> None:
-        """Let it tell its client, if that knows another list, or another policy and wants to hear of it."""
-        tools = now.tools if now.tools != self.known.tools else self.news.tools
-        policy = self.news.policy
-        if now.policy != self.known.policy and (self.wants_policy or self.subscription in subscribed):
-            policy = now.policy
+        """Record the current digests, and wake the stream if its client must be notified of a difference."""
+        news = Digests(
+            *(new if new != old else kept for new, old, kept in zip(now, self.known, self.news, strict=True))
+        )
+        if not (self.wants_policy or self.subscription in subscribed):
+            news = news._replace(policy=self.news.policy)
         self.known = now
-        if (tools, policy) != self.news:
-            self.news = Digests(tools, policy)
+        if news != self.news:
+            self.news = news
             self.rung.set()
 
+    def update(self, uri: str) -> None:
+        """Notify the client that a resource has changed."""
+        self.updated[uri] = None
+        self.rung.set()
+
     def end(self) -> None:
-        """Let it come to its end."""
+        """End the stream."""
         self.is_over = True
         self.rung.set()
 
     async def turn(self, within: float) -> Digests | None:
-        """Wait for news: return them, or None when it took longer, or the stream is over."""
+        """Wait for news and return it, or None after the timeout or when the stream ends."""
         if not self.rung.is_set():
-            # Cheaper than a task for each wait, with hundreds of streams.
+            # With hundreds of streams, cheaper than a task for each wait.
             loop = asyncio.get_running_loop()
             alarm = loop.call_later(within, self.rung.set)
             try:
@@ -106,28 +121,31 @@ class Stream:
 class Streams:
     """The open streams of one process."""
 
-    def __init__(self, digest: Digest, subscribed: Subscribed) -> None:
+    def __init__(self, digest: Digest, subscribed: Subscribed, uris: Uris) -> None:
         self._digest = digest
-        self._subscribed = subscribed
+        self._subscribed, self._uris = subscribed, uris
         self._by_agent: dict[str, set[Stream]] = {}
         # An operator's token opens streams of many agents.
         self._of_token: collections.Counter[str] = collections.Counter()
         self._watching: dict[str, asyncio.Task[None]] = {}
+        # For each agent, to compare its lists one after the other: a slow comparison must not undo a later one.
+        self._comparing: dict[str, asyncio.Lock] = {}
         self._is_over = False
 
     def __len__(self) -> int:
         return self._of_token.total()
 
     def open(self, stream: Stream) -> None:
-        """Take a stream in. Raises protocol.Fault where there are too many."""
+        """Add a stream. Raise ProtocolError if there are too many."""
         agent, token = stream.seen.agent, stream.seen.token
-        if self._of_token[token] >= MOST_OF_ONE:
-            raise _too_many(f"This token has {MOST_OF_ONE} streams open here")
-        if len(self._by_agent.get(agent, ())) >= MOST_OF_AGENT:
-            raise _too_many(f"The agent {agent} has {MOST_OF_AGENT} streams open here")
-        if len(self) >= MOST:
-            raise _too_many(f"This server has {MOST} streams open")
+        if self._of_token[token] >= MAX_PER_ONE:
+            raise _too_many(f"This token has {MAX_PER_ONE} streams open here")
+        if len(self._by_agent.get(agent, ())) >= MAX_PER_AGENT:
+            raise _too_many(f"The agent {agent} has {MAX_PER_AGENT} streams open here")
+        if len(self) >= MAX_COUNT:
+            raise _too_many(f"This server has {MAX_COUNT} streams open")
         self._by_agent.setdefault(agent, set()).add(stream)
+        self._comparing.setdefault(agent, asyncio.Lock())
         self._of_token[token] += 1
         if self._is_over:
             stream.end()
@@ -135,7 +153,7 @@ class Streams:
             self._watching[agent] = asyncio.create_task(self._watch(agent))
 
     def close(self, stream: Stream) -> None:
-        """Let a stream go; with the last one of an agent goes the watch."""
+        """Remove a stream. Stop watching the agent with its last stream."""
         agent = stream.seen.agent
         left = self._by_agent.get(agent, set())
         if stream in left:
@@ -146,55 +164,76 @@ class Streams:
                 del self._of_token[token]
         if not left:
             self._by_agent.pop(agent, None)
+            self._comparing.pop(agent, None)
             if (watching := self._watching.pop(agent, None)) is not None:
                 watching.cancel()
 
-    async def look(self, agent: str) -> None:
-        """Find out who of this agent's sees another list now, and let them tell."""
-        groups: dict[Seen, list[Stream]] = collections.defaultdict(list)
-        for stream in self._by_agent.get(agent, ()):
-            groups[stream.seen].append(stream)
-        for seen, streams in groups.items():
-            try:
-                now = await self._digest(seen)
-                subscribed = await self.subscribed(now, streams)
-            except protocol.Fault:
-                for stream in streams:
-                    stream.end()
-            except errors.Unavailable:
-                # The database is away: whoever reads it for all streams logs that, and looks again when it is back.
-                continue
-            except Exception:
-                # The next change, or the next time that tokens are asked for, finds out.
-                _log.exception("list not looked at for streams", agent=agent)
-            else:
-                for stream in streams:
-                    stream.see(now, subscribed)
+    async def look(self, agent: str, only: Stream | None = None) -> bool:
+        """Compare the lists of the agent's streams with the current ones, and notify their clients of differences.
 
-    async def subscribed(self, now: Digests, streams: Collection[Stream]) -> Collection[str]:
-        """Return the subscriptions of those streams whose clients know another policy."""
-        keys = {one.subscription for one in streams if one.subscription and one.known.policy != now.policy}
+        With ``only``, compare those of this stream. Return False if the current lists could not be read.
+        """
+        async with self._comparing.get(agent) or asyncio.Lock():
+            groups: dict[StreamState, list[Stream]] = collections.defaultdict(list)
+            for stream in self._by_agent.get(agent, ()) if only is None else (only,):
+                groups[stream.seen].append(stream)
+            compared = [await self._compare(seen, streams) for seen, streams in groups.items()]
+        return all(compared)
+
+    async def _compare(self, seen: StreamState, streams: Collection[Stream]) -> bool:
+        try:
+            now = await self._digest(seen)
+            subscribed = await self._subscribed_to_policy(now, streams)
+        except protocol.ProtocolError:
+            for stream in streams:
+                stream.end()
+        except errors.Unavailable:
+            return False
+        except Exception:
+            # The next change, or the next check of tokens, tries again.
+            _log.exception("lists of streams not compared", agent=seen.agent)
+        else:
+            for stream in streams:
+                stream.see(now, subscribed)
+        return True
+
+    async def _subscribed_to_policy(self, now: Digests, streams: Collection[Stream]) -> Collection[str]:
+        """Return the policy subscriptions of the streams whose clients know another policy."""
+        keys = {
+            stream.subscription
+            for stream in streams
+            if stream.subscription and stream.known.policy != now.policy
+        }
         return await self._subscribed(keys) if keys else ()
 
-    def reach(self, seen: Seen, client: str) -> bool:
-        """Say whether this client has a stream here that sees this list."""
-        return any(one.seen == seen and one.client == client for one in self._by_agent.get(seen.agent, ()))
+    async def sync(self, agent: str) -> None:
+        """Follow the resources that the clients of this agent's streams have subscribed to."""
+        streams = [stream for stream in self._by_agent.get(agent, ()) if stream.subscription]
+        if streams:
+            uris = await self._uris({stream.subscription for stream in streams})
+            for stream in streams:
+                stream.follow(uris.get(stream.subscription, ()))
+
+    def reach(self, seen: StreamState, client: str) -> bool:
+        """Return whether this client has a stream here that sees this list."""
+        streams = self._by_agent.get(seen.agent, ())
+        return any(stream.seen == seen and stream.client == client for stream in streams)
 
     def leave(self, token: str, agent: str, client: str) -> None:
-        """End the streams of a client that takes its leave: those that it opened with its token."""
+        """End the streams that a client opened with its token, when it ends its session."""
         for stream in self._by_agent.get(agent, ()):
             if client and stream.client == client and stream.seen.token == token:
                 stream.end()
 
     def end(self) -> None:
-        """Let all streams come to their end, and those that come later at once."""
+        """End all streams, and those opened later immediately."""
         self._is_over = True
         for streams in self._by_agent.values():
             for stream in streams:
                 stream.end()
 
     async def _watch(self, agent: str) -> None:
-        """Follow what is committed, and ask now and then all the same: tokens end by themselves."""
+        """Follow commits, and also check periodically, because tokens expire without a commit."""
         follower = asyncio.create_task(self._follow(agent))
         try:
             while True:
@@ -202,23 +241,35 @@ class Streams:
                 if done:
                     break
                 await self.look(agent)
+                try:
+                    await self.sync(agent)
+                except Exception:
+                    # The next check tries again.
+                    _log.exception("subscriptions not read for streams", agent=agent)
         finally:
             follower.cancel()
-        # The feed ends with the server, and with it everyone who follows.
+        # The feed ends when the server stops, and then all streams end.
         self.end()
 
     async def _follow(self, agent: str) -> None:
         async with feed.changes(agent) as changes:
-            # What was committed between the streams' own look and this one.
-            await self.look(agent)
+            # Commits between the stream's own check and this one.
+            await self._look_until_read(agent)
             async for _ in changes:
-                await self.look(agent)
+                await self._look_until_read(agent)
+
+    async def _look_until_read(self, agent: str) -> None:
+        """Compare lists, again if they could not be read: the feed announces a commit only once."""
+        while True:
+            if await self.look(agent):
+                return
+            await asyncio.sleep(RETRY)
 
 
-def _too_many(what: str) -> protocol.Fault:
-    return protocol.Fault(
+def _too_many(what: str) -> protocol.ProtocolError:
+    return protocol.ProtocolError(
         protocol.INVALID_REQUEST,
-        f"{what}, and no more are opened: close some, or come again after a while.",
+        f"{what}, which is the maximum. Close some, or try again later.",
         status=429,
         headers=((b"retry-after", b"%d" % PAUSE),),
     )

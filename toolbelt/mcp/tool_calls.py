@@ -1,38 +1,54 @@
-"""How is ``tools/call`` answered? With one message, or with a stream as soon as there is something to tell before."""
+"""The responses to ``tools/call``: a message, or a stream if a notification comes before the result."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 from toolbelt.core import errors, meta_tools
-from toolbelt.mcp import calling, exchanges, heads, protocol, results, revisions, streams
-from toolbelt.runtime import availability, calls, tool_lists
+from toolbelt.mcp import (
+    calling,
+    elicitation,
+    exchanges,
+    input_required,
+    list_changes,
+    logging,
+    protocol,
+    request_head,
+    results,
+    revisions,
+    streams,
+    waiting_calls,
+)
+from toolbelt.runtime import calls, open_questions, threads, tool_lists
 
-# How often a call that takes long says that it is still at work, in seconds.
+# How often a stream gets a comment while a call takes long, in seconds.
 PING = 15.0
+# How long a call runs before its client's connection is watched, in seconds.
+WATCH_AFTER = 0.1
 
 _LOADING = frozenset({meta_tools.LOAD, meta_tools.UNLOAD})
 
 
 async def answer(
     exchange: exchanges.Exchange,
-    head: heads.Head,
+    head: request_head.RequestHead,
     message: protocol.Message,
     id_: protocol.Id,
     revision: revisions.Revision,
 ) -> exchanges.Reply | None:
-    """Run the call, and answer with what it comes to; None where that was sent already."""
+    """Return the reply to ``tools/call``, or None if it was sent already."""
     tool, arguments = message.params.get("name"), message.params.get("arguments")
     if not isinstance(tool, str):
-        raise protocol.Fault(protocol.INVALID_PARAMS, "params.name is the name of a tool.")
+        raise protocol.ProtocolError(protocol.INVALID_PARAMS, "params.name must be the name of a tool.")
     if arguments is not None and not isinstance(arguments, dict):
-        raise protocol.Fault(protocol.INVALID_PARAMS, "params.arguments is a JSON object.")
+        raise protocol.ProtocolError(protocol.INVALID_PARAMS, "params.arguments must be a JSON object.")
     before = await exchange.found(head, may_grow=not revision.is_modern)
     if before.is_stale:
-        # What the agent may call cannot be checked now.
+        # The agent's permissions cannot be checked now.
         return exchange.reply(message, _with_about(results.of(calls.unchecked(), tool), revision))
     call = calling.Call(
         head=head,
@@ -42,105 +58,209 @@ async def answer(
         arguments=arguments or {},
         by_dispatch=before.tools.form == "dispatch",
         progress_token=protocol.progress_token(message) if head.takes_events else None,
-        known=exchange.shared.standings,
+        contexts=exchange.shared.contexts,
+        context=before.context,
     )
+    result = functools.partial(_result, exchange=exchange, call=call, revision=revision, before=before)
+    return await run(exchange, message, id_, revision, call, result)
+
+
+async def run(
+    exchange: exchanges.Exchange,
+    message: protocol.Message,
+    id_: protocol.Id,
+    revision: revisions.Revision,
+    call: calling.Call,
+    result: input_required.Result,
+) -> exchanges.Reply | None:
+    """Run a call, or continue one that its client repeats. Return the reply, or None if it was sent already.
+
+    ``result`` makes the result for the client from the answer.
+    """
+    again = input_required.read(message.params, call) if revision.is_modern else input_required.Again()
+    if again.id:
+        return await _resume(exchange, message, revision, call, result, again)
+    call.client = _client(exchange, call, message, revision, again)
     task = exchange.shared.running.begin(call, id_)
-    gone = asyncio.create_task(exchanges.gone(exchange.receive))
+    return await _follow(exchange, message, revision, call, task, result)
+
+
+async def _follow(
+    exchange: exchanges.Exchange,
+    message: protocol.Message,
+    revision: revisions.Revision,
+    call: calling.Call,
+    task: asyncio.Task[calls.Answer],
+    result: input_required.Result,
+) -> exchanges.Reply | None:
+    """Return the reply with the result of the call, or with the question that it waits for; None if it was sent."""
+    client = call.client
+    is_parked = False
+    gone: asyncio.Task[None] | None = None
+    task.add_done_callback(lambda _: call.news.set())
     try:
         while not task.done():
-            await _wait(call, {task, gone})
-            if gone.done() and not task.done():
+            has_news = await _wait(call.news, PING if gone is not None else WATCH_AFTER)
+            if gone is None and not task.done():
+                gone = asyncio.create_task(exchanges.gone(exchange.receive))
+                gone.add_done_callback(lambda _: call.news.set())
+                if not has_news:
+                    continue
+            if gone is not None and gone.done() and not task.done():
                 if revision.is_modern:
-                    # That is how a client of this era takes a request back.
+                    # A client of this era cancels a request by disconnecting.
                     task.cancel()
-                # An earlier one says so; without that the call goes on, for what it does may count.
+                # Earlier clients cancel explicitly; otherwise the call continues, because its effect may matter.
+                if isinstance(client, elicitation.StreamClient):
+                    client.leave()
                 with contextlib.suppress(asyncio.CancelledError, Exception):
                     await task
                 exchange.note(499)
                 return None
-            if not task.done() and head.takes_events:
-                await exchange.tell(call.heard() or [b": still at work\n\n"])
-        for said in call.heard():
-            await exchange.tell([said])
-        return await _end(exchange, message, await _outcome(exchange, call, task, revision, before))
+            if isinstance(client, input_required.RetryingClient) and client.required is not None:
+                is_parked = True
+                question = waiting_calls.park(
+                    exchange.shared.questions, call, task, client, client.required, result
+                )
+                return await _end(exchange, message, question)
+            if not task.done() and call.head.takes_events:
+                await exchange.send_messages(call.take_messages() or [b": still at work\n\n"])
+        if call.log is not None:
+            await call.log.settle()
+        if messages := call.take_messages():
+            await exchange.send_messages(messages)
+        ended = await input_required.result_of(task, call, result, is_modern=revision.is_modern)
+        return await _end(exchange, message, ended)
     finally:
-        gone.cancel()
-        if revision.is_modern:
-            # Its client does not read, or this server ends: nobody gets the answer.
+        if gone is not None:
+            gone.cancel()
+        if revision.is_modern and not is_parked:
+            # Its client does not read, or this server ends: no one receives the result.
             task.cancel()
 
 
-async def _wait(call: calling.Call, until: set[asyncio.Task[Any]]) -> None:
-    """Wait until the call is over, its client is gone, there is progress to tell, or a sign of life is due."""
-    news = asyncio.create_task(call.news.wait())
-    try:
-        await asyncio.wait({*until, news}, timeout=PING, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        news.cancel()
+async def _resume(
+    exchange: exchanges.Exchange,
+    message: protocol.Message,
+    revision: revisions.Revision,
+    call: calling.Call,
+    result: input_required.Result,
+    again: input_required.Again,
+) -> exchanges.Reply | None:
+    """Continue a call that waits for this answer, in this process or in another one."""
+    key = elicitation.key_of(call.head, again.id)
+    refusal = await threads.run(call.refusal)
+    # Only now: if that fails, the call keeps waiting.
+    parked = exchange.shared.questions.parked.pop(key, None)
+    if refusal is not None:
+        if parked is not None:
+            parked.task.cancel()
+        await threads.run(open_questions.remove, key)
+        return exchange.reply(message, await result(refusal))
+    if parked is None:
+        return await waiting_calls.fetch(exchange, message, call.head, key, again.answer)
+    parked.call.progress_token = call.progress_token
+    parked.client.required = None
+    parked.call.news.clear()
+    exchange.shared.questions.settle(key, again.answer)
+    return await _follow(exchange, message, revision, parked.call, parked.task, result)
 
 
-async def _outcome(
+def _client(
     exchange: exchanges.Exchange,
     call: calling.Call,
-    task: asyncio.Task[calls.Answer],
+    message: protocol.Message,
     revision: revisions.Revision,
-    before: tool_lists.Found,
-) -> Mapping[str, Any] | protocol.Fault:
-    """Give the result of a call that is over, with what its client may not know yet."""
+    again: input_required.Again,
+) -> calling.Client | None:
+    """Return the client as a tool's server may ask and notify it; None if it can receive neither."""
+    questions = exchange.shared.questions
+    # The specification has no questions during a completion.
+    may_ask = call.method != protocol.COMPLETE
+    if revision.is_modern:
+        modes = elicitation.modes(message.meta.get(protocol.CAPABILITIES)) if may_ask else frozenset()
+        level = message.meta.get(protocol.LOG_LEVEL)
+        level = logging.check_level(level) if level is not None and call.head.takes_events else ""
+        if not modes and not level:
+            return None
+        log = call.log = logging.Log(call.head, call.notify, level)
+        return input_required.RetryingClient(
+            questions, call, revision.name, modes, again.resumed, level, log.hear if level else _ignore
+        )
+    if not call.head.takes_events:
+        return None
+    modes = list_changes.modes_in(call.head.client_session) if may_ask else frozenset()
+    log = call.log = logging.Log(call.head, call.notify)
+    return elicitation.StreamClient(questions, call.head, revision.name, modes, call.request, log.hear)
+
+
+def _ignore(message: Mapping[str, Any]) -> None:
+    """Ignore a log message."""
+
+
+async def _wait(news: asyncio.Event, seconds: float) -> bool:
+    """Wait until there is news of the call. Return whether there is any before the timeout."""
+    try:
+        async with asyncio.timeout(seconds):
+            await news.wait()
+    except TimeoutError:
+        return False
+    news.clear()
+    return True
+
+
+async def _result(
+    answer: calls.Answer,
+    *,
+    exchange: exchanges.Exchange,
+    call: calling.Call,
+    revision: revisions.Revision,
+    before: tool_lists.ListAnswer,
+) -> Mapping[str, Any]:
+    """Return the result of a call, with changes that its client may not know. Raise ProtocolError."""
     head, server = call.head, exchange.shared
     try:
-        answer = task.result()
-    except asyncio.CancelledError:
-        return protocol.Fault(protocol.CANCELLED, "The request was cancelled.")
-    except protocol.Fault as fault:
-        return fault
-    except Exception as error:
-        if availability.classify(error) is None:
-            raise
-        # Only what comes before the tool runs asks the database: the tool has not run.
-        answer = calls.unchecked()
-    try:
         now = (await server.found(head, may_grow=not revision.is_modern)).tools
-    except (protocol.Fault, errors.ToolbeltError):
-        # It opens nothing any more; but what was called has run.
+    except (protocol.ProtocolError, errors.ToolbeltError):
+        # The token has been revoked, for example, but the tool has run.
         now = before.tools
     if now.digest != before.tools.digest and call.tool in _LOADING and not revision.is_modern:
         await _tell_of_loading(exchange, head, now)
-    news = exchange.shared.told.news(head, now)
+    news = exchange.shared.list_tracker.notice(head, now)
     try:
         result = results.with_news(results.of(answer, call.named), news)
-    except protocol.Fault as fault:
-        return protocol.Fault(fault.code, f"{fault.message} {news}".strip())
+    except protocol.ProtocolError as fault:
+        raise protocol.ProtocolError(fault.code, f"{fault.message} {news}".strip()) from None
     return _with_about(result, revision)
 
 
 def _with_about(result: Mapping[str, Any], revision: revisions.Revision) -> Mapping[str, Any]:
     if not revision.is_modern:
-        # Earlier revisions know structures that are objects, and no others.
+        # In earlier revisions, structured content must be an object.
         if isinstance(result.get("structuredContent", {}), dict):
             return result
         return {name: value for name, value in result.items() if name != "structuredContent"}
-    return {**result, **exchanges.MODERN, "_meta": {**result.get("_meta", {}), **exchanges.ABOUT}}
+    return exchanges.modern(result)
 
 
-async def _tell_of_loading(exchange: exchanges.Exchange, head: heads.Head, now: tool_lists.ToolList) -> None:
-    """Tell that a list grew or shrank by loading: over the client's own stream, or else ahead of the result."""
+async def _tell_of_loading(
+    exchange: exchanges.Exchange, head: request_head.RequestHead, now: tool_lists.ToolList
+) -> None:
+    """Notify the client that loading changed its list: on its own stream if it has one, or before the result."""
     server = exchange.shared
-    seen = streams.Seen(head.token, head.agent, head.session, True)
+    seen = streams.StreamState(head.token, head.agent, head.session, True)
     if server.streams.reach(seen, head.client_session):
         await server.streams.look(head.agent)
     elif head.takes_events:
-        await exchange.tell([protocol.event(protocol.notification(protocol.LIST_CHANGED))], as_is=True)
+        await exchange.send_messages([protocol.notification(protocol.LIST_CHANGED)])
 
 
 async def _end(
-    exchange: exchanges.Exchange, message: protocol.Message, outcome: Mapping[str, Any] | protocol.Fault
+    exchange: exchanges.Exchange, message: protocol.Message, result: Mapping[str, Any]
 ) -> exchanges.Reply | None:
-    """Answer with what a call came to: as the last event, if there is a stream."""
-    if isinstance(outcome, protocol.Fault):
-        return await exchange.refused(outcome)
+    """Return the reply with a result, or send it as the last event of a stream."""
     if not exchange.is_begun:
-        return exchange.reply(message, outcome)
-    await exchange.say(protocol.event(protocol.answer(message.id, outcome)), more=False)
+        return exchange.reply(message, result)
+    await exchange.send_part(protocol.event(protocol.answer(message.id, result)), more=False)
     exchange.note(200)
     return None

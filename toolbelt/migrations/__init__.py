@@ -1,1 +1,1 @@
-"""How did the tables come to be what they are?"""
+"""The history of the tables."""

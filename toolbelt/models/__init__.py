@@ -1,4 +1,4 @@
-"""What is kept? The rows, by what they hold: what exists, who consumes it, what was loaded, what was changed."""
+"""The Django models: what exists, who uses it, what was loaded, and what was changed."""
 
 from toolbelt.models.access import AgentOperator, ApiToken
 from toolbelt.models.agents import (
@@ -20,11 +20,14 @@ from toolbelt.models.catalog import (
     Toolkit,
 )
 from toolbelt.models.listings import Listing
+from toolbelt.models.log_levels import LogLevel
+from toolbelt.models.open_questions import OpenQuestion
 from toolbelt.models.plugin_state import PluginState
 from toolbelt.models.revisions import AgentRevision, Revision
 from toolbelt.models.sessions import AgentSession
 from toolbelt.models.sub_apps import SubApp, SubAppAgent, SubAppTool
 from toolbelt.models.subscriptions import ResourceSubscription
+from toolbelt.models.upstream_connections import UpstreamConnection
 
 __all__ = [
     "Agent",
@@ -40,7 +43,9 @@ __all__ = [
     "Category",
     "Listing",
     "Loadout",
+    "LogLevel",
     "Member",
+    "OpenQuestion",
     "Plugin",
     "PluginState",
     "ResourceSubscription",
@@ -52,4 +57,5 @@ __all__ = [
     "ToolOverride",
     "Toolkit",
     "ToolkitSwitch",
+    "UpstreamConnection",
 ]

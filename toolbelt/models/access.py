@@ -1,7 +1,7 @@
-"""Who may come in, and how far? Tokens for the network, each of one agent or of one operator; operators of one agent.
+"""API tokens, each of one agent or of one operator, and operators of single agents.
 
-A token's text is shown once, when it is issued; what is kept finds it (the prefix) and recognises it (the digest),
-and cannot be turned back into it. Neither is configuration, so they move no revision.
+A token's text is shown once, when it is issued; the stored prefix finds it and the stored digest recognizes it, and
+neither reveals it. They are not configuration, so they do not move the revision.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from toolbelt.models import agents, naming
 
 
 class ApiToken(models.Model):
-    """One token. Revoking it keeps the row, so that it can be said whose it was."""
+    """One token. A revoked token keeps its row, so that its owner is known."""
 
     class Scope(models.TextChoices):
         AGENT = "", "What its agent may"
@@ -22,17 +22,17 @@ class ApiToken(models.Model):
         WRITE = "write", "Read and write"
 
     prefix = models.CharField(
-        max_length=11, unique=True, help_text="How the token begins: enough to tell it from others."
+        max_length=11, unique=True, help_text="The beginning of the token, which identifies it."
     )
-    digest = models.CharField(max_length=64, editable=False, help_text="SHA-256 of the whole token.")
-    name = models.CharField(max_length=100, blank=True, help_text="What it is for, in a few words.")
+    digest = models.CharField(max_length=64, editable=False, help_text="The SHA-256 hash of the whole token.")
+    name = models.CharField(max_length=100, blank=True, help_text="A name that says what the token is for.")
     agent = models.ForeignKey(
         agents.Agent,
         on_delete=models.CASCADE,
         null=True,
         blank=True,
         related_name="api_tokens",
-        help_text="The agent that asks and calls with it. Empty: it is an operator's.",
+        help_text="The agent that uses the token. Empty: the token belongs to an operator.",
     )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -40,18 +40,18 @@ class ApiToken(models.Model):
         null=True,
         blank=True,
         related_name="api_tokens",
-        help_text="The operator who acts with it. Empty: it is an agent's.",
+        help_text="The operator who uses the token. Empty: the token belongs to an agent.",
     )
     scope = models.CharField(
-        max_length=5, choices=Scope, blank=True, help_text="What an operator may do with it."
+        max_length=5, choices=Scope, blank=True, help_text="What an operator may do with the token."
     )
     created = models.DateTimeField(auto_now_add=True)
-    expires = models.DateTimeField(
-        null=True, blank=True, help_text="When it ends. Empty: when it is revoked."
+    expires = models.DateTimeField(null=True, blank=True, help_text="When the token expires. Empty: never.")
+    revoked = models.DateTimeField(
+        null=True, blank=True, help_text="When the token was revoked. Empty: it was not revoked."
     )
-    revoked = models.DateTimeField(null=True, blank=True, help_text="When it was revoked. Empty: it was not.")
     last_used = models.DateTimeField(
-        null=True, blank=True, help_text="When it was last used, to within some minutes."
+        null=True, blank=True, help_text="When the token was last used, accurate to a few minutes."
     )
 
     class Meta:
@@ -72,7 +72,7 @@ class ApiToken(models.Model):
 
 
 class AgentOperator(models.Model):
-    """A user who may flip this agent's switches, though they may not flip every agent's."""
+    """A user who may flip this agent's switches without permission for every agent."""
 
     agent = models.ForeignKey(agents.Agent, on_delete=models.CASCADE, related_name="operators")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="operates")

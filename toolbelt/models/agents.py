@@ -1,4 +1,4 @@
-"""Who consumes tools? Agents, their always-on tools and allowed toolkits, switches and overrides."""
+"""Agents, their always-on tools and allowed toolkits, switches and overrides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from toolbelt.models import catalog, fields, naming
 
 
 class Agent(naming.Named):
-    """One configured consumer. Deleting it deletes its switches, overrides and sessions with it."""
+    """One configured agent. Deleting it deletes its switches, overrides and sessions."""
 
     named_by = ("key",)
 
@@ -22,64 +22,68 @@ class Agent(naming.Named):
 
     class OnExceed(models.TextChoices):
         WARN = "warn", "Warn on the surface"
-        REFUSE = "refuse", "Refuse what would pass it"
+        REFUSE = "refuse", "Refuse changes that exceed it"
         DEFER = "defer", "Defer toolkits until it fits"
 
     class McpLoading(models.TextChoices):
-        DISPATCH = "dispatch", "By search_tools and call_tool, in a list that stays as it is"
-        LIST = "list", "By load_tools, in a list that grows"
+        DISPATCH = "dispatch", "With search_tools and call_tool; the list of tools stays the same"
+        LIST = "list", "With load_tools; the list of tools grows"
 
-    key = models.CharField(max_length=64, unique=True, help_text="The name by which it asks.")
-    title = models.CharField(blank=True, help_text="A name for people to read.")
-    description = models.TextField(blank=True, help_text="What it is for.")
-    role = models.CharField(blank=True, help_text="Its role, for people to read.")
-    model = models.CharField(blank=True, help_text="The language model behind it, for people to read.")
+    key = models.CharField(max_length=64, unique=True, help_text="The agent's key in requests and belts.")
+    title = models.CharField(blank=True, help_text="The display name.")
+    description = models.TextField(blank=True, help_text="What the agent is for.")
+    role = models.CharField(blank=True, help_text="The agent's role, for operators.")
+    model = models.CharField(blank=True, help_text="The language model that the agent uses, for operators.")
     kind = models.CharField(
-        max_length=7, choices=Kind, blank=True, help_text="Gives it a loadout, unless it has one of its own."
+        max_length=7,
+        choices=Kind,
+        blank=True,
+        help_text="The kind of agent, which determines the loadout if none is set.",
     )
-    # By name, because a loadout may be built in, and has no row then.
+    # By name, because a built-in loadout has no row.
     loadout = models.CharField(
-        blank=True, help_text="Its loadout: built in or stored. Empty: its kind's, or none."
+        blank=True,
+        help_text="The name of a built-in or stored loadout. Empty: the kind's loadout, if there is one.",
     )
     protected = models.BooleanField(
-        default=False, help_text="Every change of its switches has to be confirmed."
+        default=False, help_text="Whether every change of the agent's switches requires confirmation."
     )
     archived = models.BooleanField(
         default=False,
         db_default=False,
-        help_text="It answers nobody and is in no list until it is brought back; what is set stays as it is.",
+        help_text="An archived agent rejects all requests and is left out of lists. Its settings are kept.",
     )
     session_loadouts = fields.JSONText(
         default=list,
         blank=True,
         shape="array",
-        help_text="Loadouts that its own token may equip a session with.",
+        help_text="The loadouts that the agent's own token may set for a session.",
     )
     subagent_kinds = fields.JSONText(
         default=list,
         blank=True,
         shape="array",
-        help_text="Kinds of subagent that its own token may ask for.",
+        help_text="The kinds of subagent that the agent's own token may ask for.",
     )
     mcp_loading = models.CharField(
         max_length=8,
         choices=McpLoading,
         default=McpLoading.DISPATCH,
-        help_text="How its MCP clients get at the tools that it could load.",
+        help_text="How the agent's MCP clients use loadable tools.",
     )
     max_tools = models.PositiveIntegerField(
-        null=True, blank=True, help_text="The most tools it may have active. Empty: no limit."
+        null=True, blank=True, help_text="The maximum number of active tools. Empty: no limit."
     )
     max_tokens = models.PositiveIntegerField(
-        null=True, blank=True, help_text="The most tokens its active tools may cost. Empty: no limit."
+        null=True, blank=True, help_text="The maximum number of tokens of the active tools. Empty: no limit."
     )
     on_exceed = models.CharField(
         max_length=6,
         choices=OnExceed,
         default=OnExceed.WARN,
-        help_text="What happens when its tools pass a limit.",
+        help_text="What happens when the active tools exceed a limit.",
     )
-    position = models.PositiveIntegerField(default=0, help_text="Where it stands in lists: 0 is first.")
+    position = models.PositiveIntegerField(default=0, help_text="The position in lists. 0 is first.")
 
     class Meta:
         ordering = ["position", "key"]
@@ -100,9 +104,9 @@ class AgentTool(naming.Named):
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="tools")
     tool = models.ForeignKey(catalog.Tool, on_delete=models.PROTECT, related_name="always_on_for")
     options = fields.JSONText(
-        shape="object", null=True, blank=True, help_text="Settings handed to the tool. Empty: none."
+        shape="object", null=True, blank=True, help_text="Options passed to the tool. Empty: none."
     )
-    position = models.PositiveIntegerField(default=0, help_text="Where it stands in the list: 0 is first.")
+    position = models.PositiveIntegerField(default=0, help_text="The position in the list. 0 is first.")
 
     class Meta:
         ordering = ["agent", "position", "id"]
@@ -124,10 +128,11 @@ class AgentToolkit(naming.Named):
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="allowed_toolkits")
     toolkit = models.ForeignKey(catalog.Toolkit, on_delete=models.PROTECT, related_name="allowed_for")
     initial = models.BooleanField(
-        default=False, help_text="Loaded in every session from its start, and cannot be unloaded."
+        default=False,
+        help_text="Whether the toolkit is loaded from the start of every session and cannot be unloaded.",
     )
     position = models.PositiveIntegerField(
-        default=0, help_text="Where it stands among the toolkits that the agent may load: 0 is first."
+        default=0, help_text="The position among the agent's allowed toolkits. 0 is first."
     )
 
     class Meta:
@@ -144,7 +149,7 @@ class AgentToolkit(naming.Named):
 
 
 def _ends(table: str) -> models.CheckConstraint:
-    """Let only what ends say what stands then."""
+    """Return the constraint that only a grant with an expiry has a later value."""
     return models.CheckConstraint(
         condition=models.Q(ends__isnull=False) | models.Q(then__isnull=True, by=""),
         name=f"{table}_ends",
@@ -153,22 +158,20 @@ def _ends(table: str) -> models.CheckConstraint:
 
 
 def _ending(table: str) -> models.Index:
-    """Find what ends next, among many that do not."""
+    """Return an index of grants by expiry, without those that do not expire."""
     return models.Index(fields=["ends"], condition=models.Q(ends__isnull=False), name=f"{table}_ending")
 
 
 class Grant(naming.Named):
-    """What a switch and an override have in common: on or off, and until when."""
+    """The common fields of switches and overrides: on or off, and their expiry."""
 
     on: models.BooleanField[bool, bool]
-    ends = models.DateTimeField(
-        null=True, blank=True, help_text="When it ends, whoever looks then. Empty: it stands for good."
-    )
+    ends = models.DateTimeField(null=True, blank=True, help_text="When the setting expires. Empty: never.")
     then = models.BooleanField(
-        null=True, blank=True, help_text="What stands when it has ended: on, off, or nothing (unset)."
+        null=True, blank=True, help_text="The value after the expiry: on, off, or empty (default)."
     )
     by = models.CharField(
-        max_length=150, blank=True, default="", db_default="", help_text="Who gave it for so long."
+        max_length=150, blank=True, default="", db_default="", help_text="The operator who set the expiry."
     )
 
     class Meta:
@@ -176,13 +179,13 @@ class Grant(naming.Named):
 
 
 class ToolkitSwitch(Grant):
-    """An agent's switch for a toolkit: on or off. Unset is the absence of the row."""
+    """An agent's switch for a toolkit: on or off. An unset switch has no row."""
 
     named_by = ("agent__key", "toolkit__key")
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="switches")
     toolkit = models.ForeignKey(catalog.Toolkit, on_delete=models.PROTECT, related_name="switches")
-    on = models.BooleanField(help_text="On: the agent has its tools. Off: all of them are denied to it.")
+    on = models.BooleanField(help_text="On: the agent has the toolkit's tools. Off: all of them are denied.")
 
     class Meta:
         ordering = ["agent", "toolkit"]
@@ -200,13 +203,15 @@ class ToolkitSwitch(Grant):
 
 
 class ToolOverride(Grant):
-    """An agent's override of a tool: on or off. Unset is the absence of the row."""
+    """An agent's override of a tool: on or off. An unset override has no row."""
 
     named_by = ("agent__key", "tool__key")
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="overrides")
     tool = models.ForeignKey(catalog.Tool, on_delete=models.PROTECT, related_name="overrides")
-    on = models.BooleanField(help_text="On: the agent has it, unless it is denied. Off: it is denied to it.")
+    on = models.BooleanField(
+        help_text="On: the agent has the tool, unless it is denied elsewhere. Off: the tool is denied."
+    )
 
     class Meta:
         ordering = ["agent", "tool"]

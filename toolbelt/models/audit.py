@@ -1,8 +1,8 @@
-"""What was changed, by whom, through which shell, and why? A log to which Toolbelt only ever adds.
+"""The audit log: what was changed, by whom, through which interface, and why. Entries are only ever added.
 
-Its entries name what they are about by words, not by keys of rows: they outlive what they tell of. Rows refuse to be
-changed or deleted here. The database refuses UPDATE, whoever asks for it, and nothing else: raw SQL can delete
-entries, for whoever keeps them only so long, and for tests that empty their database.
+Entries name their subject by text, not by foreign key, so that they outlive it. The models refuse to change or delete
+them. The database refuses every UPDATE, but not a DELETE by raw SQL, for retention and for tests that empty their
+database.
 """
 
 from __future__ import annotations
@@ -19,45 +19,57 @@ VIA = ("screen", "admin", "api", "command", "import", "mcp", "system")
 
 
 def refuse() -> Never:
-    """Say that what was recorded stays."""
+    """Raise Refused: entries cannot be changed or deleted."""
     raise errors.Refused(
         "The audit log is only ever added to: record another entry that takes this one back."
     )
 
 
 class Entries(models.QuerySet["AuditEntry"]):
-    """Entries, to be read; several can be added together, and not be changed or deleted."""
+    """Entries, which can be read, and added in bulk, but not changed or deleted."""
 
     def update(self, **changes: Any) -> Never:
-        """Refuse."""
+        """Raise Refused."""
         refuse()
 
     def bulk_update(self, *args: Any, **options: Any) -> Never:
-        """Refuse."""
+        """Raise Refused."""
         refuse()
 
     def delete(self) -> Never:
-        """Refuse."""
+        """Raise Refused."""
         refuse()
 
 
 class AuditEntry(models.Model):
-    """One change: one flip, one edit, one import of one thing."""
+    """One change: one flip, one edit, one import of one entry."""
 
-    at = models.DateTimeField(default=timezone.now, help_text="When it was done.")
-    actor = models.CharField(max_length=150, help_text="The user name of who did it.")
+    at = models.DateTimeField(default=timezone.now, help_text="When the change was made.")
+    actor = models.CharField(max_length=150, help_text="The user name of the operator.")
     via = models.CharField(
-        max_length=7, choices=[(word, word) for word in VIA], help_text="The shell it came through."
+        max_length=7,
+        choices=[(word, word) for word in VIA],
+        help_text="The interface through which the change was made.",
     )
-    action = models.CharField(max_length=64, help_text="What was done, such as switch.set.")
-    subject_kind = models.CharField(max_length=16, help_text="What kind of thing was changed, such as agent.")
-    subject_key = models.CharField(max_length=200, help_text="Which one.")
+    action = models.CharField(max_length=64, help_text="The action, such as switch.set.")
+    subject_kind = models.CharField(
+        max_length=16, help_text="The kind of object that was changed, such as agent."
+    )
+    subject_key = models.CharField(max_length=200, help_text="The key of the object that was changed.")
     key = models.CharField(
-        max_length=200, blank=True, help_text="The toolkit or tool under it, where the change was about one."
+        max_length=200, blank=True, help_text="The toolkit or tool of the agent, if the change was about one."
     )
-    before = fields.JSONText(null=True, blank=True, help_text="What it was; nothing: unset, or not there.")
-    after = fields.JSONText(null=True, blank=True, help_text="What it became; nothing: unset, or gone.")
-    reason = models.TextField(blank=True, help_text="Why, in the words of who did it.")
+    before = fields.JSONText(
+        null=True,
+        blank=True,
+        help_text="The value before the change. Empty: not set, or the object did not exist.",
+    )
+    after = fields.JSONText(
+        null=True,
+        blank=True,
+        help_text="The value after the change. Empty: not set, or the object was removed.",
+    )
+    reason = models.TextField(blank=True, help_text="The reason that the operator gave.")
     batch = models.UUIDField(null=True, blank=True, help_text="Shared by the entries of one bulk change.")
     undoes = models.ForeignKey(
         "self",
@@ -65,7 +77,7 @@ class AuditEntry(models.Model):
         null=True,
         blank=True,
         related_name="undone_by",
-        help_text="The entry that this one took back.",
+        help_text="The entry that this one undid.",
     )
 
     objects = Entries.as_manager()
@@ -86,11 +98,11 @@ class AuditEntry(models.Model):
         return f"{self.action} {self.subject_key} {self.key}".rstrip()
 
     def save(self, *args: Any, **options: Any) -> None:
-        """Add the entry; refuse to write it a second time."""
+        """Add the entry; raise Refused for an existing one."""
         if not self._state.adding:
             refuse()
         super().save(*args, **{**options, "force_insert": True})
 
     def delete(self, *args: Any, **options: Any) -> Never:
-        """Refuse."""
+        """Raise Refused."""
         refuse()

@@ -1,7 +1,7 @@
-"""Which calls were made, by whom, and how did each end? One row a call, pruned by age.
+"""Records of calls: who made them, and their outcome. One row for each call, pruned by age.
 
-A record names its agent and tool by words, not by keys of rows: it outlives them. It is no configuration, so it moves
-no revision.
+A record names its agent and tool by text, not by foreign key, so that it outlives them. It is not configuration, so it
+does not move the revision.
 """
 
 from __future__ import annotations
@@ -21,37 +21,65 @@ OUTCOMES = (
     "timed-out",
     "tool-failed",
     "cancelled",
+    "run-by-client",
+    "run-by-toolbelt",
+    "admitted",
 )
 
 
 class CallRecord(models.Model):
-    """One call, or one refusal of a call."""
+    """One call, or one refused call."""
 
-    at = models.DateTimeField(default=timezone.now, help_text="When it came in.")
+    at = models.DateTimeField(default=timezone.now, help_text="When the call arrived.")
     agent = models.CharField(max_length=64, help_text="The key of the agent that called.")
-    session = models.CharField(max_length=200, blank=True, help_text="The session that it named, if any.")
-    request_id = models.CharField(max_length=200, blank=True, help_text="The request that it named, if any.")
-    tool = models.CharField(max_length=200, help_text="The name that was called; it need not exist.")
+    session = models.CharField(max_length=200, blank=True, help_text="The session of the call, if any.")
+    request_id = models.CharField(max_length=200, blank=True, help_text="The request id of the call, if any.")
+    tool = models.CharField(max_length=200, help_text="The name that was called. The tool need not exist.")
     plugin = models.CharField(
         max_length=64, blank=True, help_text="The plugin that provides the tool, if known."
     )
     outcome = models.CharField(
         max_length=20,
         choices=[(word, word) for word in OUTCOMES],
-        help_text="ok, the code of the refusal, or cancelled: the caller went away first.",
+        help_text="ok, the code of a refusal, cancelled if the client disconnected first, or admitted while the agent's"
+        " own program runs it.",
+    )
+    call_id = models.CharField(
+        max_length=32,
+        null=True,
+        blank=True,
+        unique=True,
+        help_text="The key of an admitted call, for its report. Empty: Toolbelt ran the call, or refused it.",
+    )
+    report_by = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="The time from which an admitted call without a report counts as unreported.",
+    )
+    reason = models.CharField(
+        max_length=32,
+        blank=True,
+        help_text="For a tool that was not active, the reason code, whatever the agent reads.",
+    )
+    revision = models.PositiveBigIntegerField(
+        null=True, blank=True, help_text="The revision of the configuration that decided on it."
     )
     error = models.CharField(
-        max_length=500, blank=True, help_text="What the model was told, or what the tool broke on."
+        max_length=500, blank=True, help_text="The message to the model, or the tool's error."
     )
-    duration_ms = models.PositiveIntegerField(help_text="How long it took, in milliseconds.")
+    duration_ms = models.PositiveIntegerField(
+        help_text="The duration of the call, in milliseconds. 0 until it is reported."
+    )
     arguments_bytes = models.PositiveBigIntegerField(
-        default=0, help_text="The size of the arguments as JSON."
+        default=0, help_text="The size of the arguments as JSON, in bytes."
     )
-    result_bytes = models.PositiveBigIntegerField(default=0, help_text="The size of the result as JSON.")
+    result_bytes = models.PositiveBigIntegerField(
+        default=0, help_text="The size of the result as JSON, in bytes."
+    )
     arguments = fields.JSONText(
         null=True,
         blank=True,
-        help_text="The arguments without secrets, where TOOLBELT_RECORD_ARGUMENTS asks for them.",
+        help_text="The arguments without secrets, if TOOLBELT_RECORD_ARGUMENTS is on.",
     )
 
     class Meta:

@@ -1,6 +1,7 @@
-"""Which calls were taken back where they do not run? For the processes that run them.
+"""Requests to cancel calls that run in another process.
 
-A row is nobody's configuration and no history: it says something to another process of the same server, and goes.
+A row is neither configuration nor history: it is a message to another process of the same server, and is deleted
+afterwards.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from django.db import models
 
 
 class Cancellation(models.Model):
-    """One call that its client wants no more."""
+    """One call that its client cancelled."""
 
     key = models.CharField(
-        primary_key=True, max_length=64, help_text="A digest of whose call it is, and which."
+        primary_key=True, max_length=64, help_text="A digest that identifies the client and the call."
     )
-    at = models.DateTimeField(db_index=True, help_text="When the client said so.")
+    at = models.DateTimeField(db_index=True, help_text="When the client requested the cancellation.")
 
     def __str__(self) -> str:
         return self.key

@@ -1,4 +1,4 @@
-"""What exists? Categories, plugins and their tools, toolkits over them, loadouts."""
+"""The catalog: categories, plugins and their tools, toolkits, and loadouts."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from django.db import models
 from toolbelt.core import keys, schema
 from toolbelt.models import fields, naming
 
-POSITION = "Where it stands in lists, and in the policy that models are told: 0 is first."
+POSITION = "The position in lists and in the policy. 0 is first."
 
 
 def empty_schema() -> dict[str, Any]:
-    """Give the schema of a tool that takes no arguments."""
+    """Return the schema of a tool without arguments."""
     return dict(schema.EMPTY)
 
 
 class Category(naming.Named):
-    """A category beyond the thirteen that are built in."""
+    """A category besides the thirteen built-in ones."""
 
     named_by = ("name",)
 
-    name = models.CharField(max_length=64, unique=True, help_text="What plugins, tools and loadouts call it.")
+    name = models.CharField(
+        max_length=64, unique=True, help_text="The name that plugins, tools and loadouts use."
+    )
 
     class Meta:
         ordering = ["name"]
@@ -34,7 +36,7 @@ class Category(naming.Named):
 
 
 class Plugin(naming.Named):
-    """An installed provider of tools. Never deleted while it has tools: it is made inactive instead."""
+    """An installed provider of tools. It is disabled rather than deleted while it has tools."""
 
     named_by = ("name",)
 
@@ -42,40 +44,49 @@ class Plugin(naming.Named):
         READY = "ready"
         FAILED = "failed"
 
-    name = models.CharField(max_length=64, unique=True, help_text="What loadouts and operators call it.")
+    name = models.CharField(max_length=64, unique=True, help_text="The name that loadouts and operators use.")
     namespace = models.CharField(
         max_length=61,
         blank=True,
-        help_text="All tools of the plugin are called namespace__name. Empty: they keep their own names.",
+        help_text="The prefix of the plugin's tools: namespace__name. Empty: the tools have no prefix.",
     )
-    title = models.CharField(blank=True, help_text="A name for people to read.")
-    description = models.TextField(blank=True, help_text="What it brings, for operators.")
+    title = models.CharField(blank=True, help_text="The display name.")
+    description = models.TextField(blank=True, help_text="What the plugin provides, for operators.")
     category = models.CharField(
-        blank=True, help_text="The category of its tools that state none of their own."
+        blank=True, help_text="The category of tools without a category of their own."
     )
     active = models.BooleanField(
-        default=True, help_text="Switched off, none of its tools is available to anyone."
+        default=True,
+        help_text="Whether the plugin is on. If it is off, its tools are unavailable to all agents.",
     )
     status = models.CharField(
         max_length=6,
         choices=Status,
         default=Status.READY,
-        help_text="Failed: it could not be started or reached, and its tools are unavailable.",
+        help_text="Failed: the plugin could not be started or reached, and its tools are unavailable.",
     )
-    error = models.TextField(blank=True, help_text="Why it failed.")
-    trusted = models.BooleanField(
-        default=False, help_text="Tools that newly appear in it count without an operator having seen them."
-    )
+    error = models.TextField(blank=True, help_text="Why the plugin failed.")
+    trusted = models.BooleanField(default=False, help_text="Whether new tools are approved without a review.")
     blocked = models.BooleanField(
-        default=False, help_text="The emergency stop: all of its tools are denied to everyone, at once."
+        default=False, help_text="The emergency stop: denies all of its tools to all agents immediately."
     )
     upstream = fields.JSONText(
         shape="object",
         null=True,
         blank=True,
-        help_text="How its MCP server is reached: a command, or a url. Empty: it is Python code.",
+        help_text="How the MCP server is reached: a command or a URL. Empty: the plugin is no MCP server.",
     )
-    position = models.PositiveIntegerField(default=0, help_text="Where it stands in lists: 0 is first.")
+    in_code = models.BooleanField(
+        default=False,
+        help_text="Python code provides the tools. If neither it nor a server does, the agent's program runs them.",
+    )
+    declared_by = fields.JSONText(
+        default=list,
+        blank=True,
+        shape="array",
+        help_text="The agents whose tokens may declare the tools, if the agent's own program runs them.",
+    )
+    position = models.PositiveIntegerField(default=0, help_text="The position in lists. 0 is first.")
 
     class Meta:
         ordering = ["position", "name"]
@@ -89,69 +100,101 @@ class Plugin(naming.Named):
 
 
 class Tool(naming.Named):
-    """One function that a model can call. Never deleted while something names it: it is retired instead."""
+    """One function that a model can call, or another kind of entry that an upstream server offers. It is retired rather
+    than deleted while something refers to it.
+    """
 
     named_by = ("key",)
 
-    key = models.CharField(max_length=64, unique=True, help_text="The name by which models call it.")
+    class Kind(models.TextChoices):
+        TOOL = "tool"
+        PROMPT = "prompt"
+        RESOURCE = "resource"
+        TEMPLATE = "template", "Resource template"
+        ELICITATION = "elicitation"
+
+    key = models.CharField(max_length=64, unique=True, help_text="The name that models use to call the tool.")
+    kind = models.CharField(
+        max_length=11,
+        choices=Kind,
+        default=Kind.TOOL,
+        help_text="The kind of entry. Prompts and resources are granted like tools, but are not counted as tools.",
+    )
     plugin = models.ForeignKey(
         Plugin,
         on_delete=models.PROTECT,
         related_name="tools",
         null=True,
         blank=True,
-        help_text="What provides it.",
+        help_text="The plugin that provides the tool.",
     )
-    title = models.CharField(blank=True, help_text="A name for people to read.")
-    description = models.TextField(blank=True, help_text="What models are told about it.")
-    category = models.CharField(blank=True, help_text="Empty: its plugin's category.")
+    title = models.CharField(blank=True, help_text="The display name.")
+    description = models.TextField(blank=True, help_text="The description that models receive.")
+    category = models.CharField(blank=True, help_text="The category. Empty: the plugin's category.")
     input_schema = fields.JSONText(
-        shape="object", default=empty_schema, help_text="The JSON Schema of its arguments."
+        shape="object", default=empty_schema, help_text="The JSON Schema of the arguments."
     )
     output_schema = fields.JSONText(
-        shape="object", null=True, blank=True, help_text="The JSON Schema of its result, if stated."
+        shape="object", null=True, blank=True, help_text="The JSON Schema of the result, if there is one."
     )
     annotations = fields.JSONText(
         shape="object",
         default=dict,
         blank=True,
-        help_text="Hints such as readOnlyHint and destructiveHint, as MCP has them.",
+        help_text="MCP's hints, such as readOnlyHint and destructiveHint.",
     )
     policy = models.TextField(
-        blank=True, help_text="Told to the model while the tool is active, if it is in no toolkit."
+        blank=True,
+        help_text="Policy text while the tool is active. Only for tools that are in no toolkit.",
     )
     default_on = models.BooleanField(
-        default=False, help_text="Agents without a loadout have it unless something denies it."
+        default=False, help_text="Whether agents without a loadout have the tool by default."
     )
-    blocked = models.BooleanField(default=False, help_text="The emergency stop: denied to everyone, at once.")
+    blocked = models.BooleanField(
+        default=False, help_text="The emergency stop: denies the tool to all agents immediately."
+    )
     retired = models.BooleanField(
-        default=False, help_text="Its plugin no longer offers it. Its switches and history are kept."
+        default=False,
+        help_text="Whether the plugin no longer offers the tool. Its switches and history are kept.",
     )
     seen = models.BooleanField(
-        default=True, help_text="An operator has seen it. A new tool is unavailable until then."
+        default=True,
+        help_text="Whether an operator has reviewed the tool. A new tool is unavailable until then.",
     )
     approved = models.CharField(
-        blank=True, help_text="The hash of the version that an operator approved; empty: any."
+        blank=True, help_text="The hash of the version that an operator approved. Empty: any version."
+    )
+    details = fields.JSONText(
+        shape="object",
+        null=True,
+        blank=True,
+        help_text="Details from the server, sent once approved: the complete outputSchema, icons and _meta.",
+    )
+    details_approved = models.CharField(
+        blank=True,
+        help_text="The hash of the details that an operator approved. Prefixed with rejected: if they were rejected.",
     )
     approved_version = fields.JSONText(
         shape="object",
         null=True,
         blank=True,
-        help_text="What the approved version said, while another one waits for approval.",
+        help_text="The approved version, while a newer one awaits review.",
     )
     upstream_name = models.CharField(
-        blank=True, help_text="What its server calls it, where its key had to be made to fit."
+        blank=True,
+        help_text="The server's own name for the entry if it differs from the key; a resource's URI.",
     )
     tokens = models.PositiveIntegerField(
         default=0,
         editable=False,
-        help_text="What a model is sent of it, in o200k tokens. Counted when stored.",
+        help_text="The size of the tool's definition in o200k tokens, counted when it is stored.",
     )
 
     class Meta:
         ordering = ["key"]
         constraints = [
             naming.not_blank("tool", "key"),
+            naming.one_of("tool", "kind", ("tool", "prompt", "resource", "template", "elicitation")),
             naming.unique_in_any_case("tool", "key"),
             models.CheckConstraint(
                 condition=~models.Q(key__in=sorted(keys.RESERVED)),
@@ -166,39 +209,41 @@ class Toolkit(naming.Named):
 
     named_by = ("key",)
 
-    key = models.CharField(max_length=64, unique=True, help_text="What switches, agents and models call it.")
-    title = models.CharField(blank=True, help_text="A name for people to read.")
-    description = models.TextField(blank=True, help_text="What it is for; agents that may load it read this.")
-    # By name, as a belt may bring the toolkit to an installation before the plugin is there.
+    key = models.CharField(
+        max_length=64, unique=True, help_text="The key that switches, agents and models use."
+    )
+    title = models.CharField(blank=True, help_text="The display name.")
+    description = models.TextField(
+        blank=True, help_text="What the toolkit is for. Agents that may load it read this."
+    )
+    # By name, because a belt may import the toolkit before the plugin is installed.
     plugin = models.CharField(
         max_length=64,
         blank=True,
-        help_text="The plugin whose code owns it: members and policy are read-only then. Empty: operators own it.",
+        help_text="The plugin whose code defines the members and policy. Empty: operators define them.",
     )
     policy = models.TextField(
         blank=True,
-        help_text="Told to the model while one of its tools is active. {active_tools} names those that are.",
+        help_text="Policy text while a member is active. {active_tools} is replaced by the active members.",
     )
-    policy_when_off = models.TextField(
-        blank=True, help_text="Told to the model while none of its tools is active."
-    )
+    policy_when_off = models.TextField(blank=True, help_text="Policy text while no member is active.")
     tool_notes = fields.JSONText(
         shape="object",
         default=dict,
         blank=True,
-        help_text="By tool key: a note that stands in the policy while it is active.",
+        help_text="Notes by tool key. A note is part of the policy while its tool is active.",
     )
     triggers = fields.JSONText(
         default=list,
         blank=True,
         shape="array",
-        help_text="When a message asks for a focus on tools: a list of {name, any, all, none, focus, tool_choice}.",
+        help_text="Triggers that focus a message on tools: a list of {name, any, all, none, focus, tool_choice}.",
     )
     examples = models.TextField(
-        blank=True, help_text="Examples for operators to read, never told to a model (a SKILL.md)."
+        blank=True, help_text="Examples for operators (a SKILL.md). Models never receive them."
     )
     blocked = models.BooleanField(
-        default=False, help_text="The emergency stop: all of its tools are denied to everyone, at once."
+        default=False, help_text="The emergency stop: denies all of its tools to all agents immediately."
     )
     position = models.PositiveIntegerField(default=0, help_text=POSITION)
 
@@ -227,9 +272,9 @@ class Member(naming.Named):
         shape="object",
         null=True,
         blank=True,
-        help_text="Settings that the toolkit hands to the tool. Empty: none.",
+        help_text="Options that the toolkit passes to the tool. Empty: none.",
     )
-    position = models.PositiveIntegerField(default=0, help_text="Where it stands in the toolkit: 0 is first.")
+    position = models.PositiveIntegerField(default=0, help_text="The position in the toolkit. 0 is first.")
 
     class Meta:
         ordering = ["toolkit", "position", "id"]
@@ -243,36 +288,38 @@ class Member(naming.Named):
 
 
 class Loadout(naming.Named):
-    """A named, inheritable profile. One with the name of a built-in loadout replaces it."""
+    """A named profile that may inherit from another. One with the name of a built-in loadout replaces it."""
 
     named_by = ("name",)
 
-    name = models.CharField(max_length=64, unique=True, help_text="What agents and other loadouts call it.")
-    description = models.TextField(blank=True, help_text="What it is for.")
-    # By name, because a parent may be built in, and has no row then.
+    name = models.CharField(
+        max_length=64, unique=True, help_text="The name that agents and other loadouts use."
+    )
+    description = models.TextField(blank=True, help_text="What the loadout is for.")
+    # By name, because a built-in parent has no row.
     parent = models.CharField(
         blank=True,
-        help_text="The loadout that this one adds to: built in or stored. Empty: none.",
+        help_text="The built-in or stored loadout that this one extends. Empty: none.",
     )
     plugins = fields.JSONText(
-        default=list, blank=True, shape="array", help_text="Plugins whose tools it brings into view."
+        default=list, blank=True, shape="array", help_text="Plugins whose tools the loadout turns on."
     )
     categories = fields.JSONText(
-        default=list, blank=True, shape="array", help_text="Categories whose tools it brings into view."
+        default=list, blank=True, shape="array", help_text="Categories whose tools the loadout turns on."
     )
     discoverable = fields.JSONText(
         default=list,
         blank=True,
         shape="array",
-        help_text="Plugins and tools that can be had on request: names, beginnings such as docker*, or * for all.",
+        help_text="Plugins and tools that are available on request: names, prefixes such as docker*, or * for all.",
     )
     disabled = fields.JSONText(
         default=list,
         blank=True,
         shape="array",
-        help_text="Plugins and tools that it denies, whatever else brings them; final for loadouts over this one.",
+        help_text="Plugins and tools that the loadout denies. Loadouts that extend this one cannot allow them again.",
     )
-    position = models.PositiveIntegerField(default=0, help_text="Where it stands in lists: 0 is first.")
+    position = models.PositiveIntegerField(default=0, help_text="The position in lists. 0 is first.")
 
     class Meta:
         ordering = ["position", "name"]

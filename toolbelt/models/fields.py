@@ -1,8 +1,8 @@
-"""How is JSON kept, so that every database gives back the very text that was written?
+"""A JSON field that stores the same text on every database.
 
-PostgreSQL's ``jsonb`` rewrites what it is given: numbers change their form, so the hash of a schema could differ from
-one database to the next. ``JSONText`` keeps the one canonical text on all of them, and a reader that wants no more
-than text never has to parse it. The database refuses what is not JSON, or not of the field's shape.
+PostgreSQL's ``jsonb`` normalizes values, such as numbers, so the hash of a schema could differ between databases.
+``JSONText`` stores the canonical text on all of them, and code that needs only the text never has to parse it. The
+database rejects text that is not JSON, or not of the field's shape.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from toolbelt.core import schema
 
 Shape = Literal["object", "array", "any"]
 
-# Both databases call these two shapes by the same names. SQLite is asked for validity first, because it answers the
-# question for the type of what is no JSON with an error of its own.
+# Both databases use the same names for these two shapes. Validity is checked first, because SQLite raises an error for
+# the type of invalid JSON.
 _IS_JSON = {"sqlite": "JSON_VALID({column})", "postgresql": "{column}::json IS NOT NULL"}
 _TYPE_OF = {"sqlite": "JSON_TYPE({column})", "postgresql": "json_typeof({column}::json)"}
 
 
 class JSONText(models.JSONField):
-    """A JSON document, of one shape or of any, kept as its canonical text."""
+    """A JSON document, of one shape or of any, stored as canonical text."""
 
     def __init__(self, *args: Any, shape: Shape = "any", **kwargs: Any) -> None:
         self.shape = shape
         super().__init__(*args, **kwargs)
 
     def deconstruct(self) -> Any:
-        """Tell migrations about the shape, too."""
+        """Return the field's arguments for migrations, with the shape."""
         name, path, args, kwargs = super().deconstruct()
         return name, path, args, {**kwargs, "shape": self.shape}
 
     def db_type(self, connection: BaseDatabaseWrapper) -> str:
-        """Be a text column on every database."""
+        """Return the column type, which is text on every database."""
         return "text"
 
     def db_check(self, connection: BaseDatabaseWrapper) -> str | None:
-        """Let the database refuse everything else, whoever writes it."""
+        """Return the check that makes the database reject anything else."""
         column = connection.ops.quote_name(str(self.column))
         check = f"{column} IS NULL OR {_IS_JSON[connection.vendor]}"
         if self.shape != "any":
@@ -47,7 +47,7 @@ class JSONText(models.JSONField):
         return check.format(column=column)
 
     def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> Any:
-        """Write the canonical text; an expression stays what it is."""
+        """Return the canonical text; expressions are unchanged."""
         if value is None or hasattr(value, "as_sql"):
             return value
         return schema.canonical(value)

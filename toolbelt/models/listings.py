@@ -1,7 +1,7 @@
-"""What did an upstream server say when it was last asked for its tools? One row a server, overwritten each time.
+"""The last answer of each upstream server to a request for its tools, one row for each server.
 
-It is kept for operators, as the process that asked is seldom the one that shows it. It is no configuration, so it
-moves no revision and stands in no belt.
+It is stored for operators, because the process that asked is seldom the one that shows it. It is not configuration, so
+it does not move the revision and is in no belt.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from toolbelt.models import catalog, fields, naming
 
 
 class Listing(naming.Named):
-    """The last answer of one server, and what of it could not be taken."""
+    """The last answer of one server, and the problems with it."""
 
     named_by = ("plugin__name",)
 
     plugin = models.OneToOneField(
         catalog.Plugin, on_delete=models.CASCADE, related_name="listing", help_text="The server."
     )
-    asked = models.DateTimeField(default=timezone.now, help_text="When it was last asked.")
-    answered = models.DateTimeField(null=True, blank=True, help_text="When it last answered.")
-    protocol = models.CharField(blank=True, help_text="The protocol revision that was agreed on.")
-    server = models.CharField(blank=True, help_text="What the server calls itself, with its version.")
-    tools = models.PositiveIntegerField(default=0, help_text="How many tools it listed.")
+    asked = models.DateTimeField(
+        default=timezone.now, help_text="When the server was last asked for its tools."
+    )
+    answered = models.DateTimeField(null=True, blank=True, help_text="When the server last responded.")
+    protocol = models.CharField(blank=True, help_text="The negotiated protocol revision.")
+    server = models.CharField(blank=True, help_text="The server's own name and version.")
+    tools = models.PositiveIntegerField(default=0, help_text="The number of listed tools.")
     problems = fields.JSONText(
         default=list,
         blank=True,
         shape="array",
-        help_text="What of the answer could not be taken: a list of {path, message}.",
+        help_text="The parts of the response that could not be used: a list of {path, message}.",
     )
-    error = models.TextField(blank=True, help_text="Why it could not be asked the last time.")
-    stderr = models.TextField(
-        blank=True, help_text="The last lines that its process wrote to its error output."
-    )
+    error = models.TextField(blank=True, help_text="Why the last attempt failed.")
+    stderr = models.TextField(blank=True, help_text="The last lines of its process's error output.")
 
     class Meta:
         ordering = ["plugin"]

@@ -1,4 +1,4 @@
-"""How is a row found by its name? Natural keys, and the constraints that all names share."""
+"""Natural keys, and the constraints that all names share."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _Row = TypeVar("_Row", bound="Named")
 
 
 class ByName(models.Manager[_Row]):
-    """Finds rows by what names them, as fixtures do."""
+    """A manager that finds rows by their natural key, as fixtures do."""
 
     def get_by_natural_key(self, *names: str) -> _Row:
-        """Find the row of this natural key."""
+        """Return the row with this natural key."""
         return self.get(**dict(zip(self.model.named_by, names, strict=True)))
 
 
 class Named(models.Model):
-    """A row with a natural key: ``named_by`` gives the fields it consists of, across relations too."""
+    """A row with a natural key: ``named_by`` lists its fields, which may follow relations."""
 
     named_by: ClassVar[tuple[str, ...]] = ()
 
@@ -33,12 +33,12 @@ class Named(models.Model):
         return " / ".join(self.natural_key())
 
     def natural_key(self) -> tuple[str, ...]:
-        """Give what names this row whatever its number is."""
+        """Return the natural key, which is independent of the primary key."""
         return tuple(operator.attrgetter(path.replace("__", "."))(self) for path in self.named_by)
 
 
 def not_blank(model: str, field: str) -> models.CheckConstraint:
-    """Refuse a blank name."""
+    """Return the constraint that a name is not blank."""
     return models.CheckConstraint(
         condition=~models.Q(**{field: ""}),
         name=f"{model}_{field}_not_blank",
@@ -47,7 +47,7 @@ def not_blank(model: str, field: str) -> models.CheckConstraint:
 
 
 def unique_in_any_case(model: str, field: str, condition: models.Q | None = None) -> models.UniqueConstraint:
-    """Refuse two names that differ in case alone."""
+    """Return the constraint that names are unique, ignoring case."""
     return models.UniqueConstraint(
         functions.Lower(field),
         condition=condition,
@@ -57,7 +57,7 @@ def unique_in_any_case(model: str, field: str, condition: models.Q | None = None
 
 
 def no_separator(model: str, field: str) -> models.CheckConstraint:
-    """Refuse ``__`` where it would end a namespace."""
+    """Return the constraint that a name does not contain ``__``, which ends a namespace."""
     return models.CheckConstraint(
         condition=~models.Q(**{f"{field}__contains": "__"}),
         name=f"{model}_{field}_no_separator",
@@ -66,7 +66,7 @@ def no_separator(model: str, field: str) -> models.CheckConstraint:
 
 
 def one_of(model: str, field: str, words: tuple[str | bool, ...]) -> models.CheckConstraint:
-    """Refuse anything but these words, or true and false, whoever writes it."""
+    """Return the constraint that a field is one of these values."""
     return models.CheckConstraint(
         condition=models.Q(**{f"{field}__in": words}),
         name=f"{model}_{field}_one_of",

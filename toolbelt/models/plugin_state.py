@@ -1,6 +1,6 @@
-"""What does a plugin remember? JSON values by key, each plugin's in a namespace of its own.
+"""State of plugins: JSON values by key, in a namespace for each plugin.
 
-It is the plugins' own and no configuration, so it moves no revision and stands in no belt.
+It belongs to the plugins and is not configuration, so it does not move the revision and is in no belt.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ class PluginState(naming.Named):
     named_by = ("namespace", "key")
 
     namespace = models.CharField(
-        max_length=64, help_text="The plugin's namespace; its name, where it has no namespace."
+        max_length=64, help_text="The plugin's namespace, or its name if it has none."
     )
-    key = models.CharField(max_length=200, help_text="What the plugin calls the value.")
-    value = fields.JSONText(null=True, blank=True, help_text="What it keeps; nothing: null.")
+    key = models.CharField(max_length=200, help_text="The plugin's key for the value.")
+    value = fields.JSONText(null=True, blank=True, help_text="The value. Empty: null.")
     changed = models.DateTimeField(auto_now=True)
 
     class Meta:

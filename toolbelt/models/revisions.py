@@ -1,7 +1,7 @@
-"""Which state of the configuration is this? Moved by triggers of the database, so whoever writes moves it.
+"""Revisions of the configuration, moved by database triggers, so that every write moves them.
 
-A number says how far the configuration has come; a stamp is random, made by the database with the number, and says
-which state this is: a number that was rolled back may come again for another state, a stamp never does.
+A number counts the writes; a stamp is random, created by the database with the number, and identifies the state: after
+a rollback, a number may be used again for another state, but a stamp never is.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from django.db import models
 
 
 class Revision(models.Model):
-    """The state of the whole configuration, and of the catalog in it. There is one row."""
+    """The state of the whole configuration, and of the catalog. There is one row."""
 
     THE_ONE = 1
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=THE_ONE)
-    number = models.BigIntegerField(default=0, help_text="Counts every write of configuration.")
+    number = models.BigIntegerField(default=0, help_text="The number of writes of configuration.")
     catalog_number = models.BigIntegerField(
         default=0, help_text="The number of the last write of the catalog."
     )
     catalog_stamp = models.CharField(
-        max_length=36, blank=True, help_text="Which state of the catalog this is."
+        max_length=36, blank=True, help_text="A random identifier of the catalog's state."
     )
 
     class Meta:
@@ -33,10 +33,10 @@ class Revision(models.Model):
 class AgentRevision(models.Model):
     """The state of one agent's own configuration."""
 
-    # Not a foreign key: the triggers keep it in step, also while rows come and go in any order.
+    # Not a foreign key: the triggers maintain it, in whichever order rows are inserted and deleted.
     agent_id = models.BigIntegerField(primary_key=True)
     number = models.BigIntegerField(default=0, help_text="The number of the last write of this agent.")
-    stamp = models.CharField(max_length=36, blank=True, help_text="Which state of the agent this is.")
+    stamp = models.CharField(max_length=36, blank=True, help_text="A random identifier of the agent's state.")
 
     def __str__(self) -> str:
         return f"agent {self.agent_id} at revision {self.number}"

@@ -1,4 +1,4 @@
-"""What has a conversation of an agent loaded on demand?"""
+"""What a conversation of an agent has loaded."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from toolbelt.models import agents, fields, naming
 
 
 class AgentSession(naming.Named):
-    """One conversation of one agent. Its state is one document, so that it changes as a whole."""
+    """One conversation of one agent. Its state is one document, so that it is changed as a whole."""
 
     named_by = ("agent__key", "key")
 
     agent = models.ForeignKey(agents.Agent, on_delete=models.CASCADE, related_name="sessions")
-    key = models.CharField(max_length=200, help_text="The name that the agent's application gave it.")
+    key = models.CharField(max_length=200, help_text="The session's id, chosen by the agent's application.")
     loadout = models.CharField(
         blank=True,
-        help_text="Stands in for the agent's loadout in this session. Empty: it does not.",
+        help_text="Replaces the agent's loadout in this session. Empty: the agent's loadout applies.",
     )
     state = fields.JSONText(
         shape="object",
         default=dict,
         blank=True,
-        help_text="What was loaded and unloaded, and in which request.",
+        help_text="The names that were loaded and unloaded, and in which request.",
     )
     created = models.DateTimeField(auto_now_add=True)
     changed = models.DateTimeField(auto_now=True)

@@ -1,4 +1,4 @@
-"""Which applications embed agents, and which tools do they bind to them?"""
+"""Applications that embed agents, and the tools that they bind to them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class SubApp(naming.Named):
 
     named_by = ("key",)
 
-    key = models.CharField(max_length=64, unique=True, help_text="What the application is called here.")
-    title = models.CharField(blank=True, help_text="A name for people to read.")
-    description = models.TextField(blank=True, help_text="What it is for.")
-    position = models.PositiveIntegerField(default=0, help_text="Where it stands in lists: 0 is first.")
+    key = models.CharField(max_length=64, unique=True, help_text="The sub-app's key.")
+    title = models.CharField(blank=True, help_text="The display name.")
+    description = models.TextField(blank=True, help_text="What the sub-app is for.")
+    position = models.PositiveIntegerField(default=0, help_text="The position in lists. 0 is first.")
 
     class Meta:
         ordering = ["position", "key"]
@@ -30,7 +30,7 @@ class SubAppTool(naming.Named):
 
     sub_app = models.ForeignKey(SubApp, on_delete=models.CASCADE, related_name="bound_tools")
     tool = models.ForeignKey(catalog.Tool, on_delete=models.PROTECT, related_name="sub_apps")
-    position = models.PositiveIntegerField(default=0, help_text="Where it stands in the sub-app: 0 is first.")
+    position = models.PositiveIntegerField(default=0, help_text="The position in the sub-app. 0 is first.")
 
     class Meta:
         ordering = ["sub_app", "position", "id"]
@@ -51,7 +51,7 @@ class SubAppAgent(naming.Named):
 
     sub_app = models.ForeignKey(SubApp, on_delete=models.CASCADE, related_name="embedded_agents")
     agent = models.ForeignKey(agents.Agent, on_delete=models.CASCADE, related_name="sub_apps")
-    position = models.PositiveIntegerField(default=0, help_text="Where it stands in the sub-app: 0 is first.")
+    position = models.PositiveIntegerField(default=0, help_text="The position in the sub-app. 0 is first.")
 
     class Meta:
         ordering = ["sub_app", "position", "id"]

@@ -1,12 +1,12 @@
-"""Where does a plugin's code run? Async functions on one event loop, plain ones each in a thread of its own.
+"""Execution of plugins' code: async functions on one event loop, plain functions each in a thread of its own.
 
-Why one loop, in a thread of the registry's: what an async plugin holds (an HTTP client, a subprocess, a lock) belongs
-to the loop on which it was made, and must find it running at every later call. Django asks from threads without
-a loop, and from loops that last no longer than one request; so nobody's own loop will do, and all come to this one.
-The price: an async function that blocks delays other plugins, so every wait for this loop has a limit outside of it.
+There is one loop, in a thread of the registry: what an async plugin holds (an HTTP client, a subprocess, a lock)
+belongs to the loop on which it was created, which must be running at every later call. Django calls from threads
+without a loop, and from loops that last for one request, so no caller's loop is suitable. The drawback is that an
+async function that blocks delays other plugins, so every wait for this loop also has a limit outside of it.
 
-Why a thread for each plain call, and no pool: a pool's threads are waited for when the process ends, and shared by
-all. A function that hangs would hold up the end, and take a place from other plugins. These threads are daemons.
+Plain calls run in new daemon threads instead of a pool: a process waits for a pool's threads when it exits, and all
+plugins would share them. A function that hangs would delay the exit, and take a thread from other plugins.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from toolbelt.plugins import lifecycle
 
 T = TypeVar("T")
 
-# Awaited directly before a tool runs; raises where it may not run after all.
+# Awaited directly before a tool runs; raises if it may no longer run.
 Check = Callable[[], Awaitable[None]]
 
-MOST_THREADS = 32
+MAX_THREADS = 32
 CLOSE_WITHIN = 2.0
 
 _log = structlog.get_logger(__name__)
@@ -37,35 +37,57 @@ _log = structlog.get_logger(__name__)
 _HOME: contextvars.ContextVar[asyncio.AbstractEventLoop | None] = contextvars.ContextVar(
     "toolbelt_loop", default=None
 )
+# The current call's check, for an async function that runs plain ones in threads, as FunctionPlugin does.
+_CHECK: contextvars.ContextVar[Check | None] = contextvars.ContextVar("toolbelt_check", default=None)
 
 
-class Late(Exception):
-    """What runs on the loop has not ended in time, and was told to."""
+class LateError(Exception):
+    """The code on the loop did not finish in time, and was cancelled."""
 
 
 class Loop:
-    """An event loop in a daemon thread, started when it is first needed; for use from any thread and any loop."""
+    """An event loop in a daemon thread, which starts at its first use. Usable from any thread and any loop.
 
-    def __init__(self) -> None:
+    With ``host``, it is that loop instead, which its owner runs in its own thread.
+    """
+
+    def __init__(self, host: asyncio.AbstractEventLoop | None = None) -> None:
         self._lock = threading.Lock()
+        self.host = host
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    async def answer(self, coroutine: Coroutine[Any, Any, T], within: float) -> T:
-        """Run it there, with the context variables of here; raise :class:`Late` where that takes longer."""
-        future = asyncio.wrap_future(self._submit(coroutine))
+    async def run(
+        self, coroutine: Coroutine[Any, Any, T], within: float, extension: Callable[[], float] = lambda: 0.0
+    ) -> T:
+        """Run the coroutine on this loop, with the caller's context variables. Raise LateError after ``within``
+        seconds.
+
+        ``extension`` is called when the time is over, and returns how many more seconds to wait.
+        """
+        here = asyncio.get_running_loop()
+        future: asyncio.Future[T]
+        if self.host is here and not self._closed:
+            # A task of its own, so that the caller need not wait for its cancellation.
+            future = here.create_task(coroutine)
+            # Retrieve the exception if the caller has stopped waiting, so that asyncio does not log it.
+            future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        else:
+            future = asyncio.wrap_future(self._submit(coroutine))
         try:
             await asyncio.wait({future}, timeout=within)
+            while not future.done() and (more := extension()) > 0:
+                await asyncio.wait({future}, timeout=more)
             if not future.done():
-                raise Late
+                raise LateError
             return future.result()
         finally:
             future.cancel()
 
-    def answer_sync(self, coroutine: Coroutine[Any, Any, T], within: float) -> T:
-        """Do as :meth:`answer` does, in a thread that may block."""
-        if self._thread is threading.current_thread():
+    def run_sync(self, coroutine: Coroutine[Any, Any, T], within: float) -> T:
+        """Do the same as :meth:`run`, blocking the calling thread."""
+        if self._is_here():
             coroutine.close()
             raise TypeError(
                 "This is the plugins' own event loop, which cannot wait for itself: use the async form."
@@ -74,22 +96,22 @@ class Loop:
         try:
             concurrent.futures.wait({future}, timeout=within)
             if not future.done():
-                raise Late
+                raise LateError
             return future.result()
         finally:
             future.cancel()
 
     @property
     def is_started(self) -> bool:
-        """Say whether anything was ever run on it."""
+        """Return whether the loop was ever used."""
         return self._loop is not None
 
     def current_task(self) -> asyncio.Task[Any] | None:
-        """Give the task that runs on it at this moment: the one to blame, where the loop does not answer."""
+        """Return the task that the loop is running: the culprit, if the loop does not respond."""
         return asyncio.current_task(self._loop) if self._loop else None
 
     def close(self) -> None:
-        """Cancel what is still on it and end it; one that is blocked is left to end with the process."""
+        """Cancel the loop's tasks and end it. A blocked loop is left to end with the process."""
         with self._lock:
             self._closed = True
             loop, thread = self._loop, self._thread
@@ -99,7 +121,16 @@ class Loop:
             loop.call_soon_threadsafe(loop.stop)
         thread.join(CLOSE_WITHIN)
         if thread.is_alive():
-            _log.warning("the plugins' event loop is blocked, and left behind")
+            _log.warning("the plugins' event loop is blocked and was abandoned")
+
+    def _is_here(self) -> bool:
+        """Return whether the calling thread is the one that runs the loop."""
+        if self.host is None:
+            return self._thread is threading.current_thread()
+        try:
+            return asyncio.get_running_loop() is self.host
+        except RuntimeError:
+            return False
 
     def _submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         try:
@@ -112,7 +143,9 @@ class Loop:
         with self._lock:
             if self._closed:
                 raise RuntimeError("the plugins' event loop is closed")
-            # After a fork the child has the loop, but not the thread that ran it.
+            if self.host is not None:
+                return self.host
+            # After a fork, the child has the loop but not its thread.
             if self._loop is None or self._thread is None or not self._thread.is_alive():
                 self._loop = _new_loop()
                 self._thread = threading.Thread(
@@ -126,7 +159,7 @@ class Loop:
             try:
                 loop.run_forever()
             except (SystemExit, KeyboardInterrupt) as error:
-                # A task of a plugin's own asked the process to exit. The loop serves others too, and goes on.
+                # A plugin's task tried to exit the process. The loop serves other plugins too, and continues.
                 _log.error("a plugin tried to end the process", traceback=lifecycle.traced(error))
         left = asyncio.all_tasks(loop)
         for task in left:
@@ -139,7 +172,7 @@ class Loop:
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
-    """Return uvloop's event loop where that is installed, which takes half the CPU; else Python's own."""
+    """Return uvloop's event loop if it is installed, because it halves the CPU use, or else asyncio's."""
     try:
         import uvloop
     except ImportError:
@@ -148,20 +181,23 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 
 class Threads:
-    """Threads for one plugin's plain functions, at most ``most`` at a time; more wait until one is free.
+    """Threads for one plugin's plain functions: at most ``limit`` at a time, and further calls wait.
 
-    A thread cannot be cancelled: one whose caller has given up keeps its place until it ends, so that a plugin
-    that hangs runs out of its own threads and of nobody else's.
+    A thread cannot be cancelled. If its caller stops waiting, it still counts until it ends, so a plugin that hangs
+    uses up its own threads and no other plugin's.
     """
 
-    def __init__(self, most: int = MOST_THREADS) -> None:
-        self._free = asyncio.Semaphore(most)
+    def __init__(self, limit: int = MAX_THREADS) -> None:
+        self._free = asyncio.Semaphore(limit)
 
     async def run(self, function: Callable[..., T], *arguments: Any, check: Check | None = None) -> T:
-        """Return what the plain function returns, or raise what it or ``check`` raises.
+        """Run the plain function in a thread and return its result. Raise what it or ``check`` raises.
 
-        ``check`` is awaited once a thread is free: waiting for one may take long.
+        ``check`` is awaited once a thread is free, because waiting for one may take long. Without ``check``, the
+        current call's check is repeated after such a wait.
         """
+        if check is None and self._free.locked():
+            check = _CHECK.get()
         await self._free.acquire()
         if check is not None:
             try:
@@ -189,7 +225,7 @@ class Threads:
                 result = context.run(function, *arguments)
             except BaseException as error:
                 raised = error
-            # The loop may have been closed in the meantime: then nobody waits.
+            # If the loop was closed in the meantime, no caller waits.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(settle, result, raised)
 
@@ -204,38 +240,39 @@ class Threads:
 async def call(
     threads: Threads, function: Callable[..., Any], *arguments: Any, check: Check | None = None
 ) -> Any:
-    """Call a plugin's function, async or plain, from the loop; only an Exception or a cancellation comes out.
+    """Call a plugin's function, async or plain, on the loop. It only raises an Exception, or is cancelled.
 
     ``check`` is awaited directly before the function runs.
     """
     try:
         if inspect.iscoroutinefunction(function):
             if check is not None:
+                _CHECK.set(check)
                 await check()
-            found = function(*arguments)
+            result = function(*arguments)
         else:
-            found = await threads.run(function, *arguments, check=check)
-        while inspect.isawaitable(found):
-            found = await found
+            result = await threads.run(function, *arguments, check=check)
+        while inspect.isawaitable(result):
+            result = await result
     except (SystemExit, KeyboardInterrupt) as error:
         raise _raisable(error) from error
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        # Nobody cancelled this call: the plugin let a cancellation of its own out.
+        # The call was not cancelled: the plugin raised a CancelledError itself.
         raise _raisable(error) from error
-    return found
+    return result
 
 
 def wait(awaitable: Awaitable[T]) -> T:
-    """Give what the awaitable gives, in a plain function of a plugin: ``wait(runtime.state.get("seen"))``."""
+    """Return the awaitable's result, in a plugin's plain function: ``wait(runtime.state.get("seen"))``."""
     with contextlib.suppress(RuntimeError):
         asyncio.get_running_loop()
-        raise TypeError("wait is for plain functions: in an async one, write await.")
+        raise TypeError("wait is for plain functions: use await in an async function.")
     home = _HOME.get()
     if home is None:
-        raise TypeError("wait is for the plain functions that a plugin runs: nothing runs one here.")
+        raise TypeError("wait only works in a plain function that a plugin runs.")
     return asyncio.run_coroutine_threadsafe(_awaited(awaitable), home).result()
 
 
@@ -244,7 +281,7 @@ async def _awaited(awaitable: Awaitable[T]) -> T:
 
 
 def _raisable(error: BaseException) -> Exception:
-    """Give an exception that a future can carry and that ends neither a loop nor a caller's task."""
+    """Return an exception that a future can carry and that ends neither a loop nor a caller's task."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
     wrapped = RuntimeError(f"{type(error).__name__}: {error}")

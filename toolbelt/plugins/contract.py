@@ -1,9 +1,10 @@
-"""What does a plugin promise, and what is it given? The whole contract, on one page.
+"""The plugin API: the classes that a plugin implements, and the interfaces that it receives.
 
-A plugin offers tools under its namespace, and runs them. Any of its functions may be ``async`` or plain: async ones
-share one event loop for the whole life of the plugin, and must not block it; plain ones each run in a thread of their
-own, and there :func:`toolbelt.wait` gives what the async functions of ``runtime`` give. What a plugin needs from
-outside comes through ``runtime`` alone, so it runs in a test as on a server. All that it imports of Toolbelt is this::
+A plugin provides tools under its namespace, and runs them. Each of its functions may be ``async`` or plain. Async
+functions share one event loop for the plugin's whole lifetime, and must not block it. Plain functions each run in a
+thread of their own; there, :func:`toolbelt.wait` returns the results of the async functions of ``runtime``. A plugin
+accesses everything outside itself through ``runtime``, so that it runs in a test as it does on a server. It only needs
+to import::
 
     from toolbelt import RuntimeAPI, ToolDefinition, ToolError, ToolPlugin
 """
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDefinition:
-    """One function that a model can call. ``name`` is its full key: ``<namespace>__<name>``.
+    """A function that a model can call. ``name`` is its full key, ``<namespace>__<name>``.
 
-    Without a category the tool has its plugin's. ``default_on``: active for agents that have no loadout.
+    ``category`` defaults to the plugin's. With ``default_on``, the tool is active for agents that have no loadout.
     """
 
     name: str
@@ -41,69 +42,69 @@ class ToolDefinition:
 
 
 class ToolPlugin(abc.ABC):
-    """A provider of tools. Properties may be class attributes as well: ``name = "kb"``."""
+    """A provider of tools. Its properties may also be class attributes: ``name = "kb"``."""
 
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """The plugin's own name: letters, digits, ``_``, ``.`` or ``-``."""
+        """The plugin's name: letters, digits, ``_``, ``.`` and ``-``."""
 
     @property
     @abc.abstractmethod
     def namespace(self) -> str:
-        """What its tools' names begin with, before ``__``. Empty: none, and then their names hold no ``__``."""
+        """The prefix of its tools' names, before ``__``. If empty, the names have no prefix and contain no ``__``."""
 
     @property
     @abc.abstractmethod
     def tools(self) -> Sequence[ToolDefinition]:
-        """What it offers, before and after :meth:`initialize` alike."""
+        """The tools. They must be the same before and after :meth:`initialize`."""
 
     @abc.abstractmethod
     def execute(self, tool_name: str, args: dict[str, Any]) -> Awaitable[Any] | Any:
-        """Run one of its tools with arguments that fit the schema; answer with what JSON can say, a mapping at best.
+        """Run a tool with arguments that match its schema. Return a value that JSON can represent, ideally a mapping.
 
-        Raise :class:`ToolError` to tell the model what went wrong. Any other exception is logged, and not shown to it.
+        Raise :class:`ToolError` with a message for the model. Other exceptions are logged and not shown to the model.
         """
 
     def initialize(self, runtime: RuntimeAPI) -> Awaitable[None] | None:
-        """Get ready. Called once, before the first :meth:`execute`; a plugin that raises here has failed."""
+        """Prepare the plugin. Called once, before the first :meth:`execute`. If it raises, the plugin has failed."""
         return None
 
     def shutdown(self) -> Awaitable[None] | None:
-        """Let go of what :meth:`initialize` took. Called once, if that ended well."""
+        """Release what :meth:`initialize` acquired. Called once, if :meth:`initialize` succeeded."""
         return None
 
     @property
     def title(self) -> str:
-        """What operators read in place of the name."""
+        """The display name for operators, shown instead of the name."""
         return ""
 
     @property
     def description(self) -> str:
-        """One sentence for operators."""
+        """A sentence for operators."""
         return ""
 
     @property
     def category(self) -> str:
-        """The category of those of its tools that state none."""
+        """The default category of its tools."""
         return ""
 
     @property
     def toolkits(self) -> Sequence[CodeToolkit]:
-        """Bundles of tools, its own or others', with policy and directives in code."""
+        """Toolkits defined in code, of its own tools or of other plugins' tools."""
         return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyContext:
-    """What a toolkit's policy may depend on: those of its members that are active, in the members' order."""
+    """The input of :meth:`CodeToolkit.policy`: the toolkit's active members, in their order."""
 
     active_tools: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectiveContext:
-    """What a toolkit's directive may depend on: its active members in order, and what the user says."""
+    """The input of :meth:`CodeToolkit.directive`: the toolkit's active members, in order, and the user's message."""
 
     active_tools: tuple[str, ...]
     message: str
@@ -111,9 +112,10 @@ class DirectiveContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Focus:
-    """What the first step should be about: tools (of active ones only those count), and whether one must be called.
+    """The focus of a request's first step: the tools to offer, and whether the model must call one of them.
 
-    ``because`` says in a few words what in the message asked for it; operators read it.
+    Tools that are not active are ignored. ``because`` names the words in the message that triggered the focus, for
+    operators.
     """
 
     active_tools: tuple[str, ...]
@@ -122,9 +124,9 @@ class Focus:
 
 
 class CodeToolkit:
-    """A toolkit that code owns: operators flip its switch, and cannot edit its members and policy.
+    """A toolkit defined in code. Operators can flip its switch, but cannot edit its members and policy.
 
-    ``members`` are full tool keys; ``options`` gives some of them settings, which arrive in ``runtime.call.options``.
+    ``members`` are full tool keys. ``options`` are settings for members, available as ``runtime.call.options``.
     """
 
     key: str
@@ -136,19 +138,20 @@ class CodeToolkit:
     examples: str = ""
 
     def policy(self, context: PolicyContext) -> str | None:
-        """Say what the model must be told while a member is active. The same context gives the same text, at once."""
+        """Return the policy text for the model, or None. Called while a member is active; must be deterministic."""
         return None
 
     def directive(self, context: DirectiveContext) -> Focus | None:
-        """Say what this message should focus on, if anything. The same context gives the same answer, at once."""
+        """Return the focus for the user's message, or None. Must be deterministic and must not block."""
         return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """The call under way. ``session`` and ``request_id`` are empty where the caller named none.
+    """The current call. ``session`` and ``request_id`` are empty if the client did not send them.
 
-    ``options`` are those of the tool for this agent, None without any. ``active_tools`` are this agent's, by plugin.
+    ``options`` are the tool's options for this agent, or None. ``active_tools`` are the agent's active tools, by
+    plugin.
     """
 
     agent: str
@@ -158,37 +161,39 @@ class CallContext:
     active_tools: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-# Set by the registry around each call, in the call's own context; what implements RuntimeAPI reads it for ``call``.
-UNDER_WAY: contextvars.ContextVar[CallContext | None] = contextvars.ContextVar("toolbelt_call", default=None)
+# The registry sets it during each call, in the call's own context; implementations of RuntimeAPI read it for ``call``.
+CURRENT_CALL: contextvars.ContextVar[CallContext | None] = contextvars.ContextVar(
+    "toolbelt_call", default=None
+)
 
 
 class Secrets(Protocol):
     async def retrieve(self, namespace: str, key: str) -> str:
-        """Give a secret of the plugin's own namespace, else the value of that key in its config.
+        """Return a secret of the plugin's own namespace, or else the value of that key in the plugin's config.
 
-        Raises :class:`SecretMissing`, and :class:`NamespaceRefused` for another plugin's namespace.
+        Raise :class:`SecretMissing` if there is none, and :class:`NamespaceRefused` for another plugin's namespace.
         """
         ...
 
 
 class State(Protocol):
-    """JSON values that outlive the process, by key. Each plugin has its own; agents share it, so name them in keys."""
+    """Persistent JSON values by key. Each plugin has its own. All agents share it: include the agent in the key."""
 
     async def get(self, key: str, default: Any = None) -> Any: ...
 
     async def set(self, key: str, value: Any) -> None: ...
 
     async def delete(self, key: str) -> bool:
-        """Forget the key; say whether there was one."""
+        """Delete the key. Return whether it existed."""
         ...
 
     async def list(self, prefix: str = "") -> Mapping[str, Any]:
-        """Give the pairs whose key begins with ``prefix``, in key order."""
+        """Return the values whose key begins with ``prefix``, by key, in order."""
         ...
 
 
 class Http(Protocol):
-    """An ``httpx.AsyncClient`` with time limits. It refuses private and metadata addresses unless they are allowed."""
+    """An ``httpx.AsyncClient`` with timeouts. It refuses private and metadata addresses unless settings allow them."""
 
     async def get(
         self, url: str, *, params: Any = ..., headers: Any = ..., follow_redirects: bool = ...
@@ -225,7 +230,7 @@ class Http(Protocol):
 
 
 class Log(Protocol):
-    """Events with facts beside them: ``runtime.log.info("indexed", pages=3)``."""
+    """Structured logging: an event and its fields, such as ``runtime.log.info("indexed", pages=3)``."""
 
     def debug(self, event: str, /, **facts: Any) -> Any: ...
     def info(self, event: str, /, **facts: Any) -> Any: ...
@@ -233,8 +238,18 @@ class Log(Protocol):
     def error(self, event: str, /, **facts: Any) -> Any: ...
 
 
+class Wallet(Protocol):
+    """What an installation may give plugins as ``runtime.wallet`` (the setting WALLET). Toolbelt has none itself."""
+
+    async def get_address(self) -> str: ...
+
+    async def get_balance(self) -> Any: ...
+
+    async def sign_message(self, message: str) -> str: ...
+
+
 class RuntimeAPI(Protocol):
-    """What a plugin is given. A plugin without a namespace has its secrets and state under its name."""
+    """The interfaces that a plugin receives. Without a namespace, its secrets and state are stored under its name."""
 
     @property
     def secrets(self) -> Secrets: ...
@@ -249,38 +264,57 @@ class RuntimeAPI(Protocol):
     def log(self) -> Log: ...
 
     @property
+    def wallet(self) -> Wallet:
+        """The installation's wallet. Raise :class:`WalletMissing` if it has none."""
+        ...
+
+    @property
     def config(self) -> Mapping[str, Any]:
-        """The plugin's ``config`` as the plugins' file has it, variables filled in."""
+        """The plugin's ``config`` from the plugins file, with variables substituted."""
         ...
 
     @property
     def call(self) -> CallContext | None:
-        """The call under way; None outside of one."""
+        """The current call, or None outside of a call."""
         ...
 
 
 class ToolError(errors.ToolbeltError):
-    """The tool could not do it, and the model may read why: the call is answered ``tool-failed`` with this message."""
+    """The tool failed with a message that the model may read: the call returns ``tool-failed`` with this message."""
 
     code = "tool-failed"
 
 
 class SecretMissing(errors.ToolbeltError):
-    """The operator's to put right: nothing holds the secret."""
+    """A secret is not configured. An operator can fix this."""
 
     code = "secret-missing"
 
     def __init__(self, namespace: str, key: str, way_out: str = "") -> None:
         self.namespace, self.key = namespace, key
-        hint = way_out or f"Give it to the plugin's config as {key!r}."
+        hint = way_out or f"Add {key!r} to the plugin's config."
         super().__init__(f"There is no secret {key!r} for {namespace!r}. {hint}")
 
 
+class WalletMissing(errors.ToolbeltError):
+    """A plugin asked for the wallet, and the installation has none. An operator can fix this."""
+
+    code = "wallet-missing"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This installation has no wallet: set TOOLBELT_WALLET to module:attribute, which is called with the"
+            " plugin's namespace and returns one."
+        )
+
+
 class NamespaceRefused(errors.ToolbeltError):
-    """The plugin's author's to put right: it asked for another plugin's secret."""
+    """A plugin requested another plugin's secret. The plugin's author can fix this."""
 
     code = "namespace-refused"
 
-    def __init__(self, own: str, asked: str) -> None:
-        self.own, self.asked = own, asked
-        super().__init__(f"The plugin of {own!r} asked for a secret of {asked!r}: it may read its own alone.")
+    def __init__(self, own: str, requested: str) -> None:
+        self.own, self.requested = own, requested
+        super().__init__(
+            f"The plugin of {own!r} requested a secret of {requested!r}, but may only read its own secrets."
+        )

@@ -1,4 +1,4 @@
-"""How does a typed function become a tool? By its name, its hints and its docstring::
+"""Tools from typed functions, derived from their name, type hints and docstring::
 
     @tool(category="search", annotations={"readOnlyHint": True})
     async def search(query: str, runtime: RuntimeAPI, limit: int = 10) -> list[str]:
@@ -16,7 +16,7 @@ The tool is ``kb__search``, with the arguments ``query`` and ``limit``. Plain fu
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
@@ -29,8 +29,8 @@ _MARK = "__toolbelt_tool__"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Stated:
-    """What the decorator says of a tool; what it leaves empty comes from the function."""
+class _Options:
+    """The arguments of the decorator. Empty ones are derived from the function."""
 
     name: str = ""
     title: str = ""
@@ -66,8 +66,8 @@ def tool(
     default_on: bool = False,
     annotations: Mapping[str, Any] | None = None,
 ) -> F | Callable[[F], F]:
-    """Say more of a tool than its function says. The function stays what it is, and can be called as before."""
-    stated = _Stated(
+    """Mark a function as a tool, and set further properties of the tool. The function itself is not changed."""
+    options = _Options(
         name=name,
         title=title,
         description=description,
@@ -77,14 +77,14 @@ def tool(
     )
 
     def mark(function: F) -> F:
-        setattr(function, _MARK, stated)
+        setattr(function, _MARK, options)
         return function
 
     return mark if function is None else mark(function)
 
 
 class FunctionPlugin(contract.ToolPlugin):
-    """A plugin of typed functions, decorated or not. Raises TypeError for one of which no schema can be made."""
+    """A plugin of typed functions, decorated or not. Raise TypeError if a function has no schema."""
 
     name, namespace, title, description, category = "", "", "", "", ""
     tools: Sequence[contract.ToolDefinition] = ()
@@ -104,18 +104,19 @@ class FunctionPlugin(contract.ToolPlugin):
         self.name, self.namespace = name, namespace
         self.title, self.description, self.category = title, description, category
         self.toolkits = tuple(toolkits)
-        made = [_Tool(function, namespace) for function in functions]
-        self.tools = tuple(one.definition for one in made)
-        self._tools = {one.definition.name: one for one in made}
+        tools = [_Tool(function, namespace) for function in functions]
+        self.tools = tuple(tool.definition for tool in tools)
+        self._tools = {tool.definition.name: tool for tool in tools}
         self._threads = background.Threads()
         self._runtime: contract.RuntimeAPI | None = None
 
-    async def initialize(self, runtime: contract.RuntimeAPI) -> None:
-        """Keep the runtime, for the functions that ask for it."""
+    def initialize(self, runtime: contract.RuntimeAPI) -> Awaitable[None] | None:
+        """Store the runtime for functions that take it. Subclasses that override this must call it too."""
         self._runtime = runtime
+        return None
 
     async def execute(self, tool_name: str, args: dict[str, Any]) -> Any:
-        """Call the function with what its hints make of the arguments."""
+        """Call the function with the arguments, converted to the types of its hints."""
         if tool_name not in self._tools:
             raise ValueError(f"Unknown tool: {tool_name}")
         return await self._tools[tool_name].call(args, self._runtime, self._threads)
@@ -125,22 +126,22 @@ class _Tool:
     """A function as a tool."""
 
     def __init__(self, function: Callable[..., Any], namespace: str) -> None:
-        stated: _Stated = getattr(function, _MARK, _Stated())
-        told = docstrings.read(function.__doc__)
-        name = stated.name or function.__name__
+        options: _Options = getattr(function, _MARK, _Options())
+        docstring = docstrings.parse(function.__doc__)
+        name = options.name or function.__name__
         if namespace and not keys.in_namespace(name, namespace):
             name = f"{namespace}{keys.SEPARATOR}{name}"
         self._function = function
-        self._signature = signatures.of(function, told.parameters)
+        self._signature = signatures.read(function, docstring.parameters)
         self.definition = contract.ToolDefinition(
             name=name,
-            title=stated.title,
-            description=stated.description or told.description,
+            title=options.title,
+            description=options.description or docstring.description,
             input_schema=self._signature.input_schema,
             output_schema=self._signature.output_schema,
-            annotations=stated.annotations,
-            category=stated.category,
-            default_on=stated.default_on,
+            annotations=options.annotations,
+            category=options.category,
+            default_on=options.default_on,
         )
 
     async def call(
@@ -150,5 +151,5 @@ class _Tool:
         if self._signature.runtime and runtime is None:
             raise RuntimeError(f"{self.definition.name} needs the runtime: initialize the plugin first.")
         arguments |= dict.fromkeys(self._signature.runtime, runtime)
-        answer = await background.call(threads, functools.partial(self._function, **arguments))
-        return self._signature.said(answer)
+        result = await background.call(threads, functools.partial(self._function, **arguments))
+        return self._signature.to_json(result)

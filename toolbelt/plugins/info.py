@@ -1,4 +1,4 @@
-"""What is known of a plugin, to operators and to what stores it?"""
+"""Information about a registered plugin, for operators and for storing it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from toolbelt.plugins import contract, lifecycle, offers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginInfo:
-    """What a plugin offers, its state and why, and where it comes from.
+    """A plugin's tools and toolkits, its state and error, and its source.
 
-    ``problems`` tell of the tools that it was registered without.
+    ``problems`` explain which tools were left out when it was registered.
     """
 
     name: str
@@ -29,12 +29,12 @@ class PluginInfo:
 
     @property
     def tool_count(self) -> int:
-        """Count its tools."""
+        """Return the number of tools."""
         return len(self.tools)
 
 
 def of(offer: offers.Offer, life: lifecycle.Life, problems: tuple[errors.Problem, ...]) -> PluginInfo:
-    """Put together what the plugin says of itself and what became of it."""
+    """Return the information about a plugin, from its offer and its lifecycle."""
     return PluginInfo(
         name=offer.name,
         namespace=offer.namespace,

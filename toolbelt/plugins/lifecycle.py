@@ -1,4 +1,4 @@
-"""In which state is a plugin, and what may come next?
+"""The states of a plugin, and the transitions between them.
 
 ::
 
@@ -6,13 +6,13 @@
         │  └──────────────────────────^
         └──> failed <── (initialized)
 
-1. A plugin begins as registered; one that could not even be loaded begins, and stays, as failed.
-2. ``initialize`` is called once. Ends it well and in time, the plugin is initialized; else it has failed.
-3. Calls go to initialized plugins alone; the first call of a registered one initializes it.
-4. ``shutdown`` is called once, and of initialized plugins alone. Ends it well and in time, the plugin is stopped; else
-   it has failed. A registered one is stopped without it, as it took nothing.
-5. Failed and stopped are final: what comes later (an ``initialize`` that ends after its time) changes nothing.
-6. An error is there exactly when the plugin has failed.
+1. A plugin starts as registered. A plugin that could not be loaded is failed from the start.
+2. ``initialize`` is called once. If it succeeds in time, the plugin is initialized; otherwise it has failed.
+3. Only initialized plugins receive calls; the first call of a registered plugin initializes it.
+4. ``shutdown`` is called once, and only for initialized plugins. If it succeeds in time, the plugin is stopped;
+   otherwise it has failed. A registered plugin is stopped without it, because it acquired nothing.
+5. Failed and stopped are final: later events, such as an ``initialize`` that ends after its time limit, change nothing.
+6. A plugin has an error if and only if it has failed.
 """
 
 from __future__ import annotations
@@ -36,43 +36,43 @@ _NEXT: frozenset[tuple[PluginState, PluginState]] = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """Where a plugin is in its life; ``error`` says why it has failed."""
+    """A plugin's state; ``error`` is why it has failed."""
 
     state: PluginState = "registered"
     error: str = ""
 
     @property
     def is_over(self) -> bool:
-        """Say whether nothing can come after this."""
+        """Return whether the state is final."""
         return self.state in ("stopped", "failed")
 
 
 def initialized() -> Life:
-    """Give the life of a plugin that got ready."""
+    """Return the state of an initialized plugin."""
     return Life("initialized")
 
 
 def stopped() -> Life:
-    """Give the life of a plugin that was shut down, or never began."""
+    """Return the state of a plugin that was shut down, or never initialized."""
     return Life("stopped")
 
 
 def failed(error: str) -> Life:
-    """Give the life of a plugin that failed, for this reason."""
+    """Return the state of a plugin that failed for this reason."""
     return Life("failed", error or "no reason was given")
 
 
 def traced(error: BaseException) -> str:
-    """Say where an exception came from, as text for the log: renderers of exceptions show variables, and so secrets."""
+    """Return an exception's traceback as text for the log. Other renderers show variables, and so secrets."""
     return "".join(traceback.format_exception(error))
 
 
 def move(life: Life, to: Life) -> Life:
-    """Give the life after it was to become ``to``: that, where the rules allow it, else the same as before."""
+    """Return ``to`` if the transition is allowed, else the unchanged state."""
     return to if (life.state, to.state) in _NEXT else life
 
 
 def described(error: BaseException) -> str:
-    """Say an exception in one line: its kind, and what it says."""
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    """Return an exception in one line: its class and its message."""
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -1,8 +1,8 @@
-"""Which plugins are to run here, and where is their code?
+"""Loading of the plugins that the plugins file lists.
 
-A plugin runs if the plugins' file lists it: by ``id``, which finds an installed one, or by module and class. What is
-installed and not listed is shown, and not so much as imported. Whatever is wrong with one entry, and whatever its code
-does when it is imported, the rest is loaded; the plugin is in the registry as failed, and its problem in ``problems``.
+An entry names an installed plugin by ``id``, or any plugin by module and class. Installed plugins that are not listed
+are shown but not imported. If an entry is not valid, or its code raises when it is imported, the other plugins are
+still loaded; the plugin is recorded in the registry as failed, and its problem in ``problems``.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 import structlog
 
 from toolbelt.core import errors
-from toolbelt.plugins import builtin, contract, lifecycle, plugins_file, registry
+from toolbelt.plugins import builtin, contract, foreign, lifecycle, plugins_file, registry
 
 GROUP = "toolbelt.tool_plugins"
-# The distribution that the built-in plugins come with.
+# The distribution that contains the built-in plugins.
 OURS = "toolbelt"
 
 Problem = plugins_file.Problem
@@ -33,7 +33,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """A plugin that an installed distribution offers: its entry point's name, and where its code is."""
+    """A plugin in an installed distribution: its entry point's name, and the location of its code."""
 
     name: str
     module: str
@@ -43,7 +43,7 @@ class Installed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """The registry with every plugin that is listed, what was wrong, and what is installed but not listed."""
+    """The registry with all listed plugins, the problems, and the plugins that are installed but not listed."""
 
     registry: registry.ToolPluginRegistry
     problems: tuple[Problem, ...]
@@ -51,21 +51,24 @@ class Loaded:
 
 
 def installed() -> tuple[Installed, ...]:
-    """Find what is installed in this environment, Toolbelt's own plugins among it, in the order of names."""
-    found = [
+    """Return the plugins that are installed in this environment, including built-in plugins, sorted by name."""
+    plugins = [
         Installed(
             name=point.name,
             module=point.module,
             attribute=point.attr,
             distribution=point.dist.name if point.dist else "",
         )
-        for point in metadata.entry_points(group=GROUP)
+        for group in (GROUP, foreign.GROUP)
+        for point in metadata.entry_points(group=group)
     ]
-    found += [
+    # One plugin may be in both groups.
+    plugins = list({(plugin.name, plugin.module, plugin.attribute): plugin for plugin in plugins}.values())
+    plugins += [
         Installed(name=name, module=module, attribute=attribute, distribution=OURS)
-        for name, (module, attribute) in builtin.PLACES.items()
+        for name, (module, attribute) in builtin.CLASSES.items()
     ]
-    return tuple(sorted(found, key=lambda one: (one.name, one.distribution)))
+    return tuple(sorted(plugins, key=lambda plugin: (plugin.name, plugin.distribution)))
 
 
 def load(
@@ -75,9 +78,9 @@ def load(
     environ: Mapping[str, str] | None = None,
     offered: Iterable[Installed] | None = None,
 ) -> Loaded:
-    """Load what the file lists, ``into`` a registry that may hold others already; without a file, nothing.
+    """Load the plugins that the file lists, if there is one, ``into`` a registry that may already contain others.
 
-    ``environ`` has the variables, and ``offered`` is what is installed: both are this process's own if not given.
+    ``environ`` are the variables, and ``offered`` the installed plugins; both default to this process's own.
     """
     plugins = registry.ToolPluginRegistry() if into is None else into
     known = installed() if offered is None else tuple(offered)
@@ -88,14 +91,15 @@ def load(
     for entry in entries:
         matching = _matching(entry, known)
         claimed += matching
-        found = entry.problems or _load_entry(entry, matching, known, plugins)
-        if found:
+        entry_problems = entry.problems or _load_entry(entry, matching, known, plugins)
+        if entry_problems:
             text = "; ".join(
-                f"{one.path}: {one.message}" if one.path != entry.path else one.message for one in found
+                f"{problem.path}: {problem.message}" if problem.path != entry.path else problem.message
+                for problem in entry_problems
             )
             plugins.record_failure(entry.name, source=f"{entry.file}:{entry.line}", error=text)
-            problems += found
-    available = tuple(one for one in known if one not in claimed)
+            problems += entry_problems
+    available = tuple(plugin for plugin in known if plugin not in claimed)
     return Loaded(registry=plugins, problems=tuple(problems), available=available)
 
 
@@ -105,15 +109,15 @@ def _load_entry(
     known: tuple[Installed, ...],
     plugins: registry.ToolPluginRegistry,
 ) -> tuple[Problem, ...]:
-    """Load one entry; give what stood against it."""
+    """Load an entry, and return its problems."""
     module, attribute = entry.module, entry.class_name
     if not module:
         if len(matching) != 1:
-            return (entry.problem(_not_one(entry.id, matching, known)),)
+            return (entry.problem(_not_unique(entry.id, matching, known)),)
         module, attribute = matching[0].module, matching[0].attribute
     where = f"{module}:{attribute}"
     try:
-        plugin = _made(module, attribute)
+        plugin = _instantiate(module, attribute)
     except (Exception, SystemExit) as error:
         _log.warning(
             "plugin cannot be loaded", plugin=entry.name, code=where, traceback=lifecycle.traced(error)
@@ -127,40 +131,44 @@ def _load_entry(
     return ()
 
 
-def _made(module: str, attribute: str) -> contract.ToolPlugin:
-    found: Any = functools.reduce(getattr, attribute.split("."), importlib.import_module(module))
-    if isinstance(found, type) and issubclass(found, contract.ToolPlugin):
-        return found()
-    if isinstance(found, contract.ToolPlugin):
-        return found
-    raise TypeError(f"{attribute!r} is neither a class of ToolPlugin nor a plugin")
+def _instantiate(module: str, attribute: str) -> contract.ToolPlugin:
+    plugin: Any = functools.reduce(getattr, attribute.split("."), importlib.import_module(module))
+    if isinstance(plugin, type) and hasattr(plugin, "execute"):
+        plugin = plugin()
+    if isinstance(plugin, type) or not foreign.is_plugin(plugin):
+        needed = ", ".join(foreign.REQUIRED)
+        raise TypeError(f"{attribute!r} is neither a ToolPlugin nor has what a plugin needs: {needed}")
+    return foreign.adapt(plugin)
 
 
 def _matching(entry: plugins_file.Entry, known: tuple[Installed, ...]) -> tuple[Installed, ...]:
-    """Find the installed plugins that the entry means.
+    """Return the installed plugins that match the entry.
 
-    An ``id`` is the entry point's name, else the name of its distribution, else that of its module: a plugin that calls
-    itself ``my-tool-plugin`` is often offered as ``my_tool``. That they call it alike without - and _ is enough.
+    An ``id`` is the name of the entry point, else of the distribution, else of the module, because a plugin called
+    ``my-tool-plugin`` often has an entry point ``my_tool``. Differences in - and _ are ignored.
     """
     if entry.module:
-        return tuple(one for one in known if (one.module, one.attribute) == (entry.module, entry.class_name))
+        target = (entry.module, entry.class_name)
+        return tuple(plugin for plugin in known if (plugin.module, plugin.attribute) == target)
     names: tuple[Callable[[Installed], str], ...] = (
-        lambda one: one.name,
-        lambda one: one.distribution,
-        lambda one: one.module.partition(".")[0],
+        lambda plugin: plugin.name,
+        lambda plugin: plugin.distribution,
+        lambda plugin: plugin.module.partition(".")[0],
     )
     for name in names:
-        matching = tuple(one for one in known if entry.id and _normal(name(one)) == _normal(entry.id))
+        matching = tuple(
+            plugin for plugin in known if entry.id and _normal(name(plugin)) == _normal(entry.id)
+        )
         if matching:
             return matching
     return ()
 
 
-def _not_one(name: str, matching: tuple[Installed, ...], known: tuple[Installed, ...]) -> str:
+def _not_unique(name: str, matching: tuple[Installed, ...], known: tuple[Installed, ...]) -> str:
     if matching:
-        offers = ", ".join(f"{one.name} of {one.distribution or one.module}" for one in matching)
-        return f"{name!r} may be each of {offers}: name the one by 'module' and 'class_name'."
-    near = errors.nearest(name, [one.name for one in known])
+        offers = ", ".join(f"{plugin.name} of {plugin.distribution or plugin.module}" for plugin in matching)
+        return f"{name!r} is ambiguous: {offers}. Choose one with 'module' and 'class_name'."
+    near = errors.nearest(name, [plugin.name for plugin in known])
     hint = (
         f"Did you mean {' or '.join(near)}?" if near else "Install it, or name its 'module' and 'class_name'."
     )

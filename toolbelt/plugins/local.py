@@ -1,6 +1,6 @@
-"""What is a plugin given where there is no server? In a test, in a shell, in a registry on its own.
+"""A plugin runtime without a server, for tests, shells and standalone registries.
 
-State is kept in memory and gone with it, and HTTP goes wherever it is sent: a server's runtime guards both.
+State is kept in memory only, and HTTP requests are not restricted; a server's runtime does both properly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HTTP_TIMEOUT = 30.0
 
 
 class LocalRuntime:
-    """A :class:`contract.RuntimeAPI` in memory; ``http`` may be a client of the test's own."""
+    """An in-memory :class:`contract.RuntimeAPI`. Tests may pass their own ``http`` client and ``wallet``."""
 
     def __init__(
         self,
@@ -27,40 +27,49 @@ class LocalRuntime:
         *,
         secrets: Mapping[str, str] | None = None,
         http: contract.Http | None = None,
+        wallet: contract.Wallet | None = None,
     ) -> None:
         self.config: Mapping[str, Any] = dict(config or {})
         self.secrets: contract.Secrets = LocalSecrets(namespace, {**self.config, **(secrets or {})})
         self.state: contract.State = LocalState()
         self.log: contract.Log = structlog.get_logger("toolbelt.plugins", namespace=namespace)
+        self._wallet = wallet
         self._http = http
         self._own_http: httpx.AsyncClient | None = None
 
     @property
     def http(self) -> contract.Http:
-        """The client that was given, else one of its own, made when it is first asked for: that takes a while."""
+        """The given client, or else one that is created at first use, because creating it takes a while."""
         if self._http is None:
             self._http = self._own_http = httpx.AsyncClient(timeout=HTTP_TIMEOUT)
         return self._http
 
     @property
+    def wallet(self) -> contract.Wallet:
+        """The given wallet."""
+        if self._wallet is None:
+            raise contract.WalletMissing
+        return self._wallet
+
+    @property
     def call(self) -> contract.CallContext | None:
-        """The call under way."""
-        return contract.UNDER_WAY.get()
+        """The current call."""
+        return contract.CURRENT_CALL.get()
 
     async def aclose(self) -> None:
-        """Close the client that was made here."""
+        """Close the client if it was created here."""
         if self._own_http is not None:
             await self._own_http.aclose()
 
 
 class LocalSecrets:
-    """Secrets out of a mapping, for one namespace."""
+    """Secrets from a mapping, for one namespace."""
 
     def __init__(self, namespace: str, values: Mapping[str, Any]) -> None:
         self._namespace, self._values = namespace, values
 
     async def retrieve(self, namespace: str, key: str) -> str:
-        """Give the value of the key; a number, as YAML reads one that is not quoted, counts as text."""
+        """Return the value of the key. A number, such as an unquoted one in YAML, is converted to text."""
         if namespace != self._namespace:
             raise contract.NamespaceRefused(self._namespace, namespace)
         value = self._values.get(key)
@@ -70,7 +79,7 @@ class LocalSecrets:
 
 
 class LocalState:
-    """JSON values in memory; kept as text, so that a value taken out is nobody else's."""
+    """JSON values in memory, stored as text so that returned values are never shared."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""What does this plugin offer, and may it be registered beside what is there?
+"""What a plugin offers, and its validation against the plugins that are already registered.
 
-An offer is read once, as a copy: what the plugin's code does to its lists later changes nothing. Every problem is
-found, not only the first, and one of a name that is taken says who has it and who wants it.
+An offer is read once, as a copy, so that the plugin's code cannot change it later. All problems are reported, not only
+the first. A conflict between names says which plugins have the name.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _TOOLKIT = shapes.Fields(
     required=("key",),
 )
 
-# Who has a name, by (space, folded name). Tools and toolkits share a space, as they share tools_config.
+# The owner of each name, by (space, folded name). Tools and toolkits share a space, because they share tools_config.
 Owners = Mapping[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What a plugin says of itself. ``source`` tells where it comes from: a module, or a line of a file."""
+    """What a plugin offers. ``source`` is where it comes from: a module, or a line of a file."""
 
     name: str
     source: str
@@ -57,16 +57,16 @@ class Offer:
 
     @property
     def home(self) -> str:
-        """Under which name its secrets and state are kept."""
+        """The name under which its secrets and state are stored."""
         return self.namespace or self.name
 
     @property
     def owner(self) -> str:
-        """Name the plugin and its source, as a sentence about a taken name does."""
+        """The plugin and its source, for messages about names that are taken."""
         return f"the plugin {self.name!r} ({self.source})"
 
     def names(self) -> Iterator[tuple[str, str]]:
-        """Give every name that is this plugin's alone, with its space."""
+        """Yield every name that belongs to this plugin, with its space."""
         yield "plugin", keys.fold(self.name)
         yield "namespace", keys.fold(self.home)
         yield from (("key", keys.fold(tool.name)) for tool in self.tools)
@@ -75,7 +75,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """An offer and what is wrong: ``against`` the plugin as a whole, or with the tools that are ``left_out`` of it."""
+    """An offer and its problems: ``against`` the whole plugin, or with tools that are ``left_out``."""
 
     offer: Offer
     against: tuple[errors.Problem, ...] = ()
@@ -83,12 +83,12 @@ class Examined:
 
 
 def source_of(plugin: object) -> str:
-    """Say where the plugin's code is."""
+    """Return where the plugin's code is."""
     return f"{type(plugin).__module__}:{type(plugin).__qualname__}"
 
 
 def examine(plugin: contract.ToolPlugin, source: str, owners: Owners) -> Examined:
-    """Read what the plugin offers and check it. Its properties are foreign code: what they raise is a problem."""
+    """Read and check what the plugin offers. Its properties are foreign code: an exception in them is a problem."""
     where = type(plugin).__qualname__
     nothing = Offer(name=where, source=source)
     try:
@@ -128,32 +128,28 @@ class _Claims:
         self._offer, self._owners = offer, owners
         self._own: set[tuple[str, str]] = set()
 
-    def problem(self, space: str, name: str, said: str) -> str | None:
-        """Claim the name; say who has it already, if that is somebody else or this very offer."""
+    def problem(self, space: str, name: str, subject: str) -> str | None:
+        """Claim the name. Return a problem if another plugin or this offer already has it."""
         at = space, keys.fold(name)
         if at in self._own:
-            return (
-                f"{said} stands twice in {self._offer.owner}: names that differ in case alone count as one."
-            )
+            return f"{subject} occurs twice in {self._offer.owner}: names that differ only in case count as equal."
         if at in self._owners:
             owner = self._owners[at]
-            return (
-                f"{said} of {self._offer.owner} is taken by {owner}: one of the two must be named otherwise."
-            )
+            return f"{subject} of {self._offer.owner} is taken by {owner}: rename one of the two."
         self._own.add(at)
         return None
 
 
 def _of_plugin(offer: Offer, claims: _Claims) -> Iterator[errors.Problem]:
-    found = [keys.name_problem(offer.name)]
+    problems = [keys.name_problem(offer.name)]
     if offer.namespace:
-        found.append(keys.namespace_problem(offer.namespace))
+        problems.append(keys.namespace_problem(offer.namespace))
     if offer.category:
-        found.append(keys.name_problem(offer.category))
-    if not any(found):
-        found.append(claims.problem("plugin", offer.name, f"The name {offer.name!r}"))
-        found.append(claims.problem("namespace", offer.home, f"The namespace {offer.home!r}"))
-    yield from (errors.Problem(path=offer.name, message=message) for message in found if message)
+        problems.append(keys.name_problem(offer.category))
+    if not any(problems):
+        problems.append(claims.problem("plugin", offer.name, f"The name {offer.name!r}"))
+        problems.append(claims.problem("namespace", offer.home, f"The namespace {offer.home!r}"))
+    yield from (errors.Problem(path=offer.name, message=message) for message in problems if message)
 
 
 def _of_tool(
@@ -166,7 +162,7 @@ def _of_tool(
         yield from unfit
         return
     if problem := _naming_problem(tool.name, offer):
-        yield errors.Problem(path=path, message=f"{problem} It was wanted by {offer.owner}.")
+        yield errors.Problem(path=path, message=f"{problem} {offer.owner} uses it.")
     elif problem := claims.problem("key", tool.name, repr(tool.name)):
         yield errors.Problem(path=path, message=problem)
     if tool.category and (problem := keys.name_problem(tool.category)):
@@ -224,9 +220,9 @@ def _stated(value: object, shape: shapes.Fields) -> dict[str, Any]:
 
 
 def _unfit(shape: shapes.Fields, fields: Mapping[str, Any], path: str) -> Iterator[errors.Problem]:
-    for found in shape.problems(fields, ()):
-        where = ".".join(str(part) for part in found.at)
-        yield errors.Problem(path=f"{path}.{where}" if where else path, message=found.message)
+    for finding in shape.problems(fields, ()):
+        where = ".".join(str(part) for part in finding.at)
+        yield errors.Problem(path=f"{path}.{where}" if where else path, message=finding.message)
 
 
 def _path(offer: Offer, section: str, name: object, position: int) -> str:

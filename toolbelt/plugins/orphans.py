@@ -1,14 +1,14 @@
-"""Ends the processes that were started here, when this process is gone without having done so (``kill -9``, a crash).
+"""Stops child processes if this process dies without having stopped them itself (``kill -9``, a crash).
 
-One small process stands by for each process of Toolbelt that starts others. It holds the reading end of a pipe and
-knows which process groups there are. When the writing end closes, Toolbelt is gone, however that came about: it ends
-the groups that are left, and itself.
+Each Toolbelt process that starts other processes has a small watchdog process. The watchdog holds the reading end of a
+pipe and knows the process groups. When the writing end closes, Toolbelt is gone, and the watchdog stops the remaining
+groups and itself.
 
-Why not ``PR_SET_PDEATHSIG``: that is Linux's alone, reaches a process and not those that it started (``npx`` starts the
-server), follows the thread that started it and not the process, and has to be set between fork and exec, where Python
-with threads is not safe.
+``PR_SET_PDEATHSIG`` is no alternative: it only exists on Linux, reaches a process but not those that it started
+(``npx`` starts the server), follows the thread that started it instead of the process, and must be set between fork
+and exec, which is not safe in Python with threads.
 
-It needs a POSIX system when it is imported.
+The module requires a POSIX system.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ import structlog
 
 _log = structlog.get_logger(__name__)
 
-# All that Python may need of the environment to start.
+# The environment variables that Python may need to start.
 _LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-# What ends Toolbelt must not end what stands by: a signal to all processes of a service comes to both.
+# The signals that stop Toolbelt must not stop the watchdog: a signal to all processes of a service reaches both.
 _HELD_BACK = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
 _PROGRAM = """
 import os, signal, sys, time
@@ -56,7 +56,7 @@ end(signal.SIGKILL)
 
 
 class _Standby:
-    """The process that stands by, started with the first group that there is."""
+    """The watchdog process, started with the first process group."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -75,7 +75,7 @@ class _Standby:
             self._told(b"-", group)
 
     def close(self) -> None:
-        """Let it end; it ends what is still there first."""
+        """Stop the watchdog, which first stops the remaining groups."""
         with self._lock:
             process, self._process = self._process, None
         if process is not None and process.stdin is not None:
@@ -84,17 +84,17 @@ class _Standby:
                 process.wait(0 if self._groups else 1)
 
     def forget(self) -> None:
-        """Begin anew in a forked process: this one's pipe would keep the other one's from closing."""
+        """Start over in a forked process, whose copy of the pipe would keep the parent's from closing."""
         self._lock = threading.Lock()
         process, self._process = self._process, None
         self._groups = set()
         if process is not None and process.stdin is not None:
             process.stdin.close()
-            # It is no child of this process, which cannot wait for it.
+            # It is not a child of this process, so this process cannot wait for it.
             process.returncode = 0
 
     def _start(self) -> None:
-        # A process begins with the signals held back that its parent's thread holds back, and goes on like that.
+        # A process inherits the blocked signals of its parent's thread.
         held = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
         try:
             process = subprocess.Popen(  # noqa: S603 - our own program
@@ -108,19 +108,19 @@ class _Standby:
                 start_new_session=True,
             )
         except OSError as error:
-            _log.warning("nothing stands by to end processes if this one is killed", error=str(error))
+            _log.warning("no watchdog to stop processes if this one is killed", error=str(error))
             return
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
         assert process.stdin is not None  # noqa: S101 - it was asked for
-        # Whoever starts a process does not wait for this one.
+        # Starting a process must not wait for the watchdog.
         os.set_blocking(process.stdin.fileno(), False)
         self._process = process
         for group in self._groups:
             self._told(b"+", group)
 
     def _told(self, change: bytes, group: int) -> bool:
-        """Name a group to it; return whether it is there to hear it."""
+        """Send a change of the groups to the watchdog. Return whether it is running."""
         process = self._process
         if process is None or process.stdin is None:
             return False
@@ -141,7 +141,7 @@ os.register_at_fork(after_in_child=_STANDBY.forget)
 
 @contextlib.contextmanager
 def ended_with_this_process(group: int) -> Iterator[None]:
-    """Have a process group ended if this process goes away within; whoever leaves has ended it themselves."""
+    """Within the block, let the watchdog stop a process group if this process dies."""
     _STANDBY.add(group)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What does the plugins' file say, and on which line is it wrong?
+"""Parsing of the plugins file, with the line of every problem.
 
 ::
 
@@ -8,8 +8,8 @@
       - module: "my_tool_plugin"           # or any class that can be imported
         class_name: "MyToolPlugin"
 
-The file is read as a tree with lines and only then as values, so that every problem can say where it is. An entry with
-problems is kept with them: it is not loaded, and operators see that it was meant to be.
+The file is first parsed into a tree with line numbers, so that every problem has a line. An entry with problems is
+returned with them: it is not loaded, but operators see it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIELDS = ("id", "module", "class_name", "config")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that is wrong: in which file, on which line (None: not on one), at which key, and what."""
+    """A problem: its file, line (None for the whole file), key and message."""
 
     file: str
     line: int | None
@@ -44,7 +44,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A plugin as it is listed; ``path`` is the entry's key in the file. ``config`` may hold secrets."""
+    """A plugin listed in the file. ``path`` is the entry's key in the file. ``config`` may contain secrets."""
 
     file: str
     line: int
@@ -57,24 +57,24 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """How the entry calls its plugin."""
+        """Return the entry's name for its plugin."""
         return self.id or f"{self.module}:{self.class_name}".strip(":") or self.path
 
     def problem(self, message: str) -> Problem:
-        """Say what is wrong with the entry as a whole."""
+        """Return a problem with the entry as a whole."""
         return Problem(file=self.file, line=self.line, path=self.path, message=message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginsFile:
-    """What could be read: the entries in order, and what is wrong outside of them."""
+    """The parsed file: its entries in order, and the problems outside of them."""
 
     entries: tuple[Entry, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 def read(path: Path, environ: Mapping[str, str]) -> PluginsFile:
-    """Read the file, with the variables of ``environ`` filled in; whatever is in it, this raises nothing."""
+    """Return the parsed file, with the variables of ``environ`` substituted. Never raises: errors become problems."""
     file = str(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -82,7 +82,7 @@ def read(path: Path, environ: Mapping[str, str]) -> PluginsFile:
         return _only(file, None, f"The file cannot be read: {error.strerror or error}.")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        return _only(file, line, "The file is not text in UTF-8.")
+        return _only(file, line, "The file is not UTF-8 text.")
     try:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
         return PluginsFile() if tree is None else _file(tree, file, environ)
@@ -98,7 +98,7 @@ def read(path: Path, environ: Mapping[str, str]) -> PluginsFile:
 
 
 def _hint(text: str, line: int | None) -> str:
-    """Say what is most likely meant where a variable stands in the line: braces of its own are YAML's, too."""
+    """Return a hint if the line contains a variable: YAML treats its braces as a mapping."""
     lines = text.splitlines()[line - 1 : line] if line else []
     return ' A variable within { } must be in quotes: "${NAME}".' if any("${" in one for one in lines) else ""
 
@@ -125,12 +125,12 @@ def _entry(node: yaml.Node, path: str, file: str, environ: Mapping[str, str]) ->
         if not reader.is_null(value):
             at = f"{path}.{key}"
             read[key] = reader.mapping(value, at) if key == "config" else reader.text(value, at)
-    if not reader.found:
+    if not reader.problems:
         if ("module" in read) != ("class_name" in read):
             given, missing = ("module", "class_name") if "module" in read else ("class_name", "module")
-            reader.find(node, path, f"An entry with {given!r} needs {missing!r} too.")
+            reader.report(node, path, f"An entry with {given!r} needs {missing!r} too.")
         elif not read.get("id") and not read.get("module"):
-            reader.find(
+            reader.report(
                 node, path, "An entry needs the 'id' of an installed plugin, or 'module' and 'class_name'."
             )
     entry = Entry(file=file, line=tree_values.line(node), path=path, **{k: v for k, v in read.items() if v})
@@ -139,5 +139,6 @@ def _entry(node: yaml.Node, path: str, file: str, environ: Mapping[str, str]) ->
 
 def _problems(file: str, reader: tree_values.Reader) -> tuple[Problem, ...]:
     return tuple(
-        Problem(file=file, line=found.line, path=found.path, message=found.message) for found in reader.found
+        Problem(file=file, line=problem.line, path=problem.path, message=problem.message)
+        for problem in reader.problems
     )

@@ -1,7 +1,8 @@
-"""Which plugins run here, which of them has this tool, and what does it answer?
+"""The registry of the plugins of a process: registration, lookup and calls of their tools.
 
-The registry is asked from any thread and from any event loop; what is async has a plain twin, named ``…_sync``. Names
-are settled under a lock in which no plugin's code ever runs: that runs on the registry's own loop (background).
+It can be used from any thread and any event loop; async functions have synchronous versions, named ``…_sync``. Names
+are claimed under a lock, within which no plugin's code runs: that runs on the registry's own event loop (see
+background).
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.core import errors
-from toolbelt.plugins import background, contract, info, local, offers, running
+from toolbelt.plugins import background, contract, foreign, info, local, offers, running
 
 Limits = running.Limits
 Unavailable = running.Unavailable
 
-# A limit on the plugins' loop is watched from outside too, in case code blocks that loop; this much later, so that its
-# own answer comes first.
+# Time limits on the plugins' loop are also enforced from outside, in case code blocks the loop; this much later, so
+# that the loop's own result normally comes first.
 GRACE = 2 * running.LET_GO_WITHIN + 1.0
 
 
-class TimedOut(errors.ToolbeltError):
-    """The plugin's author's to put right, or the operator's: the tool did not answer in time."""
+class TimedOutError(errors.ToolbeltError):
+    """The tool did not respond in time. The plugin's author or an operator can fix this."""
 
     code = "timed-out"
 
@@ -36,7 +37,7 @@ class TimedOut(errors.ToolbeltError):
 
 @dataclass(slots=True, kw_only=True)
 class _Entry:
-    """A plugin in the registry, and how it came in: ``partial`` ones may lose tools."""
+    """A plugin in the registry. ``partial`` plugins may be registered without some of their tools."""
 
     running: running.Running
     partial: bool
@@ -48,7 +49,7 @@ class _Entry:
 
 
 class ToolPluginRegistry:
-    """All plugins of a process. Each is initialized at its first call, or all together by :meth:`initialize`."""
+    """All plugins of a process. Each is initialized at its first call, or all by :meth:`initialize`."""
 
     def __init__(
         self, *, runtime_for: running.RuntimeFor = local.LocalRuntime, limits: Limits | None = None
@@ -57,7 +58,7 @@ class ToolPluginRegistry:
         self._loop = background.Loop()
         self._lock = threading.Lock()
         self._closed = False
-        # In the order in which they came; those that could not be loaded are known by what is said of them.
+        # In the order of registration. Plugins that could not be loaded only have information.
         self._entries: list[_Entry | info.PluginInfo] = []
         self._owners: dict[tuple[str, str], str] = {}
         self._by_tool: dict[str, _Entry] = {}
@@ -71,18 +72,19 @@ class ToolPluginRegistry:
         config: Mapping[str, Any] | None = None,
         partial: bool = False,
     ) -> info.PluginInfo:
-        """Add a plugin and its tools, or raise :class:`errors.Invalid` with everything that stands against it.
+        """Add a plugin and its tools, or raise :class:`errors.Invalid` with all problems.
 
-        ``source`` says where it comes from, in messages. A ``partial`` plugin, whose tools others name, is registered
-        without the tools that have problems.
+        ``source`` is where it comes from, for messages. A ``partial`` plugin is registered without the tools that have
+        problems.
         """
         source = source or offers.source_of(plugin)
+        plugin = foreign.adapt(plugin)
         while True:
             owners, seen = self._claimed()
             examined = offers.examine(plugin, source, owners)
             _refuse_unsound(examined, partial)
             with self._lock:
-                # Somebody else may have taken a name in the meantime: then look again.
+                # If a name was claimed in the meantime, check again.
                 if self._changes == seen:
                     running_plugin = running.Running(
                         plugin,
@@ -97,14 +99,14 @@ class ToolPluginRegistry:
                     return entry.info
 
     def record_failure(self, name: str, *, source: str, error: str) -> info.PluginInfo:
-        """List a plugin that could not even be registered, so that operators see it and why."""
-        found = info.PluginInfo(name=name, source=source, state="failed", error=error)
+        """Record a plugin that could not be registered, so that operators see it and its error."""
+        failure = info.PluginInfo(name=name, source=source, state="failed", error=error)
         with self._lock:
-            self._entries.append(found)
-        return found
+            self._entries.append(failure)
+        return failure
 
     def refresh(self, name: str) -> info.PluginInfo:
-        """Read again what a plugin offers; raise as :meth:`register` does, and then all stays as it was."""
+        """Read what a plugin offers again. Raise like :meth:`register`, without changing anything."""
         while True:
             entry = self._named(name)
             before = entry.running.offer
@@ -112,7 +114,9 @@ class ToolPluginRegistry:
             examined = offers.examine(entry.running.plugin, before.source, owners)
             _refuse_unsound(examined, entry.partial)
             if (examined.offer.name, examined.offer.home) != (before.name, before.home):
-                message = f"It was registered under the namespace {before.home!r}: a plugin keeps its names."
+                message = (
+                    f"It was registered with the namespace {before.home!r}, which a plugin cannot change."
+                )
                 raise errors.Invalid([errors.Problem(path=name, message=message)])
             with self._lock:
                 if self._changes == seen:
@@ -125,7 +129,7 @@ class ToolPluginRegistry:
                     return entry.info
 
     def to_tool_definitions(self) -> list[contract.ToolDefinition]:
-        """Give the tools that can be called: of plugins that are neither failed nor stopped, in their order."""
+        """Return the tools of all plugins that are neither failed nor stopped, in order."""
         return [
             tool
             for plugin in self.list_plugins()
@@ -134,15 +138,15 @@ class ToolPluginRegistry:
         ]
 
     def resolve_tool(self, tool_name: str) -> contract.ToolPlugin | None:
-        """Give the plugin that has the tool, None where none has."""
+        """Return the plugin that has the tool, or None."""
         with self._lock:
             entry = self._by_tool.get(tool_name)
         return entry.running.plugin if entry else None
 
     def list_plugins(self) -> list[info.PluginInfo]:
-        """Give all plugins in the order in which they came, failed ones too.
+        """Return all plugins in the order of registration, including failed plugins.
 
-        A failure that was recorded under the name of a plugin that is here is given under its source.
+        A recorded failure with the name of a registered plugin is listed by its source instead.
         """
         with self._lock:
             here = {entry.running.offer.name for entry in self._entries if isinstance(entry, _Entry)}
@@ -160,18 +164,18 @@ class ToolPluginRegistry:
         within: float | None = None,
         check: background.Check | None = None,
     ) -> Any:
-        """Return what the tool answers; ``call`` is what its plugin finds as ``runtime.call``, ``within`` in seconds.
+        """Return the tool's result. ``call`` becomes the plugin's ``runtime.call``; ``within`` is in seconds.
 
-        ``check`` is awaited on the plugins' event loop, directly before the plugin's code runs. Raises
-        :class:`errors.NotFound`, :class:`Unavailable`, :class:`TimedOut`, whatever ``check`` raises, and whatever the
-        plugin raises: of that, a :class:`contract.ToolError` is for the model.
+        ``check`` is awaited on the plugins' event loop, directly before the plugin's code runs. Raise
+        :class:`errors.NotFound`, :class:`Unavailable`, :class:`TimedOutError`, and everything that ``check`` and the
+        plugin raise; a :class:`contract.ToolError` is for the model.
         """
         within = self._limits.call if within is None else within
         plugin = self._able(tool_name)
         try:
-            return await self._loop.answer(plugin.run(tool_name, args, call, check), within)
-        except background.Late:
-            raise TimedOut(tool_name, within) from None
+            return await self._loop.run(plugin.run(tool_name, args, call, check), within)
+        except background.LateError:
+            raise TimedOutError(tool_name, within) from None
 
     def execute_sync(
         self,
@@ -181,37 +185,37 @@ class ToolPluginRegistry:
         call: contract.CallContext | None = None,
         within: float | None = None,
     ) -> Any:
-        """Do as :meth:`execute` does, in a thread that may block."""
+        """Do the same as :meth:`execute`, blocking the calling thread."""
         within = self._limits.call if within is None else within
         plugin = self._able(tool_name)
         try:
-            return self._loop.answer_sync(plugin.run(tool_name, args, call), within)
-        except background.Late:
-            raise TimedOut(tool_name, within) from None
+            return self._loop.run_sync(plugin.run(tool_name, args, call), within)
+        except background.LateError:
+            raise TimedOutError(tool_name, within) from None
 
     async def initialize(self) -> None:
-        """Initialize every plugin at once. Raises nothing: one that cannot get ready has failed, and says why."""
+        """Initialize all plugins concurrently. Never raises: a plugin that cannot be initialized has failed."""
         await asyncio.to_thread(self.initialize_sync)
 
     def initialize_sync(self) -> None:
-        """Do as :meth:`initialize` does, in a thread that may block."""
+        """Do the same as :meth:`initialize`, blocking the calling thread."""
         plugins = self._running()
         within = self._limits.initialize
         try:
-            self._loop.answer_sync(_together(plugin.ready() for plugin in plugins), within + GRACE)
-        except background.Late:
-            # Somebody blocks the loop. The others have not had their time yet: they get it when the loop is free.
+            self._loop.run_sync(_together(plugin.ready() for plugin in plugins), within + GRACE)
+        except background.LateError:
+            # A plugin blocks the loop. The others continue when the loop is free.
             blocking = self._loop.current_task()
             for plugin in plugins:
                 if plugin.owns(blocking):
                     plugin.fail(f"initialize() took longer than {within:g} s, and blocks the event loop")
 
     async def shutdown(self) -> None:
-        """Stop every plugin at once, whatever one of them does. Calls under way are ended, and none can follow."""
+        """Stop all plugins concurrently. Running calls are cancelled, and later calls are refused."""
         await asyncio.to_thread(self.shutdown_sync)
 
     def shutdown_sync(self) -> None:
-        """Do as :meth:`shutdown` does, in a thread that may block."""
+        """Do the same as :meth:`shutdown`, blocking the calling thread."""
         with self._lock:
             was_closed, self._closed = self._closed, True
         if was_closed:
@@ -219,8 +223,8 @@ class ToolPluginRegistry:
         plugins, within = self._running(), self._limits.shutdown
         try:
             if self._loop.is_started:
-                self._loop.answer_sync(_together(plugin.stop() for plugin in plugins), within + GRACE)
-        except background.Late:
+                self._loop.run_sync(_together(plugin.stop() for plugin in plugins), within + GRACE)
+        except background.LateError:
             for plugin in plugins:
                 if plugin.life.state == "initialized":
                     plugin.fail(f"shutdown() took longer than {within:g} s, and the event loop is blocked")
@@ -233,7 +237,7 @@ class ToolPluginRegistry:
             return [entry.running for entry in self._entries if isinstance(entry, _Entry)]
 
     def _able(self, tool_name: str) -> running.Running:
-        """Find the plugin that is to run the tool; one whose life is over need not be asked."""
+        """Return the plugin that runs the tool. Raise Unavailable if it has failed or stopped."""
         with self._lock:
             entry, is_closed = self._by_tool.get(tool_name), self._closed
             known = () if entry else tuple(self._by_tool)
@@ -251,11 +255,11 @@ class ToolPluginRegistry:
         return entries[name]
 
     def _claimed(self, without: offers.Offer | None = None) -> tuple[dict[tuple[str, str], str], int]:
-        """Give the names that are taken, and the number of the change that this is the state after."""
+        """Return the names that are taken, and the number of changes so far."""
         own = set(without.names()) if without else set()
         with self._lock:
             if self._closed:
-                raise errors.Refused("The registry is shut down: make a new one.")
+                raise errors.Refused("The registry is shut down. Create a new one.")
             return {name: owner for name, owner in self._owners.items() if name not in own}, self._changes
 
     def _claim(self, entry: _Entry) -> None:
@@ -266,12 +270,12 @@ class ToolPluginRegistry:
 
 
 def _apart(failure: info.PluginInfo, here: Container[str]) -> info.PluginInfo:
-    # Else a plugin that is listed twice would be taken for failed, and be switched off for that.
+    # Otherwise a plugin that is listed twice would be treated as failed, and switched off.
     return dataclasses.replace(failure, name=failure.source) if failure.name in here else failure
 
 
 async def _together(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
-    # What one of them raises is said of its plugin already.
+    # Exceptions are already recorded with their plugin.
     await asyncio.gather(*coroutines, return_exceptions=True)
 
 

@@ -1,8 +1,8 @@
-"""How does one plugin get ready, run its tools and stop? On the plugins' loop, and whatever its code does.
+"""A running plugin: initialization, tool calls and shutdown, on the plugins' event loop.
 
-Every coroutine here runs on that one loop, so nothing in between two awaits is ever done twice: that two first
-calls at once initialize once needs no lock. What waits for a plugin's code waits no longer than it was told to,
-and does not count on the code to heed its cancellation.
+Every coroutine here runs on that loop, so that no locks are needed between awaits: two concurrent first calls
+initialize the plugin once. Waiting for a plugin's code has time limits, and does not rely on the code to react to
+cancellation.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import structlog
 from toolbelt.core import errors
 from toolbelt.plugins import background, contract, lifecycle, offers
 
-# Makes what a plugin is given, of the name that its secrets and state are under and of its config. Called in a thread
-# that may block. Where the runtime has an ``aclose``, that is awaited once the plugin has stopped.
+# Returns a plugin's runtime, given the name of its secrets and state, and its config. Called in a thread. If the
+# runtime has an ``aclose``, it is awaited after the plugin has stopped.
 RuntimeFor = Callable[[str, Mapping[str, Any]], contract.RuntimeAPI]
 
-# How long calls that are cancelled at the end, and what else is closed then, may take over it.
+# How long cancelled calls and closing may take at the end.
 LET_GO_WITHIN = 1.0
 PARTS = 20
 
@@ -32,7 +32,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long a plugin may take for each of these, in seconds."""
+    """A plugin's time limits, in seconds."""
 
     initialize: float = 30.0
     call: float = 60.0
@@ -40,7 +40,7 @@ class Limits:
 
 
 class Unavailable(errors.ToolbeltError):
-    """The operator's to put right: the plugin has failed, or was stopped. ``life`` has its state and its error."""
+    """The plugin has failed or was stopped. An operator can fix this. ``life`` has its state and error."""
 
     code = "tool-unavailable"
 
@@ -51,7 +51,7 @@ class Unavailable(errors.ToolbeltError):
 
 
 class Running:
-    """A registered plugin. ``life`` is read from any thread, and moved by the loop's and a waiting caller's."""
+    """A registered plugin. Any thread may read ``life``; the loop's and waiting callers' threads change it."""
 
     def __init__(
         self,
@@ -73,11 +73,11 @@ class Running:
         self._stopping = False
 
     def owns(self, task: asyncio.Task[Any] | None) -> bool:
-        """Say whether the task runs this plugin's code."""
+        """Return whether the task runs this plugin's code."""
         return task in self._tasks
 
     def fail(self, error: str, cause: BaseException | None = None) -> None:
-        """Take the plugin to failed, unless its life is over."""
+        """Set the plugin to failed, unless its state is final."""
         if self._move(lifecycle.failed(error)):
             facts = {"plugin": self.offer.name, "source": self.offer.source, "error": error}
             if cause is not None:
@@ -85,18 +85,18 @@ class Running:
             _log.error("plugin failed", **facts)
 
     def unavailable(self) -> Unavailable:
-        """Give the refusal of a call that comes too late."""
+        """Return the error for calls of a plugin that has failed or stopped."""
         return Unavailable(self.offer.name, lifecycle.move(self.life, lifecycle.stopped()))
 
     async def ready(self) -> None:
-        """Initialize the plugin, or wait until it is; raise :class:`Unavailable` where that does not succeed."""
+        """Initialize the plugin, or wait until it is initialized. Raise :class:`Unavailable` if that fails."""
         if self.life.state == "registered" and not self._stopping:
             if self._starting is None:
-                # In an empty context: what the first caller has bound to its own is no business of the plugin's.
+                # In an empty context, so that the plugin does not inherit the first caller's context.
                 self._starting = asyncio.get_running_loop().create_task(
                     self._initialize(), context=contextvars.Context()
                 )
-            # A caller that gives up does not take the plugin's beginning with it.
+            # A caller that gives up must not cancel the initialization.
             await asyncio.shield(self._starting)
         if self.life.state != "initialized" or self._stopping:
             raise self.unavailable()
@@ -108,7 +108,7 @@ class Running:
         call: contract.CallContext | None,
         check: background.Check | None = None,
     ) -> Any:
-        """Run one of its tools, after initializing it if that is still to be done.
+        """Run a tool, after initializing the plugin if necessary.
 
         ``check`` is awaited directly before the plugin's code runs.
         """
@@ -124,20 +124,20 @@ class Running:
             raise
 
     def stop_unbegun(self) -> None:
-        """Stop a plugin that was never told to get ready: nothing of it ever ran."""
+        """Stop a plugin that was never initialized."""
         self._stopping = True
         self._move(lifecycle.stopped())
 
     async def stop(self) -> None:
-        """End what is under way, shut the plugin down if it was initialized, and close what it was given."""
+        """Cancel running calls, shut the plugin down if it was initialized, and close its runtime."""
         self._stopping = True
-        under_way: list[asyncio.Task[Any]] = [*self._calls]
+        pending: list[asyncio.Task[Any]] = [*self._calls]
         if self._starting is not None and not self._starting.done():
-            under_way.append(self._starting)
-        for task in under_way:
+            pending.append(self._starting)
+        for task in pending:
             task.cancel()
-        if under_way:
-            await asyncio.wait(under_way, timeout=LET_GO_WITHIN)
+        if pending:
+            await asyncio.wait(pending, timeout=LET_GO_WITHIN)
         if self.life.state == "initialized":
             shut_down = background.call(self._threads, self.plugin.shutdown)
             error, cause = await self._ended(shut_down, self._limits.shutdown, "shutdown()")
@@ -156,7 +156,7 @@ class Running:
         check: background.Check | None,
     ) -> Any:
         await self.ready()
-        contract.UNDER_WAY.set(call)
+        contract.CURRENT_CALL.set(call)
         return await background.call(self._threads, self.plugin.execute, tool_name, dict(args), check=check)
 
     async def _initialize(self) -> None:
@@ -173,14 +173,14 @@ class Running:
     async def _ended(
         self, coroutine: Coroutine[Any, Any, Any], within: float, what: str
     ) -> tuple[str, BaseException | None]:
-        """Wait until the coroutine ends, so long and no longer; say what went wrong, if anything, and its exception.
+        """Wait for the coroutine with a time limit. Return what went wrong, if anything, and the exception.
 
-        Time in which somebody else blocked the loop does not count: the limit runs down in small parts, and of a part
-        that took longer only the part is taken off.
+        Time in which other code blocks the loop does not count: the limit is split into small parts, and a part that
+        takes longer counts only as a part.
         """
         task = asyncio.ensure_future(coroutine)
         self._own(task)
-        # One that is given up may still fail later, and by then nobody asks.
+        # Mark the exception as retrieved, in case it fails after the time limit.
         task.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
             for _ in range(PARTS):

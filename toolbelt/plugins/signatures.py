@@ -1,7 +1,7 @@
-"""Which arguments does a typed function take, and what does it answer? Its schemas, and the way through them.
+"""The schemas of a typed function's arguments and result, and their conversion from and to JSON.
 
-Pydantic makes both schemas from the hints. A parameter of type ``RuntimeAPI`` is handed the plugin's runtime, and
-is no argument.
+Pydantic derives both schemas from the type hints. A parameter of type ``RuntimeAPI`` receives the plugin's runtime, and
+is not an argument of the tool.
 """
 
 from __future__ import annotations
@@ -23,102 +23,111 @@ _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """What is known of a function. ``model`` has a field for each argument, ``fields`` says which."""
+    """A function's schemas. ``model`` has a field for each argument; ``fields`` names it by parameter."""
 
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any] | None
     model: type[pydantic.BaseModel]
     fields: Mapping[str, str]
     runtime: tuple[str, ...]
-    answer: pydantic.TypeAdapter[Any]
+    result: pydantic.TypeAdapter[Any]
 
     def arguments(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Make of a call's arguments what the hints say. Raises ToolError where one cannot be that."""
+        """Return the arguments converted as the hints say. Raise ToolError if one does not fit."""
         try:
-            given = self.model.model_validate(dict(args))
+            arguments = self.model.model_validate(dict(args))
         except pydantic.ValidationError as error:
-            wrong = (f"{_path(one['loc'])}: {one['msg']}" for one in error.errors())
+            wrong = (f"{_path(detail['loc'])}: {detail['msg']}" for detail in error.errors())
             raise contract.ToolError(f"The arguments do not fit: {'; '.join(wrong)}.") from None
-        return {name: getattr(given, at) for name, at in self.fields.items()}
+        return {name: getattr(arguments, field) for name, field in self.fields.items()}
 
-    def said(self, answer: Any) -> Any:
-        """Say what the function answered in JSON's values. Raises where a promised schema is not kept."""
+    def to_json(self, result: Any) -> Any:
+        """Return the result as JSON values. Raise an exception if it does not match the output schema."""
         must_fit = self.output_schema is not None
-        return self.answer.dump_python(
-            answer, mode="json", by_alias=True, warnings="error" if must_fit else False
+        return self.result.dump_python(
+            result, mode="json", by_alias=True, warnings="error" if must_fit else False
         )
 
 
-def of(function: Callable[..., Any], described: Mapping[str, str]) -> Signature:
-    """Read the function's hints; ``described`` are its docstring's words on parameters. Raises TypeError."""
-    says = f"{function.__module__}.{function.__qualname__}"
+def read(function: Callable[..., Any], descriptions: Mapping[str, str]) -> Signature:
+    """Return the function's signature. Raise TypeError if no schema can be derived from it."""
+    name_of_function = f"{function.__module__}.{function.__qualname__}"
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except Exception as error:
-        raise TypeError(f"{says}: its type hints cannot be read: {error}.") from error
-    taken: dict[str, Any] = {}
-    at: dict[str, str] = {}
+        raise TypeError(f"{name_of_function}: its type hints cannot be read: {error}.") from error
+    model_fields: dict[str, Any] = {}
+    field_names: dict[str, str] = {}
     runtime = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind not in _NAMED:
-            raise TypeError(f"{says}: a tool takes named arguments, and {parameter} cannot be one.")
+            raise TypeError(
+                f"{name_of_function}: a tool takes named arguments, and {parameter} cannot be one."
+            )
         if name not in hints:
-            raise TypeError(f"{says}: {name!r} has no type, and the schema comes from types.")
+            raise TypeError(f"{name_of_function}: {name!r} has no type, and the schema comes from types.")
         if isinstance(parameter.default, fields.FieldInfo):
             raise TypeError(
-                f"{says}: write {name}: Annotated[..., Field(...)], with a plain default or none."
+                f"{name_of_function}: write {name}: Annotated[..., Field(...)], with a plain default or none."
             )
         if hints[name] is contract.RuntimeAPI:
             runtime.append(name)
             continue
-        # Fields have names of their own: a parameter may be called as something that a model has already.
-        at[name] = f"argument_{len(at)}"
-        taken[at[name]] = (hints[name], _field(name, parameter, hints[name], described))
+        # Fields have names of their own, because a parameter may have the name of a model's method.
+        field_names[name] = f"argument_{len(field_names)}"
+        model_fields[field_names[name]] = (hints[name], _field(name, parameter, hints[name], descriptions))
     try:
         model = pydantic.create_model(
-            function.__name__, __config__=pydantic.ConfigDict(extra="forbid"), **taken
+            function.__name__, __config__=pydantic.ConfigDict(extra="forbid"), **model_fields
         )
         input_schema = _bare(model.model_json_schema(schema_generator=_Schema))
-        answer: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hints.get("return", Any))
-        output_schema = _bare(answer.json_schema(schema_generator=_Schema, mode="serialization"))
+        result: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hints.get("return", Any))
+        output_schema = _bare(result.json_schema(schema_generator=_Schema, mode="serialization"))
     except (pydantic.errors.PydanticUserError, pydantic_core.SchemaError) as error:
-        raise TypeError(f"{says}: no schema can be made of its types: {error}") from error
+        raise TypeError(f"{name_of_function}: no schema can be made of its types: {error}") from error
     return Signature(
         input_schema=input_schema,
-        # A mapping with any keys promises nothing worth a schema; what is no object cannot be promised.
+        # A mapping with arbitrary keys needs no schema, and only objects can have one.
         output_schema=output_schema if output_schema.get("properties") else None,
         model=model,
-        fields=at,
+        fields=field_names,
         runtime=tuple(runtime),
-        answer=answer,
+        result=result,
     )
 
 
 class _Schema(json_schema.GenerateJsonSchema):
-    """Schemas without the titles that pydantic makes of names: they say nothing new, and cost tokens."""
+    """Schemas without the titles that pydantic derives from names: they repeat the names, and cost tokens."""
 
-    # A default that JSON cannot say stays out of the schema; the function has it all the same.
+    # A default that JSON cannot express is left out of the schema; the function still has it.
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
+    def default_schema(self, schema: Any) -> json_schema.JsonSchemaValue:
+        """Leave a default of None out where the schema does not take null (``SkipJsonSchema[None]``)."""
+        made = super().default_schema(schema)
+        if made.get("default", ...) is None and ("$ref" in made or made.get("type", "null") != "null"):
+            del made["default"]
+        return made
 
-def _field(name: str, parameter: inspect.Parameter, hint: Any, described: Mapping[str, str]) -> Any:
-    """Give the field of a parameter; what an ``Annotated`` hint says comes before the docstring and the name."""
-    stated = fields.FieldInfo.from_annotation(hint)
+
+def _field(name: str, parameter: inspect.Parameter, hint: Any, descriptions: Mapping[str, str]) -> Any:
+    """Return the field of a parameter. An ``Annotated`` hint takes precedence over the docstring and the name."""
+    annotated = fields.FieldInfo.from_annotation(hint)
     more: dict[str, Any] = {}
-    if stated.alias is None:
+    if annotated.alias is None:
         more["alias"] = name
-    if stated.description is None and described.get(name):
-        more["description"] = described[name]
+    if annotated.description is None and descriptions.get(name):
+        more["description"] = descriptions[name]
     default = ... if parameter.default is inspect.Parameter.empty else parameter.default
     return pydantic.Field(default, **more)
 
 
 def _bare(schema: dict[str, Any]) -> dict[str, Any]:
-    for one in (schema, *schema.get("$defs", {}).values()):
-        one.pop("title", None)
+    for part in (schema, *schema.get("$defs", {}).values()):
+        part.pop("title", None)
     return schema
 
 

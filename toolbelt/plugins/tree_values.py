@@ -1,7 +1,6 @@
-"""Which values stand in a YAML tree, and on which line is one that cannot stand there?
+"""Reading of values from a YAML tree, with the line of every problem.
 
-Taken is what JSON can say too: text, numbers, true, false, null, lists, and mappings whose keys are text and stand
-there once.
+Only JSON values are accepted: text, numbers, true, false, null, lists, and mappings with unique text keys.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ _WORDS = {"str": "text", "int": "a number", "float": "a number", "bool": "true o
 _SCALARS = frozenset(_TAG + kind for kind in _WORDS)
 
 
-class Found(NamedTuple):
-    """Something that is wrong: on which line, at which key, and what."""
+class TreeProblem(NamedTuple):
+    """A problem in a tree: its line, its key and a message."""
 
     line: int
     path: str
@@ -29,75 +28,75 @@ class Found(NamedTuple):
 
 
 def line(node: yaml.Node) -> int:
-    """Give the line on which the node begins, counted from 1."""
+    """Return the line on which the node begins, counted from 1."""
     return int(node.start_mark.line) + 1
 
 
 class Reader:
-    """Reads values of a tree, and collects what it finds wrong on the way in ``found``."""
+    """Reads values from a tree, and collects problems in ``problems``."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self.found: list[Found] = []
+        self.problems: list[TreeProblem] = []
         self._environ = environ
         self._open: list[yaml.Node] = []
 
-    def find(self, node: yaml.Node, path: str, message: str) -> None:
-        """Keep that something is wrong there."""
-        self.found.append(Found(line(node), path, message))
+    def report(self, node: yaml.Node, path: str, message: str) -> None:
+        """Record a problem."""
+        self.problems.append(TreeProblem(line(node), path, message))
 
     def is_null(self, node: yaml.Node) -> bool:
-        """Say whether nothing stands there."""
+        """Return whether the value is null or missing."""
         return node.tag == _TAG + "null"
 
     def text(self, node: yaml.Node, path: str) -> str:
-        """Read plain text, in which a variable is not filled in."""
+        """Return a text, without substituting variables."""
         if node.tag == _TAG + "str" and isinstance(node.value, str) and node.value.strip():
             return node.value
         is_blank = node.tag == _TAG + "str"
-        self.find(
+        self.report(
             node, path, "This must not be blank." if is_blank else f"This must be text, not {_words(node)}."
         )
         return ""
 
     def items(self, node: yaml.Node, path: str) -> Sequence[yaml.Node]:
-        """Give the nodes of a list."""
+        """Return the nodes of a list."""
         if isinstance(node, yaml.SequenceNode):
             return list(node.value)
-        self.find(node, path, f"This must be a list, not {_words(node)}.")
+        self.report(node, path, f"This must be a list, not {_words(node)}.")
         return ()
 
     def pairs(
         self, node: yaml.Node, path: str, known: Sequence[str] | None = None
     ) -> Iterator[tuple[str, yaml.Node]]:
-        """Give the pairs of a mapping; where its keys are ``known``, no others."""
+        """Yield the pairs of a mapping. If ``known`` keys are given, other keys are problems."""
         if not isinstance(node, yaml.MappingNode):
-            wanted = f"a mapping of {', '.join(known)}" if known else "a mapping"
-            self.find(node, path, f"This must be {wanted}, not {_words(node)}.")
+            expected = f"a mapping of {', '.join(known)}" if known else "a mapping"
+            self.report(node, path, f"This must be {expected}, not {_words(node)}.")
             return
         first: dict[str, int] = {}
         for key_node, value in node.value:
             key = str(key_node.value)
             at = f"{path}.{key}" if path else key
             if key_node.tag != _TAG + "str":
-                self.find(key_node, path, f"A key must be text, not {_words(key_node)}: put it in quotes.")
+                self.report(key_node, path, f"A key must be text, not {_words(key_node)}. Put it in quotes.")
             elif key in first:
-                self.find(key_node, at, f"The key {key!r} stands twice, on line {first[key]} already.")
+                self.report(key_node, at, f"The key {key!r} is repeated. It is already on line {first[key]}.")
             elif known is not None and key not in known:
                 near = errors.nearest(key, known)
-                hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}."
-                self.find(key_node, at, f"The key {key!r} is not known here. {hint}")
+                hint = f"Did you mean {near[0]!r}?" if near else f"Known keys: {', '.join(known)}."
+                self.report(key_node, at, f"The key {key!r} is not known here. {hint}")
             else:
                 first[key] = line(key_node)
                 yield key, value
 
     def mapping(self, node: yaml.Node, path: str) -> dict[str, Any]:
-        """Read a mapping of any values, with variables filled in."""
+        """Return a mapping of any values, with variables substituted."""
         return {key: self.value(value, f"{path}.{key}") for key, value in self.pairs(node, path)}
 
     def value(self, node: yaml.Node, path: str) -> Any:
-        """Read any value, with variables filled in, and None where it cannot be read."""
+        """Return any value, with variables substituted, or None if it is not valid."""
         if any(node is above for above in self._open):
-            self.find(node, path, "This holds itself.")
+            self.report(node, path, "This contains itself.")
             return None
         self._open.append(node)
         try:
@@ -113,18 +112,18 @@ class Reader:
         if node.tag == _TAG + "str":
             filled, problems = variables.fill(node.value, self._environ)
             for problem in problems:
-                self.find(node, path, problem)
+                self.report(node, path, problem)
             return filled
         if node.tag not in _SCALARS:
-            self.find(node, path, f"This cannot be {_words(node)}: put it in quotes to have it as text.")
+            self.report(node, path, f"This cannot be {_words(node)}. Put it in quotes to make it text.")
             return None
         try:
             value = yaml.constructor.SafeConstructor().construct_object(node)
         except (ValueError, KeyError):
-            # Said to be of a kind by its tag, and not of it: "!!bool maybe".
+            # The value does not match its tag: "!!bool maybe".
             value = math.nan
         if isinstance(value, float) and not math.isfinite(value):
-            self.find(node, path, f"{node.value!r} is not {_words(node)}.")
+            self.report(node, path, f"{node.value!r} is not {_words(node)}.")
         return value
 
 

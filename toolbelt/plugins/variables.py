@@ -1,7 +1,4 @@
-"""What does ``${VAR}`` in a text stand for? The variable's value, also inside a longer text.
-
-``$${`` stands for a plain ``${``.
-"""
+"""Substitution of ``${VAR}`` in texts. ``$${`` is an escaped ``${``."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def fill(text: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Fill the variables in; say what is wrong with those that cannot be. A value is never read for variables."""
+    """Return the text with variables substituted, and the problems. Values are not searched for variables."""
     problems: list[str] = []
 
     def value(match: re.Match[str]) -> str:
@@ -22,10 +19,10 @@ def fill(text: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
         name, closed = match.groups()
         if not closed or not _NAME.fullmatch(name):
             problems.append(
-                f"{match.group()!r} is not a variable: write ${{NAME}}, or $${{ for a plain ${{ in a text."
+                f"{match.group()!r} is not a variable. Write ${{NAME}}, or $${{ for a literal ${{."
             )
         elif name not in environ:
-            problems.append(f"The variable {name!r} is not set: set it in the environment of the server.")
+            problems.append(f"The variable {name!r} is not set. Set it in the environment of the server.")
         else:
             return environ[name]
         return ""

@@ -1,1 +1,3 @@
-"""The agents' door: each thing that an agent asks. No row ever leaves it, and a question never writes."""
+"""What agents do: requests for surfaces, and calls. Requests never write configuration, and rows never leave this
+package.
+"""

@@ -1,17 +1,17 @@
-"""Tells the shells whether the database can be used: what kind of fault an error is, and what a server relies on."""
+"""The availability of the database, for the interfaces: its errors, and the file that a server is bound to."""
 
 from __future__ import annotations
 
 from toolbelt.store import database_file, faults
 
-# Returns errors.Unavailable for a fault of the database; None for anything else.
+# Returns errors.Unavailable for an error of the database; None for other errors.
 classify = faults.classify
-# Raises errors.Unavailable within its block, where the database's own error would come.
+# Raises errors.Unavailable instead of the database's own error within the block.
 raised_as_unavailable = faults.raised_as_unavailable
-# Says whether the SQLite file was replaced under this server.
-file_was_exchanged = database_file.was_exchanged
+# Returns whether the SQLite file was replaced under this server.
+file_was_replaced = database_file.was_replaced
 
 
 def start() -> None:
-    """Hold a server to the database that it starts with. For servers."""
+    """Bind the server to the current SQLite file, so that it never creates a new one."""
     database_file.open_existing_only()

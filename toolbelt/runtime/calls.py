@@ -9,33 +9,40 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import structlog
 from asgiref.sync import async_to_sync
 
 from toolbelt import conf
-from toolbelt.core import budgets, calls, catalog, dispatch, errors, meta_tools
+from toolbelt.core import budgets, calls, catalog, dispatch, errors, meta_tools, resolution, schema
 from toolbelt.plugins import contract, registry
 from toolbelt.runtime import (
+    admissions,
+    call_slots,
+    elicitation,
     feed,
     gates,
     masking,
-    places,
     plugins,
     record_writer,
     recording,
     secrets,
     snapshots,
-    upstreams,
+    upstream_calls,
+    upstream_connections,
 )
 from toolbelt.runtime import meta_tools as own_tools
 from toolbelt.store import databases
 
+# Has a call admitted that the agent's own program runs, and reports its outcome.
+admitted = admissions.admitted
+
 _log = structlog.get_logger(__name__)
-_places = places.Places()
+_places = call_slots.CallSlots()
+_META_TOOLS = frozenset(meta_tools.SCHEMAS)
 
 # What is left of a call's time when it counts as over: clocks of threads and loops differ by less.
 OVER = 0.05
@@ -56,7 +63,7 @@ class Result:
     mcp: Mapping[str, Any] | None = None
 
     def document(self) -> dict[str, Any]:
-        """Give the answer as a JSON document; a refusal's has ``is_error`` and a code."""
+        """Return the answer as a JSON document; a refusal's has ``is_error`` and a code."""
         return {"is_error": False, "content": self.content}
 
 
@@ -83,7 +90,7 @@ def run(
     session: str | None = None,
     request_id: str | None = None,
     subagent: str | None = None,
-    progress: upstreams.Progress | None = None,
+    progress: upstream_calls.Progress | None = None,
     *,
     by_dispatch: bool = False,
     may_call: Callable[[], object] = lambda: None,
@@ -103,7 +110,7 @@ def run(
     prepared = _prepare(gates.Gate(made, subagent, by_dispatch, may_call))
     if not isinstance(prepared, gates.Admitted):
         return prepared
-    return async_to_sync(_carry_out)(made, prepared, progress)
+    return async_to_sync(carry_out)(made, prepared, progress)
 
 
 async def arun(
@@ -113,30 +120,62 @@ async def arun(
     session: str | None = None,
     request_id: str | None = None,
     subagent: str | None = None,
-    progress: upstreams.Progress | None = None,
+    progress: upstream_calls.Progress | None = None,
     *,
     by_dispatch: bool = False,
     may_call: Callable[[], object] = lambda: None,
     look: gates.Look | None = None,
+    client: elicitation.Client | None = None,
+    client_session: str = "",
 ) -> Answer:
     """Run a call as :func:`run` does, in an event loop. Cancelling it cancels the tool, too.
 
+    ``client`` is the client behind the call, whose user a tool of an upstream server may have questions for.
+    ``client_session`` is a digest of the session that an MCP client has of its own: without a ``session``, the state
+    that an upstream server keeps for a connection is that client's.
+
     With ``look`` the state is looked at from the loop, token included, and threads are taken only for what is not known
-    in this process.
+    in this process, or takes long.
     """
     made = recording.Recording(
         agent=agent, tool=tool, arguments=arguments, session=session, request_id=request_id
     )
     gate = gates.Gate(made, subagent, by_dispatch, may_call, look)
     await gate.look()
-    prepared = await gate.in_thread(_prepare, gate)
+    prepared = _judge_at_once(gate)
+    if prepared is None:
+        prepared = await gate.in_thread(_prepare, gate)
     if not isinstance(prepared, gates.Admitted):
         return prepared
-    return await _carry_out(made, prepared, progress)
+    return await carry_out(made, prepared, progress, client, client_session)
 
 
-async def _carry_out(
-    made: recording.Recording, admitted: gates.Admitted, progress: upstreams.Progress | None
+def judge_again(
+    agent: str, tool: str, arguments: Any, session: str | None = None, *, by_dispatch: bool = False
+) -> calls.Refusal | None:
+    """Return why a call that waited for its user may not go on, as things stand now; in a thread that may block."""
+    made = recording.Recording(agent=agent, tool=tool, arguments=arguments, session=session)
+    gate = gates.Gate(made, None, by_dispatch, lambda: None)
+    try:
+        snapshot, resolved, _ = gate.resolve()
+        if by_dispatch and tool == meta_tools.CALL:
+            named = dispatch.parse_call(resolved, arguments)
+            if isinstance(named, calls.Refusal):
+                return named
+            made.tool, made.arguments = named
+            gate.is_dispatched = True
+        judged = gate.admit(resolved, snapshot)
+        return judged if isinstance(judged, calls.Refusal) else None
+    finally:
+        databases.release()
+
+
+async def carry_out(
+    made: recording.Recording,
+    admitted: gates.Admitted,
+    progress: upstream_calls.Progress | None,
+    client: elicitation.Client | None = None,
+    client_session: str = "",
 ) -> Answer:
     """Run an admitted call once there is a place for it, and record what it came to."""
     gate = admitted.gate
@@ -144,7 +183,7 @@ async def _carry_out(
     try:
         if not ticket.done():
             await asyncio.wait_for(asyncio.wrap_future(ticket), admitted.left)
-        found = await _unless_blocked(admitted, _execute(admitted, progress))
+        found = await _unless_blocked(admitted, _execute(admitted, progress, client, client_session))
     except Exception as error:
         return await gate.in_thread(_refused, made, admitted, error)
     except asyncio.CancelledError:
@@ -152,29 +191,42 @@ async def _carry_out(
         raise
     finally:
         _places.leave(admitted.plugin, ticket)
-    if gate.is_asked_on_a_loop and record_writer.is_running():
+    if gate.is_asked_on_a_loop and record_writer.has_room():
         # Nothing of it waits for the database.
         return _answered(made, found, admitted.definition)
     return await gate.in_thread(_answered, made, found, admitted.definition)
 
 
-async def _execute(admitted: gates.Admitted, progress: upstreams.Progress | None) -> Any:
-    check = _last_check(admitted)
+async def _execute(
+    admitted: gates.Admitted,
+    progress: upstream_calls.Progress | None,
+    client: elicitation.Client | None,
+    client_session: str,
+) -> Any:
+    check = last_check(admitted)
     if admitted.server is not None:
-        return await upstreams.call(
+        context = admitted.context
+        features = elicitation.Features(admitted, admitted.server, client)
+        if client is not None and client.resumed:
+            await features.check_answers()
+        return await upstream_calls.call(
             admitted.server,
             admitted.definition,
             admitted.arguments,
-            within=admitted.left,
+            left=features.left,
+            holder=upstream_calls.Holder(agent=context.agent, session=context.session, client=client_session),
+            in_thread=admitted.gate.in_thread,
             progress=progress,
             check=check,
+            features=features,
+            method=admitted.method,
         )
     return await plugins.registry().execute(
         admitted.tool, admitted.arguments, call=admitted.context, within=admitted.left, check=check
     )
 
 
-def _last_check(admitted: gates.Admitted) -> Callable[[], Awaitable[None]]:
+def last_check(admitted: gates.Admitted) -> Callable[[], Awaitable[None]]:
     """Return what asks the gate again, from the event loop on which the tool is about to run.
 
     A call may have waited for a place, for a plugin to get ready or for a server to connect. The question goes back to
@@ -187,6 +239,9 @@ def _last_check(admitted: gates.Admitted) -> Callable[[], Awaitable[None]]:
             await admitted.gate.in_thread(gates.check_again, admitted)
 
     async def check() -> None:
+        if asyncio.get_running_loop() is loop:
+            await ask()
+            return
         asked = ask()
         try:
             answer = asyncio.run_coroutine_threadsafe(asked, loop)
@@ -200,26 +255,46 @@ def _last_check(admitted: gates.Admitted) -> Callable[[], Awaitable[None]]:
 
 
 async def _unless_blocked(admitted: gates.Admitted, running: Coroutine[Any, Any, Any]) -> Any:
-    """Return what ``running`` returns; cancel it and raise gates.Denied if its tool is blocked for everyone."""
-    work = asyncio.ensure_future(running)
-    blocked = asyncio.ensure_future(_wait_until_blocked(admitted))
-    try:
-        await asyncio.wait({work, blocked}, return_when=asyncio.FIRST_COMPLETED)
-        if work.done():
-            return await work
-        raise await blocked
-    finally:
-        for task in (work, blocked):
-            task.cancel()
-        await asyncio.wait({work, blocked})
+    """Return what ``running`` returns; cancel it and raise gates.DeniedError if its tool is blocked for everyone.
 
-
-async def _wait_until_blocked(admitted: gates.Admitted) -> gates.Denied:
-    """Return why the call has to end, as soon as an operator blocks its tool, plugin or a toolkit over it.
-
-    Most calls are over before it begins to watch, and cost nothing more.
+    Like asyncio.timeout this cancels the current task, which costs less than a task for each call.
     """
-    await asyncio.sleep(WATCH_AFTER)
+    loop, caller = asyncio.get_running_loop(), cast("asyncio.Task[Any]", asyncio.current_task())
+    before = caller.cancelling()
+    watching: list[asyncio.Task[gates.DeniedError]] = []
+    is_stopped = is_over = False
+
+    def stop(watch: asyncio.Task[gates.DeniedError]) -> None:
+        nonlocal is_stopped
+        if not watch.cancelled() and not is_over:
+            is_stopped = True
+            caller.cancel()
+
+    def begin() -> None:
+        watching.append(loop.create_task(_wait_until_blocked(admitted)))
+        watching[0].add_done_callback(stop)
+
+    # Most calls are over before anybody watches, and cost nothing more.
+    later = loop.call_later(WATCH_AFTER, begin)
+    try:
+        return await running
+    except asyncio.CancelledError:
+        # Somebody else may have cancelled it, too.
+        if not is_stopped or caller.cancelling() > before + 1:
+            raise
+        raise watching[0].result() from None
+    finally:
+        is_over = True
+        later.cancel()
+        if is_stopped:
+            caller.uncancel()
+        if watching:
+            watching[0].cancel()
+            await asyncio.wait(watching)
+
+
+async def _wait_until_blocked(admitted: gates.Admitted) -> gates.DeniedError:
+    """Return why the call has to end, as soon as an operator blocks its tool, plugin or a toolkit over it."""
     async with feed.changes(admitted.context.agent) as changes:
         while True:
             try:
@@ -237,6 +312,24 @@ async def _wait_until_blocked(admitted: gates.Admitted) -> gates.Denied:
                 await asyncio.Future()
 
 
+def _judge_at_once(gate: gates.Gate) -> Answer | gates.Admitted | None:
+    """Judge the call of an upstream server's tool on the event loop; None where that takes long, or a thread."""
+    known = gate.known()
+    if known is None or gate.made.tool in _META_TOOLS or not record_writer.has_room():
+        return None
+    stored = known[0].catalog
+    tool = stored.tools.get(gate.made.tool)
+    if tool is None or not schema.is_ready(tool.input_schema):
+        return None
+    plugin = stored.plugins.get(tool.plugin)
+    if plugin is None or not plugin.upstream or upstream_connections.is_left_alone(plugin):
+        return None
+    try:
+        return _judge_tool(gate, *known, is_quick=True)
+    except schema.TooComplex:
+        return None
+
+
 def _prepare(gate: gates.Gate) -> Answer | gates.Admitted:
     """Answer a meta-tool's call and record it; admit any other, or refuse it and record that.
 
@@ -250,36 +343,49 @@ def _prepare(gate: gates.Gate) -> Answer | gates.Admitted:
 
 def _judge(gate: gates.Gate) -> Answer | gates.Admitted:
     made, by_dispatch, subagent = gate.made, gate.by_dispatch, gate.subagent
-    until = made.begun + conf.CALL_SECONDS
     if made.tool in meta_tools.DEFINITIONS and not by_dispatch:
         told = own_tools.call(made.agent, made.tool, made.arguments, made.session, made.request_id, subagent)
         return _refuse(made, told) if isinstance(told, calls.Refusal) else _answered(made, told.content)
     snapshot, resolved, state = gate.resolve()
     if by_dispatch and made.tool == meta_tools.SEARCH:
-        found = dispatch.search(resolved, made.arguments)
+        found = dispatch.search_tools(resolved, made.arguments)
         return _refuse(made, found) if isinstance(found, calls.Refusal) else _answered(made, found.content)
     if by_dispatch and made.tool == meta_tools.CALL:
-        named = dispatch.named(resolved, made.arguments)
+        named = dispatch.parse_call(resolved, made.arguments)
         if isinstance(named, calls.Refusal):
             return _refuse(made, named)
         # From here on it is a call of the tool that is meant, and recorded as one.
         made.tool, made.arguments = named
         gate.is_dispatched = True
+    return _judge_tool(gate, snapshot, resolved, state)
+
+
+def _judge_tool(
+    gate: gates.Gate,
+    snapshot: resolution.Snapshot,
+    resolved: budgets.Resolution,
+    state: Hashable,
+    *,
+    is_quick: bool = False,
+) -> Answer | gates.Admitted:
+    made = gate.made
     known = snapshot.catalog.tools.get(made.tool)
     if known is not None:
         made.plugin = known.plugin
         made.arguments = calls.filled(snapshot.catalog, made.tool, made.arguments)
-    admitted = gate.admit(resolved, snapshot)
+    admitted = gate.admit(resolved, snapshot, is_quick=is_quick)
     if isinstance(admitted, calls.Refusal):
         return _refuse(made, admitted)
     known = snapshot.catalog.tools[made.tool]
     provider = snapshot.catalog.plugins.get(known.plugin)
     server = provider if provider is not None and provider.upstream else None
     if server is None and not plugins.serves(made.plugin, made.tool):
+        if snapshot.catalog.runner(known) == "client" and not plugins.is_loaded(made.plugin):
+            return _refuse(made, calls.run_by_client(made.tool))
         plugins.report_unserved(made.plugin)
-        return _refuse(made, _unavailable(made.tool), "no plugin of this process serves it")
+        return _refuse(made, unavailable(made.tool), "no plugin of this process serves it")
     if server is not None:
-        upstreams.note_answers_elsewhere(server)
+        upstream_connections.note_answers_elsewhere(server)
     return gates.Admitted(
         tool=made.tool,
         plugin=made.plugin,
@@ -293,16 +399,17 @@ def _judge(gate: gates.Gate) -> Answer | gates.Admitted:
             options=admitted.options,
             active_tools=_by_plugin(resolved),
         ),
-        until=until,
+        until=made.begun + conf.CALL_SECONDS,
         seconds=conf.CALL_SECONDS,
         gate=gate,
         state=state,
+        may_ask=server is not None and elicitation.is_granted(resolved, server),
     )
 
 
 def _answered(made: recording.Recording, found: Any, definition: catalog.Tool | None = None) -> Answer:
-    """Give what the tool answered, if it can be sent."""
-    is_upstream = isinstance(found, upstreams.ToolResult)
+    """Return what the tool answered, if it can be sent."""
+    is_upstream = isinstance(found, upstream_calls.ToolResult)
     try:
         # Read back, as a tuple, a key that is a number and a subclass of a text are sent as JSON says them.
         text = _masked(found.result if is_upstream else _mapping(found))
@@ -320,7 +427,7 @@ def _answered(made: recording.Recording, found: Any, definition: catalog.Tool | 
     is_structured = definition is not None and bool(definition.output_schema)
     document = json.loads(text)
     if is_upstream:
-        content = _mapping(upstreams.content(document))
+        content = _mapping(upstream_calls.content(document))
         return Result(content=content, is_structured=is_structured, mcp=document)
     return Result(content=document, is_structured=is_structured)
 
@@ -335,8 +442,12 @@ def _masked(value: Any) -> bytes:
 
 
 def _failure(error: contract.ToolError) -> Mapping[str, Any] | None:
-    """Return what an upstream server's tool answered as it failed, as MCP has it, if that can be sent."""
-    if not isinstance(error, upstreams.ToolFailed):
+    """Return what an upstream server's tool answered as it failed, as MCP has it, if that can be sent; of another
+    request the code of the server's error.
+    """
+    if isinstance(error, upstream_calls.RequestFailedError):
+        return {"code": error.error_code}
+    if not isinstance(error, upstream_calls.ToolFailed):
         return None
     try:
         text = _masked(error.result)
@@ -346,35 +457,38 @@ def _failure(error: contract.ToolError) -> Mapping[str, Any] | None:
 
 
 def _refused(made: recording.Recording, admitted: gates.Admitted, error: Exception) -> calls.Refusal:
-    """Say in an answer what kept the tool from answering, and record it."""
+    """Return in an answer what kept the tool from answering, and record it."""
     tool = made.tool
     match error:
-        case gates.Denied():
+        case gates.DeniedError():
             return _refuse(made, error.refusal, error.because)
-        case gates.Unchecked():
+        case gates.UncheckedError():
             return _refuse(made, unchecked(), f"It could not be judged again: {error}")
-        case gates.Unauthorized(__cause__=Exception() as cause):
+        case gates.UnauthorizedError(__cause__=Exception() as cause):
             made.end("tool-denied", error=f"Whoever asked may no longer call: {cause}")
             raise cause
         case contract.ToolError():
             said = secrets.mask(str(error)) or f"{tool} failed."
             return _refuse(made, calls.Refusal(code="tool-failed", message=said, mcp=_failure(error)))
-        case upstreams.TooSlow():
+        case upstream_calls.TooSlowError():
             return _refuse(made, _late(admitted, error.within))
-        case registry.TimedOut():
+        case registry.TimedOutError():
             return _refuse(made, _late(admitted, admitted.seconds))
-        case upstreams.Unreachable() if (denied := gates.blocked(admitted)) is not None:
+        case upstream_calls.Unreachable() if (denied := gates.blocked(admitted)) is not None:
             # A server that is blocked is disconnected, which its calls may notice first.
             return _refuse(made, denied.refusal, denied.because)
-        case upstreams.Unreachable():
-            return _refuse(made, _unavailable(tool), str(error))
+        case upstream_calls.TooManyError():
+            message = f"{tool} is busy: all connections to its server are in use. Try again in a moment."
+            return _refuse(made, calls.Refusal(code="tool-unavailable", message=message), str(error))
+        case upstream_calls.Unreachable():
+            return _refuse(made, unavailable(tool), str(error))
         case TimeoutError() if admitted.left < OVER:
             return _refuse(made, _late(admitted, admitted.seconds), "there was no place for it")
         case registry.Unavailable():
             plugins.report(made.plugin, error.life)
-            return _refuse(made, _unavailable(tool), str(error))
+            return _refuse(made, unavailable(tool), str(error))
         case errors.NotFound() if not plugins.serves(made.plugin, tool):
-            return _refuse(made, _unavailable(tool), str(error))
+            return _refuse(made, unavailable(tool), str(error))
     _log.error("tool failed", tool=tool, plugin=made.plugin, agent=made.agent, exc_info=error)
     message = f"{tool} failed. The error was logged for an operator."
     return _refuse(
@@ -383,11 +497,12 @@ def _refused(made: recording.Recording, admitted: gates.Admitted, error: Excepti
 
 
 def _refuse(made: recording.Recording, refusal: calls.Refusal, because: str = "") -> calls.Refusal:
-    made.end(refusal.code, error=because or refusal.without_values())
+    made.end(refusal.code, error=because or made.because or refusal.without_values())
     return refusal
 
 
-def _unavailable(tool: str) -> calls.Refusal:
+def unavailable(tool: str) -> calls.Refusal:
+    """Refuse a call because what provides the tool is not there."""
     return calls.Refusal(
         code="tool-unavailable", message=f"{tool} is not available at present. Try something else."
     )
@@ -410,5 +525,5 @@ def _late(admitted: gates.Admitted, seconds: float) -> calls.Refusal:
 def _by_plugin(resolved: budgets.Resolution) -> Mapping[str, Sequence[str]]:
     found: dict[str, list[str]] = {}
     for key in resolved.active:
-        found.setdefault(resolved.standing.catalog.tools[key].plugin, []).append(key)
+        found.setdefault(resolved.context.catalog.tools[key].plugin, []).append(key)
     return found

@@ -1,4 +1,4 @@
-"""Which calls does nobody want any more? Told in one process of a server, heard in whichever runs them."""
+"""Cancellation of calls across processes: any process requests it, and the one that runs the call polls for it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from toolbelt.store import cancellations, clock
 
 
-def begun() -> dt.datetime:
-    """Give this moment, as that in which a call began."""
+def now() -> dt.datetime:
+    """Return the current time, to record as the start of a call."""
     return clock.now()
 
 
 def cancel(key: str) -> None:
-    """Let whoever runs the call with this key end it."""
-    cancellations.ask(key)
+    """Request the cancellation of the call with this key, in whichever process it runs."""
+    cancellations.request(key)
 
 
-def cancelled(begun: Mapping[str, dt.datetime]) -> set[str]:
-    """Say which of the calls that run are to end, by key; each with the moment in which the latest of it began.
+def find_requested(started: Mapping[str, dt.datetime]) -> set[str]:
+    """Return the keys of the running calls that should be cancelled. ``started`` is when each call began.
 
-    What was asked for before that was meant for another call, which had ended already. One query.
+    Requests from before that time were for an earlier call under the same key. Uses one query.
     """
-    return {key for key, at in cancellations.asked(begun.keys()).items() if at >= begun[key]}
+    return {key for key, at in cancellations.requested(started.keys()).items() if at >= started[key]}

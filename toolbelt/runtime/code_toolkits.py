@@ -1,7 +1,7 @@
-"""What do toolkits in code say, in a question? Their Python is asked, and what goes wrong in it stays here.
+"""Safe calls of the hooks of code toolkits: an error in one never fails a request.
 
-A section that cannot be written is left out, and a focus that cannot be found is none: the question goes on, and the
-log says whose code it was (see toolbelt.core.code for the rule).
+If a hook fails, its section or focus is left out, and the error is logged (see toolbelt.core.toolkit_hooks for the
+rules).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import structlog
 
-from toolbelt.core import code
+from toolbelt.core import toolkit_hooks
 from toolbelt.plugins import contract
 from toolbelt.runtime import plugins
 from toolbelt.store import snapshots
@@ -23,50 +23,50 @@ _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
-    """One toolkit's code. An implementation of :class:`code.Voice`."""
+class ToolkitHooks:
+    """The hooks of one code toolkit. Implements :class:`toolbelt.core.toolkit_hooks.ToolkitHooks`."""
 
     toolkit: contract.CodeToolkit
 
     def policy(self, active_tools: tuple[str, ...]) -> str | None:
-        """Give the toolkit's section."""
-        return self._asked(self._policy, active_tools)
+        """Return the toolkit's policy section."""
+        return self._call(self._policy, active_tools)
 
-    def focus(self, active_tools: tuple[str, ...], message: str) -> code.Focus | None:
-        """Give what the message should focus on."""
-        return self._asked(self._focus, active_tools, message)
+    def focus(self, active_tools: tuple[str, ...], message: str) -> toolkit_hooks.Focus | None:
+        """Return the focus for the user's message."""
+        return self._call(self._focus, active_tools, message)
 
     def _policy(self, active_tools: tuple[str, ...]) -> str | None:
         text = self.toolkit.policy(contract.PolicyContext(active_tools=active_tools))
         if text is not None and not isinstance(text, str):
-            raise TypeError(f"policy() gave {type(text).__name__}, not a text")
+            raise TypeError(f"policy() returned {type(text).__name__}, not text")
         return text
 
-    def _focus(self, active_tools: tuple[str, ...], message: str) -> code.Focus | None:
+    def _focus(self, active_tools: tuple[str, ...], message: str) -> toolkit_hooks.Focus | None:
         context = contract.DirectiveContext(active_tools=active_tools, message=message)
-        found = self.toolkit.directive(context)
-        if found is None:
+        focus = self.toolkit.directive(context)
+        if focus is None:
             return None
-        if found.tool_choice not in ("auto", "required"):
+        if focus.tool_choice not in ("auto", "required"):
             raise ValueError(
-                f"directive() gave the tool choice {found.tool_choice!r}: it is auto or required"
+                f"directive() returned the tool choice {focus.tool_choice!r}: it must be auto or required"
             )
-        return code.Focus(tuple(map(str, found.active_tools)), found.tool_choice, str(found.because))
+        return toolkit_hooks.Focus(tuple(map(str, focus.active_tools)), focus.tool_choice, str(focus.because))
 
-    def _asked(self, ask: Callable[..., T], *about: object) -> T | None:
+    def _call(self, hook: Callable[..., T], *args: object) -> T | None:
         try:
-            return ask(*about)
+            return hook(*args)
         except Exception:
             _log.exception("toolkit in code failed", toolkit=self.toolkit.key)
             return None
 
 
-class Voices(Mapping[tuple[str, str], code.Voice]):
-    """The voices of the plugins that run here; these are loaded when the first voice is asked for, at the latest."""
+class AllToolkitHooks(Mapping[tuple[str, str], toolkit_hooks.ToolkitHooks]):
+    """The hooks of all code toolkits in this process, by plugin and toolkit key. First use loads the plugins."""
 
-    def __getitem__(self, name: tuple[str, str]) -> code.Voice:
+    def __getitem__(self, name: tuple[str, str]) -> toolkit_hooks.ToolkitHooks:
         plugin, key = name
-        return Voice(plugins.toolkits(plugin)[key])
+        return ToolkitHooks(plugins.toolkits(plugin)[key])
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return ((plugin.name, toolkit.key) for plugin in plugins.live() for toolkit in plugin.toolkits)
@@ -75,6 +75,6 @@ class Voices(Mapping[tuple[str, str], code.Voice]):
         return sum(1 for _ in self)
 
 
-def connect() -> None:
-    """Let them speak, whichever door asks for a surface."""
-    snapshots.let_speak(Voices())
+def register() -> None:
+    """Use the hooks of the plugins' toolkits for all surfaces."""
+    snapshots.register_hooks(AllToolkitHooks())

@@ -1,7 +1,7 @@
-"""How does a program in this very process ask Toolbelt and call through it? As over HTTP, without the way.
+"""Connections for programs in the same process: the same requests and calls as over HTTP.
 
-The same answers as toolbelt.adapters.connection gives over HTTP, for the clients of frameworks that run beside Django.
-Whoever can import this may ask for any agent: there is no token here.
+They return the same documents as the HTTP connections of toolbelt.adapters.connection, for frameworks that run beside
+Django. They need no token, so any code that imports this module may act as any agent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolbelt.runtime import calls, documents, surfaces
 
 
 class BlockingLocal:
-    """A connection in process for one agent, for a thread that may block."""
+    """An in-process connection for one agent, for threads that may block."""
 
     def __init__(self, agent: str) -> None:
         self._agent = agent
@@ -29,17 +29,17 @@ class BlockingLocal:
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
     ) -> protocol.Document:
-        """Ask what the model gets now; see protocol.Connection."""
+        """Return the current surface. See protocol.Connection."""
         answer = surfaces.ask(self._agent, run.session, run.request_id, message, run.subagent)
         return documents.of(answer, form, declared)
 
     def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
-        """Call a tool; see protocol.Connection."""
+        """Call a tool. See protocol.Connection."""
         return calls.run(self._agent, tool, arguments, run.session, run.request_id, run.subagent).document()
 
 
 class Local:
-    """A connection in process for one agent, for an event loop."""
+    """An in-process connection for one agent, for event loops."""
 
     def __init__(self, agent: str) -> None:
         self._agent, self._blocking = agent, BlockingLocal(agent)
@@ -52,15 +52,15 @@ class Local:
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
     ) -> protocol.Document:
-        """Ask what the model gets now; see protocol.Connection."""
+        """Return the current surface. See protocol.Connection."""
         ask = sync_to_async(self._blocking.surface)
         return await ask(run, message=message, form=form, declared=declared)
 
     async def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
-        """Call a tool; see protocol.Connection. Cancelling it cancels the tool, too."""
+        """Call a tool. Cancelling the call cancels the tool. See protocol.Connection."""
         answer = await calls.arun(self._agent, tool, arguments, run.session, run.request_id, run.subagent)
         return answer.document()
 
     def blocking(self) -> BlockingLocal:
-        """Give its twin for threads that may block."""
+        """Return the blocking connection of the same agent."""
         return self._blocking

@@ -1,7 +1,4 @@
-"""What is sent of a surface? Its whole JSON document, with the provider's form and the difference that were asked for.
-
-For every shell that answers over the wire, so that one question has one answer, byte for byte.
-"""
+"""The JSON document of a surface, with the requested provider format and the delta, for all interfaces."""
 
 from __future__ import annotations
 
@@ -13,22 +10,22 @@ from toolbelt.runtime import rendering
 
 
 def fingerprint(answer: surface.Surface, form: str | None = None) -> str:
-    """Give the fingerprint of what is sent: the surface's own, or that of its provider's form."""
+    """Return the fingerprint of the document: the surface's own, or that of its provider format."""
     return answer.fingerprint if form is None else rendering.fingerprint(answer, form)
 
 
 def of(
     answer: surface.Surface, form: str | None = None, declared: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Put the document together. ``declared``: what the model was given (name and hash); None: nobody says.
+    """Return the document. ``declared`` is the hash of each tool that the model already has, by name; None if unknown.
 
-    Raises errors.Invalid for a format that is not known, errors.ProviderLimit for what the provider does not take.
+    Raise errors.Invalid for an unknown format, or errors.ProviderLimit for what the provider does not accept.
     """
-    compared = rendering.delta(answer, declared or {})
+    comparison = rendering.delta(answer, declared or {})
     return {
         **answer.document(),
         "fingerprint": fingerprint(answer, form),
-        "declared": compared["declared"],
-        "delta": None if declared is None else compared["delta"],
+        "declared": comparison["declared"],
+        "delta": None if declared is None else comparison["delta"],
         "provider": {} if form is None else rendering.render(answer, form),
     }

@@ -1,7 +1,7 @@
-"""Which variables may the connection of an upstream server name, and what do they stand for?
+"""The variables that an upstream server's connection may use.
 
 A name is looked up among the secrets of the server's own namespace, as a plugin's are, and then in the environment.
-Toolbelt's own variables, the key that signs its sessions among them, are told to no server.
+Toolbelt's own variables, such as the key that signs its sessions, are never available to a server.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from toolbelt.core import errors
 from toolbelt.runtime import secrets
 
-# What the product itself is given by the environment: no server is told of it.
-OWN_PREFIX = "TOOLBELT_"
-OWN = frozenset(
+# Toolbelt's own configuration, which no server may receive.
+RESERVED_PREFIX = "TOOLBELT_"
+RESERVED = frozenset(
     {
         "SECRET_KEY",
         "SECRET_KEY_FALLBACKS",
@@ -27,7 +27,7 @@ OWN = frozenset(
 
 
 class Environ(Mapping[str, str]):
-    """The variables that a connection may name: its server's secrets, else the environment's, but not Toolbelt's.
+    """The server's secrets, and the environment without Toolbelt's own variables. Secrets take precedence.
 
     An empty namespace has no secrets.
     """
@@ -37,14 +37,18 @@ class Environ(Mapping[str, str]):
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (
-            _is_own(name) or self._secret(name) is not None or name in os.environ
+            _is_reserved(name) or self._secret(name) is not None or name in os.environ
         )
 
     def __getitem__(self, name: str) -> str:
-        if _is_own(name):
-            raise errors.Refused(f"{name} is Toolbelt's own: no server is told it. Name another variable.")
-        found = self._secret(name)
-        return secrets.named(os.environ[name]) if found is None else secrets.handing_out(found)
+        if _is_reserved(name):
+            raise errors.Refused(
+                f"{name} is Toolbelt's own variable and is never passed to a server. Use another variable."
+            )
+        secret = self._secret(name)
+        return (
+            secrets.mask_if_secret(os.environ[name]) if secret is None else secrets.mask_from_now_on(secret)
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(os.environ)
@@ -56,5 +60,5 @@ class Environ(Mapping[str, str]):
         return secrets.find(self._namespace, name) if self._namespace else None
 
 
-def _is_own(name: str) -> bool:
-    return name.startswith(OWN_PREFIX) or name in OWN
+def _is_reserved(name: str) -> bool:
+    return name.startswith(RESERVED_PREFIX) or name in RESERVED

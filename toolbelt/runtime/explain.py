@@ -1,26 +1,27 @@
-"""Why does this agent have this tool, or why not?"""
+"""Explanations of decisions: why an agent has a tool, or why not."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from toolbelt.core import budgets, errors, reasons, resolution
+from toolbelt.core import budgets, catalog, errors, reasons, resolution
 from toolbelt.runtime import snapshots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A decision with every question that was asked on the way, also those after the one that decided."""
+    """A decision with every rule that was checked, including those after the deciding one, and who runs the tool."""
 
     agent: str
     decision: resolution.Decision
     trace: tuple[resolution.Step, ...]
+    runner: catalog.Runner
 
     @property
     def line(self) -> str:
-        """Say it in one line."""
-        return reasons.line(self.decision)
+        """Return the explanation in one line."""
+        return reasons.format_line(self.decision)
 
 
 def why(
@@ -30,19 +31,22 @@ def why(
     request_id: str | None = None,
     subagent: str | None = None,
 ) -> Explanation:
-    """Explain the decision for one tool of one agent. Raises errors.NotFound for a name that is not known."""
+    """Explain the decision for one tool of one agent. Raise errors.NotFound for an unknown agent or tool."""
     snapshot, _ = snapshots.take(agent, session, request_id, subagent)
     if tool not in snapshot.catalog.tools:
         raise errors.NotFound("tool", tool, snapshot.catalog.tools)
     resolved = budgets.resolve(snapshot)
     return Explanation(
-        agent=agent, decision=resolved.decision(tool), trace=resolution.trace(resolved.standing, tool)
+        agent=agent,
+        decision=resolved.decision(tool),
+        trace=resolution.trace(resolved.context, tool),
+        runner=snapshot.catalog.runner(snapshot.catalog.tools[tool]),
     )
 
 
-def everything(
+def all_decisions(
     agent: str, session: str | None = None, request_id: str | None = None, subagent: str | None = None
 ) -> Mapping[str, resolution.Decision]:
-    """Decide for every tool of the catalog, by key, in key order. For screens: it costs what the catalog counts."""
+    """Return the decision for every tool in the catalog, by key. Its cost grows with the catalog."""
     snapshot, _ = snapshots.take(agent, session, request_id, subagent)
-    return budgets.resolve(snapshot).everything()
+    return budgets.resolve(snapshot).all_decisions()

@@ -1,18 +1,18 @@
-"""Who has to hear that configuration changed? Whoever follows the agent, whichever process committed it.
+"""Followers of an agent's configuration, which are notified of each change, whichever process committed it.
 
 ::
 
     async with feed.changes("ada") as changes:
-        ...  # ask what ada has
+        ...  # read ada's configuration
         async for _ in changes:
-            ...  # something was committed that may concern ada: ask again
+            ...  # something was committed that may concern ada: read it again
 
-What may concern an agent is its own configuration and the catalog; whether it now has something else, the follower
-finds out by asking. A turn stands for everything that was committed until then, so nobody ever has a backlog.
+A change of the agent's own configuration or of the catalog may concern it; the follower compares to find out. One
+notification covers everything that was committed before it, so there is never a backlog.
 
-Each event loop has one watch over the database, for as long as somebody follows, and one statement reads for all who
-do (`store.commits`). What ends by itself is a turn at the moment when it does. A database that is away leaves everyone
-where they are: it is tried again, and what was missed is told then.
+Each event loop watches the database as long as it has followers, with one statement for all of them (`store.commits`).
+When a grant expires, its followers are notified as well. While the database is unavailable, reading is retried, and
+missed changes are notified afterwards.
 """
 
 from __future__ import annotations
@@ -29,46 +29,46 @@ import structlog
 
 from toolbelt.store import clock, commits
 
-# How long to let what is committed gather between two readings.
+# The minimum time between two reads, so that commits in quick succession are read together.
 GAP = 0.02
-# The longest to wait without looking whether somebody still follows.
+# How often to check whether there are still followers.
 IDLE = 1.0
-# How long to leave a database alone that could not be read: at first, and in the end.
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+# The first and the maximum pause after the database could not be read.
+FIRST_PAUSE, MAX_PAUSE = 0.1, 5.0
 
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What changed: the catalog, and the own configuration of the agents with these keys, up to a revision."""
+    """What changed up to a revision: the catalog, and the configuration of the agents with these keys."""
 
     revision: int
     catalog: bool = False
     agents: frozenset[str] = frozenset()
 
     def concern(self, agent: str | None) -> bool:
-        """Say whether they may concern this agent; None stands for anyone."""
+        """Return whether the changes may concern this agent, or any agent if it is None."""
         return self.catalog or agent in self.agents or (agent is None and bool(self.agents))
 
 
 class Following(AsyncIterator[Changes]):
-    """Somebody's place in the feed, held from when it is made until it is closed or let go of.
+    """A follower of the feed, from its creation until it is closed or garbage-collected.
 
-    Without ``async with``, the first turn may come with nothing committed: when the watch begins. With it, what was
-    committed before ``async with`` is not told.
+    Without ``async with``, the first notification may come without a commit, when the watch starts. With it, commits
+    before ``async with`` are not notified.
     """
 
     def __init__(self, feed: Feed, agent: str | None) -> None:
         self._feed = feed
         self._agent = agent
-        self._told: Changes | None = None
-        self._rung = asyncio.Event()
-        self._is_over = False
+        self._changes: Changes | None = None
+        self._has_news = asyncio.Event()
+        self._is_closed = False
 
     async def __aenter__(self) -> Self:
         await self._feed.is_watching()
-        self._told = None
+        self._changes = None
         return self
 
     async def __aexit__(
@@ -77,37 +77,37 @@ class Following(AsyncIterator[Changes]):
         self.close()
 
     async def __anext__(self) -> Changes:
-        while self._told is None and not self._is_over:
-            self._rung.clear()
-            await self._rung.wait()
-        told, self._told = self._told, None
-        if self._is_over or told is None:
+        while self._changes is None and not self._is_closed:
+            self._has_news.clear()
+            await self._has_news.wait()
+        changes, self._changes = self._changes, None
+        if self._is_closed or changes is None:
             raise StopAsyncIteration
-        return told
+        return changes
 
     @property
     def revision(self) -> int:
-        """Give the number of the last write that may have concerned the agent, as it was last read; 0: not read."""
+        """Return the number of the last known write that may concern the agent; 0 if none was read."""
         return self._feed.revision(self._agent)
 
     def close(self) -> None:
-        """End it, in the middle of a turn or between two."""
-        self._is_over = True
-        self._rung.set()
+        """Stop following, at any time."""
+        self._is_closed = True
+        self._has_news.set()
         self._feed.leave(self)
 
-    def tell(self, changes: Changes) -> None:
-        """Add changes to those of the next turn, if they concern the agent."""
+    def notify(self, changes: Changes) -> None:
+        """Add changes to the next notification, if they concern the agent."""
         if not changes.concern(self._agent):
             return
-        if (had := self._told) is not None:
+        if (earlier := self._changes) is not None:
             changes = Changes(
                 revision=changes.revision,
-                catalog=changes.catalog or had.catalog,
-                agents=changes.agents | had.agents,
+                catalog=changes.catalog or earlier.catalog,
+                agents=changes.agents | earlier.agents,
             )
-        self._told = changes
-        self._rung.set()
+        self._changes = changes
+        self._has_news.set()
 
 
 class Feed:
@@ -122,8 +122,13 @@ class Feed:
         self._trouble = ""
         self._is_closed = False
 
+    @property
+    def is_closed(self) -> bool:
+        """Return whether the feed has ended."""
+        return self._is_closed
+
     def follow(self, agent: str | None) -> Following:
-        """Give a place in the feed, and see to it that somebody watches."""
+        """Add a follower, and watch the database."""
         following = Following(self, agent)
         if self._is_closed:
             following.close()
@@ -135,22 +140,22 @@ class Feed:
         return following
 
     def leave(self, following: Following) -> None:
-        """Give a place back."""
+        """Remove a follower."""
         self._following.discard(following)
 
     async def is_watching(self) -> None:
-        """Wait until the database was read for the first time, or could not be read."""
+        """Wait until the first attempt to read the database has ended."""
         if not self._is_closed:
             await self._was_tried.wait()
 
     def revision(self, agent: str | None) -> int:
-        """Give the number of the last write of this agent or the catalog, or of anything."""
+        """Return the number of the last write of this agent or the catalog, or of any write if the agent is None."""
         if self._known is None:
             return 0
         return self._known.number if agent is None else self._known.revision(agent)
 
     def end(self) -> None:
-        """End everyone's following, and the watch."""
+        """Close all followers and the watch."""
         self._is_closed = True
         self._was_tried.set()
         for following in list(self._following):
@@ -159,7 +164,7 @@ class Feed:
             self._watching.cancel()
 
     async def close(self) -> None:
-        """End it, and let go of the database."""
+        """End the feed, and close its connection to the database."""
         self.end()
         if self._watching is not None:
             with contextlib.suppress(asyncio.CancelledError):
@@ -175,26 +180,26 @@ class Feed:
         try:
             while self._following:
                 try:
-                    self._tell(await watch.read())
+                    self._announce(await watch.read())
                     pause = FIRST_PAUSE
                     await asyncio.sleep(GAP)
                     await watch.wait(self._until_next_end())
                 except Exception as error:
-                    if not isinstance(error, commits.Unreachable):
-                        # Nobody expects it; those who follow are to hear of changes all the same.
+                    if not isinstance(error, commits.UnreachableError):
+                        # A defect, which must not end the notifications.
                         _log.exception("changes not read")
-                    self._say(str(error) or type(error).__name__)
+                    self._note_trouble(str(error) or type(error).__name__)
                     self._was_tried.set()
                     await asyncio.sleep(pause)
-                    pause = min(pause * 2, LONGEST_PAUSE)
+                    pause = min(pause * 2, MAX_PAUSE)
         finally:
             self._was_tried.set()
-            # First of all, so that whoever comes now begins another watch.
+            # Before anything is awaited, so that the next follower starts another watch.
             self._watching = self._known = None
             await watch.close()
 
-    def _tell(self, state: commits.State) -> None:
-        self._say("")
+    def _announce(self, state: commits.State) -> None:
+        self._note_trouble("")
         known, self._known = self._known, state
         if known is None:
             moved, is_another_catalog = frozenset(state.agents), True
@@ -204,25 +209,25 @@ class Feed:
         changes = Changes(revision=state.number, catalog=is_another_catalog, agents=agents)
         if changes.concern(None):
             for following in list(self._following):
-                following.tell(changes)
+                following.notify(changes)
         self._was_tried.set()
 
     def _ended(self, state: commits.State) -> frozenset[str]:
-        """Name the agents of which something ended since this was last asked."""
+        """Return the agents with grants that expired since the last call."""
         last, self._asked_at = self._asked_at, clock.now()
         return frozenset([key for at, key in state.ends if last < at <= self._asked_at])
 
     def _until_next_end(self) -> float:
-        """Give the seconds until something ends, at most those after which to look around."""
+        """Return the seconds until the next expiry, at most :data:`IDLE`."""
         ends = self._known.ends if self._known is not None else ()
         first = next((at for at, _ in ends if at > self._asked_at), None)
         if first is None:
             return IDLE
-        # A little longer: it is over at that moment, and clocks do not run alike.
+        # A little longer, so that it has expired by then: clocks differ.
         return min(IDLE, max(0.0, (first - clock.now()).total_seconds()) + 0.001)
 
-    def _say(self, trouble: str) -> None:
-        """Log that the database cannot be read, or can again: once, for the same may be so for a while."""
+    def _note_trouble(self, trouble: str) -> None:
+        """Log once that the database cannot be read, and once that it can be read again."""
         if trouble and not self._trouble:
             _log.warning("changes not followed: the database cannot be read", error=trouble)
         elif self._trouble and not trouble:
@@ -234,22 +239,27 @@ _feeds: dict[asyncio.AbstractEventLoop, Feed] = {}
 
 
 def changes(agent: str) -> Following:
-    """Follow one agent, by its key: a turn for each commit, or several, of its configuration or the catalog."""
+    """Follow the agent with this key: each notification stands for commits of its configuration or the catalog."""
     return _here().follow(agent)
 
 
 def anything() -> Following:
-    """Follow everything: each turn says whose configuration was committed since the last."""
+    """Follow all agents: each notification names those with commits since the last one."""
     return _here().follow(None)
 
 
 def end() -> None:
-    """End everyone's following on this event loop; those who come later find it ended."""
+    """Close all followers on this event loop, and those that are added later."""
     _here().end()
 
 
+def is_ended() -> bool:
+    """Return whether :func:`end` was called: this server is shutting down."""
+    return _here().is_closed
+
+
 async def close() -> None:
-    """End everyone's following on this event loop, and let go of the database."""
+    """Close all followers on this event loop, and the connection to the database."""
     await _here().close()
 
 

@@ -12,19 +12,20 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import DatabaseError
+from django import db
 
 from toolbelt import conf
 from toolbelt.core import budgets, calls, catalog, dispatch, errors, resolution
 from toolbelt.plugins import contract
-from toolbelt.runtime import recording, snapshots, standings, surfaces, threads
+from toolbelt.runtime import recording, request_contexts, snapshots, surfaces, threads
 from toolbelt.store import databases
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 # Looks from an event loop at how things stand for a call: None where only a thread can say, or nobody may call.
-Look = Callable[[], Awaitable[standings.Standing | None]]
+Look = Callable[[], Awaitable[request_contexts.RequestContext | None]]
+Resolved = tuple[resolution.Snapshot, budgets.Resolution, Hashable]
 
 
 class Gate:
@@ -43,7 +44,7 @@ class Gate:
         # Whether the tool was named to call_tool, which may call what is discoverable, too.
         self.is_dispatched = False
         self._look = look
-        self._seen: standings.Standing | None = None
+        self._seen: request_contexts.RequestContext | None = None
 
     @property
     def is_asked_on_a_loop(self) -> bool:
@@ -60,7 +61,11 @@ class Gate:
         if self._look is None or self._seen is None:
             return False
         now = await self._look()
-        return now is not None and now.seen == self._seen.seen and not snapshots.is_over(self._seen.snapshot)
+        return (
+            now is not None
+            and now.probed == self._seen.probed
+            and not snapshots.has_expired(self._seen.snapshot)
+        )
 
     async def in_thread(self, act: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Return what ``act`` returns, run where the database is asked for this caller."""
@@ -68,29 +73,46 @@ class Gate:
             return await threads.run(act, *arguments, **named)
         return await sync_to_async(act)(*arguments, **named)
 
-    def resolve(self) -> tuple[resolution.Snapshot, budgets.Resolution, Hashable]:
+    def resolve(self) -> Resolved:
         """Return the snapshot, what the agent has by it, and a value that is equal as long as both are."""
+        if (known := self.known()) is not None:
+            return known
         if (seen := self._seen) is not None:
-            known = surfaces.known(seen.snapshot, seen.place[1])
-            return seen.snapshot, known.resolution if known else budgets.resolve(seen.snapshot), seen.seen
+            self.made.revision = seen.probed.state.number
+            return seen.snapshot, budgets.resolve(seen.snapshot), seen.probed
         snapshot, state = self.take()
         return snapshot, budgets.resolve(snapshot), state
+
+    def known(self) -> Resolved | None:
+        """Return what :meth:`resolve` returns if it is kept in this process; None if it has to be worked out."""
+        if (seen := self._seen) is None:
+            return None
+        known = surfaces.cached(seen.snapshot, seen.cache_key[1])
+        if known is None:
+            return None
+        self.made.revision = seen.probed.state.number
+        return seen.snapshot, known.resolution, seen.probed
 
     def take(self) -> tuple[resolution.Snapshot, Hashable]:
         """Return the snapshot as the database has it now, and a value that is equal as long as it is."""
         snapshot, found = snapshots.take(
             self.made.agent, self.made.session, self.made.request_id, self.subagent
         )
+        self.made.revision = found.number
         return snapshot, found.state
 
     def admit(
-        self, resolved: budgets.Resolution, snapshot: resolution.Snapshot
+        self, resolved: budgets.Resolution, snapshot: resolution.Snapshot, *, is_quick: bool = False
     ) -> calls.Admission | calls.Refusal:
-        """Admit the call or refuse it."""
+        """Admit the call or refuse it; with ``is_quick``, raise schema.TooComplex where that takes long."""
         tool, arguments, hide_denied = self.made.tool, self.made.arguments, conf.HIDE_DENIED
         if self.is_dispatched:
-            return dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)
-        return calls.admit(resolved, tool, arguments, hide_denied=hide_denied)
+            judged = dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)
+        else:
+            judged = calls.admit(resolved, tool, arguments, hide_denied=hide_denied, is_quick=is_quick)
+        if isinstance(judged, calls.Refusal) and not judged.errors:
+            self.made.explain(resolved)
+        return judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +120,8 @@ class Admitted:
     """A call that may go through: who runs it, and until when (in seconds of the monotonic clock).
 
     ``definition`` is the tool as it is stored; ``server`` the plugin if it is an upstream server, else None; ``state``
-    names what the gate was asked about.
+    names what the gate was asked about; ``may_ask`` whether the server may ask the user. ``method`` is MCP's for the
+    request that goes to an upstream server; of another one than a tool's call the ``arguments`` are its parameters.
     """
 
     tool: str
@@ -111,13 +134,15 @@ class Admitted:
     seconds: float
     gate: Gate
     state: Hashable
+    may_ask: bool = False
+    method: str = "tools/call"
 
     @property
     def left(self) -> float:
         return max(0.0, self.until - time.monotonic())
 
 
-class Denied(Exception):
+class DeniedError(Exception):
     """The call was admitted, and is not any more."""
 
     def __init__(self, refusal: calls.Refusal, because: str) -> None:
@@ -125,11 +150,11 @@ class Denied(Exception):
         super().__init__(because)
 
 
-class Unchecked(Exception):
+class UncheckedError(Exception):
     """Whether the call may still run cannot be found out: the database cannot be read."""
 
 
-class Unauthorized(Exception):
+class UnauthorizedError(Exception):
     """Whoever asked may no longer call; ``__cause__`` is what says so."""
 
 
@@ -138,29 +163,30 @@ def check_again(admitted: Admitted) -> None:
     try:
         try:
             admitted.gate.may_call()
-        except DatabaseError:
+        except db.Error:
             raise
         except Exception as error:
-            raise Unauthorized from error
+            raise UnauthorizedError from error
         snapshot, state = admitted.gate.take()
         if state == admitted.state:
             return
         judged = admitted.gate.admit(budgets.resolve(snapshot), snapshot)
         if isinstance(judged, calls.Refusal):
-            raise Denied(judged, f"Denied while it waited: {judged.without_values()}")
+            because = admitted.gate.made.because or judged.without_values()
+            raise DeniedError(judged, f"Denied while it waited: {because}")
         stored = snapshot.catalog.tools[admitted.tool]
         if stored.plugin != admitted.plugin or judged.options != admitted.context.options:
             message = f"{admitted.tool} was changed while this call waited: call it again."
-            raise Denied(calls.Refusal(code="tool-unavailable", message=message), message)
+            raise DeniedError(calls.Refusal(code="tool-unavailable", message=message), message)
     except (errors.NotFound, errors.Archived) as error:
-        raise Denied(calls.unknown(admitted.tool), str(error)) from error
-    except DatabaseError as error:
-        raise Unchecked(str(error)) from error
+        raise DeniedError(calls.unknown(admitted.tool), str(error)) from error
+    except db.Error as error:
+        raise UncheckedError(str(error)) from error
     finally:
         databases.release()
 
 
-def blocked(admitted: Admitted) -> Denied | None:
+def blocked(admitted: Admitted) -> DeniedError | None:
     """Return why a running call has to end, if it has to: its tool is blocked, or its agent archived or gone."""
     try:
         snapshot, _ = admitted.gate.take()
@@ -170,9 +196,10 @@ def blocked(admitted: Admitted) -> Denied | None:
             return None
         judged = admitted.gate.admit(resolved, snapshot)
     except (errors.NotFound, errors.Archived) as error:
-        return Denied(calls.unknown(admitted.tool), str(error))
+        return DeniedError(calls.unknown(admitted.tool), str(error))
     finally:
         databases.release()
     if isinstance(judged, calls.Refusal):
-        return Denied(judged, f"It was stopped while it ran: {judged.message}")
+        because = admitted.gate.made.because or judged.message
+        return DeniedError(judged, f"It was stopped while it ran: {because}")
     return None

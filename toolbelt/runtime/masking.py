@@ -1,10 +1,10 @@
-"""Take known secrets out of texts, in whatever form they are likely to stand there.
+"""Removal of known secrets from texts, in every form in which they are likely to occur.
 
-A secret is known from the moment that somebody is given it (:func:`add`), and until the process ends. It is looked for
-as it is, and URL-encoded, escaped as in JSON and in Python's ``repr``, and in base64. Of a value with a scheme in
-front, such as ``Bearer X``, X is a secret as well, and so is the password of ``user:password``, plain or in base64.
+A secret is known from its first use (:func:`add`) until the process ends. It is recognized verbatim, URL-encoded,
+escaped as in JSON and in Python's ``repr``, and in base64. In a value with a scheme, such as ``Bearer X``, X is a
+secret as well, and so is the password in ``user:password``, plain or in base64.
 
-Imports nothing of Django, as the log uses it, too.
+This module does not import Django, because logging uses it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ import re2
 
 MASK = "[withheld]"
 # Shorter ones are too likely to be part of a word.
-SHORTEST = 6
+MIN_LENGTH = 6
 
 _SCHEME = re.compile(r"(?:bearer|basic|digest|token|api-?key|key) +(\S+) *", re.IGNORECASE)
-# Enough for thousands of secrets; beyond it, they are looked for one by one.
-_ROOM = 64 * 1024 * 1024
+# Enough for thousands of secrets; beyond it, they are searched one by one.
+_MAX_EXPRESSION_BYTES = 64 * 1024 * 1024
 
 
 class _Known(NamedTuple):
-    """All forms that are looked for, and one expression that finds any of them."""
+    """All forms of the known secrets, and one expression that matches any of them."""
 
     forms: tuple[str, ...] = ()
     expression: Any = None
@@ -42,9 +42,9 @@ _lock = threading.Lock()
 
 
 def add(secret: str) -> None:
-    """Know a text as a secret from now on. One that is too short is not looked for."""
+    """Mask this text from now on. A text that is too short is ignored."""
     global _known
-    if len(secret) < SHORTEST or secret in _secrets:
+    if len(secret) < MIN_LENGTH or secret in _secrets:
         return
     with _lock:
         _secrets.add(secret)
@@ -53,37 +53,37 @@ def add(secret: str) -> None:
 
 
 def mask(text: str) -> str:
-    """Return the text without any secret; secrets that overlap are taken out together."""
+    """Return the text without known secrets. Overlapping secrets are replaced together."""
     known = _known
     if not _occurs(text, known):
         return text
     parts, end = [], 0
-    for begin, over in _spans(text, known.forms):
+    for begin, span_end in _spans(text, known.forms):
         parts += [text[end:begin], MASK]
-        end = over
+        end = span_end
     return "".join([*parts, text[end:]])
 
 
 def mask_json(document: str) -> str:
-    """Return a JSON document without any secret in its texts and keys; the same text where there is none."""
+    """Return a JSON document without known secrets in its strings and keys; unchanged if it contains none."""
     if not _occurs(document, _known):
         return document
     try:
-        found = json.loads(document)
+        value = json.loads(document)
     except ValueError:
         return mask(document)
-    return json.dumps(mask_value(found), ensure_ascii=document.isascii())
+    return json.dumps(mask_value(value), ensure_ascii=document.isascii())
 
 
 def mask_value(value: Any) -> Any:
-    """Return a JSON value without any secret. A number that is one is replaced by a text."""
+    """Return a JSON value without known secrets. A number that is a secret is replaced by a string."""
     match value:
         case str():
             return mask(value)
         case Mapping():
-            return {mask(key): mask_value(one) for key, one in value.items()}
+            return {mask(key): mask_value(item) for key, item in value.items()}
         case list() | tuple():
-            return [mask_value(one) for one in value]
+            return [mask_value(item) for item in value]
         case bool() | None:
             return value
     text = json.dumps(value)
@@ -91,7 +91,7 @@ def mask_value(value: Any) -> Any:
 
 
 def forget() -> None:
-    """Know no secrets. For tests."""
+    """Forget all secrets. For tests."""
     global _known
     with _lock:
         _secrets.clear()
@@ -105,15 +105,15 @@ def _occurs(text: str, known: _Known) -> bool:
         try:
             return known.expression.search(text) is not None
         except UnicodeEncodeError:
-            pass  # half a character, which only Python's own search can pass over
+            pass  # a lone surrogate, which only Python's own search accepts
     return any(form in text for form in known.forms)
 
 
 def _spans(text: str, forms: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield where secrets stand, in order; what overlaps is one."""
-    found = sorted((begin, begin + len(form)) for form in forms for begin in _places(text, form))
-    begin, end = found[0]
-    for next_begin, next_end in found[1:]:
+    """Yield the spans of secrets in order. Overlapping secrets share a span."""
+    spans = sorted((begin, begin + len(form)) for form in forms for begin in _positions(text, form))
+    begin, end = spans[0]
+    for next_begin, next_end in spans[1:]:
         if next_begin >= end:
             yield begin, end
             begin = next_begin
@@ -121,17 +121,17 @@ def _spans(text: str, forms: Iterable[str]) -> Iterator[tuple[int, int]]:
     yield begin, end
 
 
-def _places(text: str, form: str) -> Iterator[int]:
-    at = text.find(form)
-    while at >= 0:
-        yield at
-        at = text.find(form, at + 1)
+def _positions(text: str, form: str) -> Iterator[int]:
+    position = text.find(form)
+    while position >= 0:
+        yield position
+        position = text.find(form, position + 1)
 
 
 def _expression(forms: Iterable[str]) -> Any:
     options = re2.Options()
     options.log_errors = False
-    options.max_mem = _ROOM
+    options.max_mem = _MAX_EXPRESSION_BYTES
     try:
         return re2.compile("|".join(map(re2.escape, sorted(forms))), options=options)
     except (re2.error, UnicodeEncodeError):
@@ -139,8 +139,8 @@ def _expression(forms: Iterable[str]) -> Any:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield the forms in which a secret, and what is secret inside it, may stand in a text."""
-    for part in {secret, *_parts(secret)}:
+    """Yield the forms in which a secret, and the secrets within it, may occur in a text."""
+    for part in {secret, *_inner_secrets(secret)}:
         encoded = part.encode(errors="surrogatepass")
         forms = {
             part,
@@ -153,11 +153,11 @@ def _forms(secret: str) -> Iterator[str]:
             base64.b64encode(encoded).decode().rstrip("="),
             base64.urlsafe_b64encode(encoded).decode().rstrip("="),
         }
-        yield from (form for form in forms if len(form) >= SHORTEST)
+        yield from (form for form in forms if len(form) >= MIN_LENGTH)
 
 
-def _parts(secret: str) -> Iterator[str]:
-    """Yield what is a secret by itself inside a longer one."""
+def _inner_secrets(secret: str) -> Iterator[str]:
+    """Yield the parts of a secret that are secrets themselves."""
     scheme = _SCHEME.fullmatch(secret)
     if scheme is not None:
         yield scheme[1]
@@ -173,16 +173,16 @@ def _parts(secret: str) -> Iterator[str]:
             yield from (address.password, urllib.parse.unquote(address.password))
     except ValueError:
         pass
-    # Of a key in several lines, a log may show one.
+    # A log may show a single line of a multi-line key.
     lines = [line.strip() for line in secret.splitlines()]
     if len(lines) > 1:
         yield from (line for line in lines if len(line) >= 16 and not line.startswith("-----"))
 
 
 def _decoded(text: str) -> str:
-    """Return what stands in base64 as ``user:password``; empty if it is not that."""
+    """Return the ``user:password`` that the text encodes in base64; empty if it encodes none."""
     try:
-        found = base64.b64decode(text, validate=True).decode("ascii")
+        decoded = base64.b64decode(text, validate=True).decode("ascii")
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return ""
-    return found if ":" in found and found.isprintable() else ""
+    return decoded if ":" in decoded and decoded.isprintable() else ""

@@ -1,4 +1,4 @@
-"""What does an agent get for a call of Toolbelt's own tools? Loads and unloads are kept in its session."""
+"""Calls of the meta-tools. Loads and unloads are stored in the session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from toolbelt.core import budgets, calls, meta_tools, sessions
 from toolbelt.runtime import snapshots
-from toolbelt.store import sessions as kept
+from toolbelt.store import sessions as stored_sessions
 
 
 def call(
@@ -22,18 +22,18 @@ def call(
 ) -> calls.MetaAnswer | calls.Refusal:
     """Call ``list_toolkits``, ``load_tools``, ``unload_tools`` or ``search_tools``.
 
-    A load or unload is judged and kept under the lock of the session's row, so that concurrent ones lose nothing.
+    A load or unload is checked and stored under the lock of the session's row, so no concurrent change is lost.
     """
-    snapshot, found = snapshots.take(agent, session, request_id, subagent)
-    at = timezone.now().isoformat(timespec="seconds")
+    snapshot, source = snapshots.take(agent, session, request_id, subagent)
+    now = timezone.now().isoformat(timespec="seconds")
     if session is None or tool not in (meta_tools.LOAD, meta_tools.UNLOAD):
-        return calls.meta(budgets.resolve(snapshot), snapshot, tool, arguments, at)
+        return calls.meta(budgets.resolve(snapshot), snapshot, tool, arguments, now)
 
-    def judge(
-        held: sessions.Session,
+    def apply(
+        session_state: sessions.Session,
     ) -> tuple[calls.MetaAnswer | calls.Refusal, sessions.Session | None]:
-        locked = dataclasses.replace(snapshot, session=held)
-        answer = calls.meta(budgets.resolve(locked), locked, tool, arguments, at)
+        locked = dataclasses.replace(snapshot, session=session_state)
+        answer = calls.meta(budgets.resolve(locked), locked, tool, arguments, now)
         return answer, answer.session if isinstance(answer, calls.MetaAnswer) else None
 
-    return kept.change(found.agent_id, session, judge)
+    return stored_sessions.change(source.agent_id, session, apply)

@@ -1,9 +1,10 @@
-"""Which plugins run in this process, and what are they given? One registry, loaded when it is first asked for."""
+"""The plugins of this process, and the runtime that each receives. The registry is loaded at its first use."""
 
 from __future__ import annotations
 
 import atexit
 import dataclasses
+import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,13 +13,14 @@ from typing import Any
 import httpx
 import structlog
 from django.db import connections
+from django.utils import module_loading
 
 from toolbelt import conf
 from toolbelt.plugins import contract, info, lifecycle, loading
 from toolbelt.plugins import registry as registries
-from toolbelt.runtime import http, secrets, state, upstreams
+from toolbelt.runtime import http, secrets, state, upstream_connections
 
-# Told of a plugin that was found broken, and of its error; the operators' door listens.
+# Receives the name and the error of a plugin that has failed.
 Listener = Callable[[str, str], None]
 
 _log = structlog.get_logger(__name__)
@@ -28,35 +30,44 @@ _listener: Listener | None = None
 
 
 class Runtime:
-    """What one plugin is given. An implementation of :class:`contract.RuntimeAPI`."""
+    """The runtime of one plugin. Implements :class:`contract.RuntimeAPI`."""
 
     def __init__(self, namespace: str, config: Mapping[str, Any]) -> None:
         self.config: Mapping[str, Any] = dict(config)
         self.secrets: contract.Secrets = secrets.Secrets(namespace, self.config)
         self.state: contract.State = state.State(namespace)
         self.log: contract.Log = structlog.get_logger("toolbelt.plugins").bind(namespace=namespace)
+        self._namespace = namespace
         self._http: httpx.AsyncClient | None = None
+
+    @functools.cached_property
+    def wallet(self) -> contract.Wallet:
+        """The installation's wallet for this plugin, created when it is first asked for."""
+        if not conf.WALLET:
+            raise contract.WalletMissing
+        wallet: contract.Wallet = module_loading.import_string(conf.WALLET.replace(":", "."))(self._namespace)
+        return wallet
 
     @property
     def http(self) -> contract.Http:
-        """The client, made when it is first asked for: that reads certificates."""
+        """The client, created at first use because that reads certificates."""
         if self._http is None:
             self._http = http.client()
         return self._http
 
     @property
     def call(self) -> contract.CallContext | None:
-        """The call under way; None outside of one."""
-        return contract.UNDER_WAY.get()
+        """The current call, or None outside of a call."""
+        return contract.CURRENT_CALL.get()
 
     async def aclose(self) -> None:
-        """Close the client, if there is one."""
+        """Close the client, if it was created."""
         if self._http is not None:
             await self._http.aclose()
 
 
 def loaded() -> loading.Loaded:
-    """Give what was loaded, and what could not be; loaded by the first thread that asks, for all."""
+    """Return the loaded plugins and the problems. The first caller loads them for all threads."""
     global _loaded
     if _loaded is None:
         with _lock:
@@ -66,76 +77,81 @@ def loaded() -> loading.Loaded:
 
 
 def registry() -> registries.ToolPluginRegistry:
-    """Give the registry of this process."""
+    """Return the registry of this process."""
     return loaded().registry
 
 
 def live() -> Sequence[info.PluginInfo]:
-    """Return the plugins that were loaded here, failed ones too; their errors without secrets."""
+    """Return this process's plugins, including failed ones, with secrets masked in their errors."""
     return [
-        dataclasses.replace(one, error=secrets.mask(one.error)) if one.error else one
-        for one in registry().list_plugins()
+        dataclasses.replace(plugin, error=secrets.mask(plugin.error)) if plugin.error else plugin
+        for plugin in registry().list_plugins()
     ]
 
 
 def serves(plugin: str, tool: str) -> bool:
-    """Say whether the plugin runs here and has the tool."""
-    found = registry().resolve_tool(tool) if plugin else None
-    return found is not None and found.name == plugin
+    """Return whether the plugin runs here and has the tool."""
+    owner = registry().resolve_tool(tool) if plugin else None
+    return owner is not None and owner.name == plugin
+
+
+def is_loaded(plugin: str) -> bool:
+    """Return whether code of this name was loaded here, also if it has failed since."""
+    return any(found.name == plugin for found in registry().list_plugins())
 
 
 def report_unserved(plugin: str) -> None:
-    """Tell of the plugin, if it is not served because it could not be loaded here."""
-    for found in live():
-        if found.name == plugin:
-            report(plugin, lifecycle.Life(found.state, found.error))
+    """Report the plugin, if it is not served because it could not be loaded here."""
+    for loaded_plugin in live():
+        if loaded_plugin.name == plugin:
+            report(plugin, lifecycle.Life(loaded_plugin.state, loaded_plugin.error))
 
 
 def toolkits(plugin: str) -> Mapping[str, contract.CodeToolkit]:
-    """Give the toolkits of a plugin by key; none of one that has failed or does not run here."""
+    """Return a plugin's toolkits by key; empty if it has failed or does not run here."""
     return {
         toolkit.key: toolkit
-        for found in live()
-        if found.name == plugin and found.state in ("registered", "initialized")
-        for toolkit in found.toolkits
+        for loaded_plugin in live()
+        if loaded_plugin.name == plugin and loaded_plugin.state in ("registered", "initialized")
+        for toolkit in loaded_plugin.toolkits
     }
 
 
 def initialize() -> Sequence[info.PluginInfo]:
-    """Initialize every plugin, say how each of them is, and report those that have failed."""
+    """Initialize every plugin, report those that have failed, and return them all."""
     registry().initialize_sync()
-    found = live()
-    for plugin in found:
+    plugins = live()
+    for plugin in plugins:
         report(plugin.name, lifecycle.Life(plugin.state, plugin.error))
-    return found
+    return plugins
 
 
 def start() -> None:
-    """Initialize the plugins beside the server's own start, if the installation wants that."""
+    """Initialize the plugins in a thread, if the settings say so. Servers call this when they start."""
     if conf.PLUGIN_INIT == "start":
         threading.Thread(target=_start, name="toolbelt-plugins-start", daemon=True).start()
 
 
 def stop() -> None:
-    """Shut every plugin down, upstream servers too, and forget them: whoever asks next loads them anew."""
+    """Shut down every plugin, including upstream servers. The next use loads the plugins again."""
     global _loaded
     with _lock:
-        was, _loaded = _loaded, None
+        previous, _loaded = _loaded, None
     try:
-        if was is not None:
-            was.registry.shutdown_sync()
+        if previous is not None:
+            previous.registry.shutdown_sync()
     finally:
-        upstreams.stop()
+        upstream_connections.stop()
 
 
-def tell(listener: Listener | None) -> None:
-    """Let ``listener`` be told of each plugin that is found broken."""
+def set_listener(listener: Listener | None) -> None:
+    """Call ``listener`` for each plugin that has failed."""
     global _listener
     _listener = listener
 
 
 def report(plugin: str, life: lifecycle.Life) -> None:
-    """Tell of a plugin that was found broken; whoever asked goes on, whatever comes of that."""
+    """Report a plugin that has failed. Never raises."""
     if life.state != "failed" or _listener is None:
         return
     try:
@@ -146,15 +162,17 @@ def report(plugin: str, life: lifecycle.Life) -> None:
 
 def _load() -> loading.Loaded:
     limits = registries.Limits(call=conf.CALL_SECONDS)
-    found = loading.load(
+    result = loading.load(
         Path(conf.PLUGINS_FILE) if conf.PLUGINS_FILE else None,
         into=registries.ToolPluginRegistry(runtime_for=Runtime, limits=limits),
         environ=secrets.Variables(),
     )
-    problems = tuple(dataclasses.replace(one, message=secrets.mask(one.message)) for one in found.problems)
+    problems = tuple(
+        dataclasses.replace(problem, message=secrets.mask(problem.message)) for problem in result.problems
+    )
     for problem in problems:
         _log.error("plugin not loaded", problem=str(problem))
-    return dataclasses.replace(found, problems=problems)
+    return dataclasses.replace(result, problems=problems)
 
 
 def _start() -> None:
@@ -166,5 +184,5 @@ def _start() -> None:
         connections.close_all()
 
 
-# The last resort: by then a plugin can start no thread any more, so whoever can should stop them earlier.
+# A last resort: servers stop plugins earlier, because no thread can be started at exit.
 atexit.register(stop)

@@ -22,6 +22,8 @@ Record = Mapping[str, Any]
 
 DELAY = 0.05
 MAX_WAITING, MAX_AT_ONCE = 10_000, 500
+# How many records may come in between asking whether there is room and using it: threads end calls, too.
+MARGIN = 100
 # How long to leave a database alone that could not be written to, and how often to try at the end.
 PAUSE, LAST_TRIES = 1.0, 3
 
@@ -56,9 +58,9 @@ class Writer:
             return False
         return True
 
-    def is_running(self) -> bool:
-        """Return whether it takes records."""
-        return self._thread is not None
+    def has_room(self) -> bool:
+        """Return whether it takes the record of a call that ends at once, and the caller need not write it."""
+        return self._thread is not None and self._waiting.qsize() < MAX_WAITING - MARGIN
 
     def stop(self) -> None:
         """Write what there is, and take no more."""
@@ -133,7 +135,7 @@ def _write_singly(records: list[Record]) -> None:
 _writer = Writer()
 take = _writer.take
 start = _writer.start
-is_running = _writer.is_running
+has_room = _writer.has_room
 stop = _writer.stop
 
 # For servers that do not say when they end.

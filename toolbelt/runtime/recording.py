@@ -14,8 +14,9 @@ import structlog
 from django.utils import timezone
 
 from toolbelt import conf
+from toolbelt.core import budgets, reasons
 from toolbelt.runtime import record_writer, secrets
-from toolbelt.store import calls
+from toolbelt.store import calls, open_questions
 
 # In a key of the arguments: its value is a secret, or might be one.
 _SECRET = re.compile(
@@ -30,7 +31,10 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class Recording:
-    """One call from its beginning on; :meth:`end` writes its record."""
+    """One call from its beginning on; :meth:`end` writes its record.
+
+    ``call_id`` and ``report_by`` are those of a call that the agent's own program runs, once it is admitted.
+    """
 
     agent: str
     tool: str
@@ -40,9 +44,31 @@ class Recording:
     plugin: str = ""
     at: dt.datetime = field(default_factory=timezone.now)
     begun: float = field(default_factory=time.monotonic)
+    is_ended: bool = False
+    call_id: str | None = None
+    report_by: dt.datetime | None = None
+    # The true reason of a refusal, which the agent may not read; and the revision of the configuration that decided.
+    reason: str = ""
+    because: str = ""
+    revision: int | None = None
+
+    def explain(self, resolved: budgets.Resolution) -> None:
+        """Keep why the tool is not active, if that is what a call of it was refused for."""
+        self.reason = self.because = ""
+        stored = resolved.context.catalog
+        if self.tool in stored.tools and self.tool not in stored.non_tools:
+            decision = resolved.decision(self.tool)
+            if decision.state != "active":
+                self.reason, self.because = decision.code, reasons.format_line(decision)
 
     def end(self, outcome: str, *, error: str = "", result_bytes: int = 0) -> None:
-        """Record how it ended. A record that cannot be kept is logged: the tool has run, and its answer counts."""
+        """Record how it ended. Only the first end counts.
+
+        A record that cannot be kept is logged: the tool has run, and its answer counts.
+        """
+        if self.is_ended:
+            return
+        self.is_ended = True
         try:
             record = {
                 "at": self.at,
@@ -52,11 +78,15 @@ class Recording:
                 "tool": self.tool,
                 "plugin": self.plugin,
                 "outcome": outcome,
+                "reason": self.reason,
+                "revision": self.revision,
                 "error": secrets.mask(error),
                 "duration_ms": round((time.monotonic() - self.begun) * 1000),
                 "arguments_bytes": size(self.arguments),
                 "result_bytes": result_bytes,
                 "arguments": self._kept(),
+                "call_id": self.call_id,
+                "report_by": self.report_by,
             }
             if not record_writer.take(record):
                 calls.record_all([record])
@@ -70,12 +100,15 @@ class Recording:
 
 
 def prune(age: dt.timedelta) -> int:
-    """Forget the calls that came in longer ago than this; say how many."""
+    """Forget the calls that came in longer ago than this, and what users answered to a process that is gone; say how
+    many calls.
+    """
+    open_questions.prune()
     return calls.prune(timezone.now() - age)
 
 
 def size(value: Any) -> int:
-    """Say how many bytes the value has as JSON in UTF-8; 0 for what JSON cannot say."""
+    """Return how many bytes the value has as JSON in UTF-8; 0 for what JSON cannot say."""
     try:
         return len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode(errors="replace"))
     except (TypeError, ValueError, RecursionError):
@@ -83,7 +116,7 @@ def size(value: Any) -> int:
 
 
 def masked(value: Any, depth: int = 0) -> Any:
-    """Give the value without secrets: neither what a key names one, nor one that a plugin was given."""
+    """Return the value without secrets: neither what a key names one, nor one that a plugin was given."""
     if depth > DEEPEST:
         return secrets.MASK
     match value:

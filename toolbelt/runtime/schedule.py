@@ -1,4 +1,4 @@
-"""What did agents ask to be reminded of, and is it due? One round of the built-in scheduler's worker."""
+"""Delivery of the built-in scheduler's due notes: one round of its worker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Round = worker.Round
 
 
 def run_due(deliver: Callable[[worker.Run], Awaitable[None]]) -> worker.Round | None:
-    """Deliver what is due now; None where another worker is at it. A run that ``deliver`` raises for stays due."""
+    """Deliver the due notes; None if another worker is delivering. If ``deliver`` raises, the run stays due."""
     with locks.alone(NAMESPACE) as is_ours:
         if not is_ours:
             return None

@@ -1,9 +1,9 @@
-"""Where does a plugin's secret come from, and who may have it?
+"""The secrets of plugins and upstream servers.
 
-From the variable ``TOOLBELT_SECRET_<NAMESPACE>__<KEY>`` (in capitals), else from the file ``<namespace>__<key>`` in
-``TOOLBELT_SECRETS_DIR``, else from the plugin's config. A key holds no ``__`` and begins with a letter or digit, so
-that no two pairs of namespace and key share a name. A secret is looked up when it is asked for, so that one that was
-replaced counts at once, and is kept in no log: whatever is handed out here is masked from then on
+A secret comes from the variable ``TOOLBELT_SECRET_<NAMESPACE>__<KEY>`` (in capitals), else from the file
+``<namespace>__<key>`` in ``TOOLBELT_SECRETS_DIR``, else from the plugin's config. A key contains no ``__`` and begins
+with a letter or digit, so no two pairs of namespace and key share a name. A secret is read each time it is requested,
+so a replaced one takes effect immediately. Every secret that is returned here is masked from then on
 (:mod:`toolbelt.runtime.masking`).
 """
 
@@ -24,61 +24,63 @@ PREFIX = "TOOLBELT_SECRET_"
 MASK = masking.MASK
 
 _KEY = re.compile(r"[A-Za-z0-9](?:_?[A-Za-z0-9.-])*")
-# An address with nothing in it that could be a secret: a user, a query, or a long part of the path.
+# An address without anything that could be a secret: a user, a query, or a long part of the path.
 _PLAIN_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^@?#\s/]+(?:/[^@?#\s/]{0,15})*", re.IGNORECASE)
 
 
 class Secrets:
-    """The secrets of one namespace. An implementation of :class:`contract.Secrets`."""
+    """The secrets of one namespace. Implements :class:`contract.Secrets`."""
 
     def __init__(self, namespace: str, config: Mapping[str, Any]) -> None:
         self._namespace, self._config = namespace, config
 
     async def retrieve(self, namespace: str, key: str) -> str:
-        """Give a secret of the plugin's own namespace, else the value of that key in its config."""
+        """Return a secret of the plugin's own namespace, or else the value of that key in its config."""
         if namespace != self._namespace:
             raise contract.NamespaceRefused(self._namespace, namespace)
         if not _KEY.fullmatch(key):
             raise contract.SecretMissing(
-                namespace, key, "A secret's key is letters and digits, with single _ between."
+                namespace,
+                key,
+                "A secret's key consists of letters and digits, separated by single underscores.",
             )
-        for found in (find(namespace, key), self._config.get(key)):
-            if found is not None and not isinstance(found, bool | Mapping | list):
-                return handing_out(str(found))
-        way_out = f"Set {variable(namespace, key)}, or give {key!r} to the plugin's config."
+        for value in (find(namespace, key), self._config.get(key)):
+            if value is not None and not isinstance(value, bool | Mapping | list):
+                return mask_from_now_on(str(value))
+        way_out = f"Set {variable(namespace, key)}, or add {key!r} to the plugin's config."
         raise contract.SecretMissing(namespace, key, way_out)
 
 
 def find(namespace: str, key: str) -> str | None:
-    """Give a secret of a namespace from the environment, else from its file; None where neither has it."""
+    """Return a secret from the environment, or else from its file; None if neither has it."""
     if not _KEY.fullmatch(key):
         return None
-    found = os.environ.get(variable(namespace, key))
-    return _in_file(namespace, key) if found is None else found
+    value = os.environ.get(variable(namespace, key))
+    return _read_file(namespace, key) if value is None else value
 
 
 def variable(namespace: str, key: str) -> str:
-    """Name the environment variable of a secret."""
+    """Return the name of the environment variable of a secret."""
     return f"{PREFIX}{namespace}{keys.SEPARATOR}{key}".upper()
 
 
 mask = masking.mask
 
 
-def handing_out(secret: str) -> str:
-    """Give the secret, and know it from now on as one that is to be masked."""
+def mask_from_now_on(secret: str) -> str:
+    """Return the secret, which is masked from now on."""
     masking.add(secret)
     return secret
 
 
 class Variables(Mapping[str, str]):
-    """The environment, as configuration names it by ``${NAME}``: each value that is read is masked from then on.
+    """The environment for ``${NAME}`` in configuration. Each value that is read is masked from then on.
 
-    An address without a secret in it, and a path that is there, are named to say where something is; those are not.
+    Plain addresses and existing paths are not masked: they say where something is.
     """
 
     def __getitem__(self, name: str) -> str:
-        return named(os.environ[name])
+        return mask_if_secret(os.environ[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(os.environ)
@@ -87,8 +89,8 @@ class Variables(Mapping[str, str]):
         return len(os.environ)
 
 
-def named(value: str) -> str:
-    """Return the value of a variable that configuration names; masked from then on, if it may be a secret."""
+def mask_if_secret(value: str) -> str:
+    """Return the value of a variable, which is masked from now on if it may be a secret."""
     if not _PLAIN_URL.fullmatch(value) and not _is_path(value):
         masking.add(value)
     return value
@@ -101,7 +103,7 @@ def _is_path(value: str) -> bool:
         return False
 
 
-def _in_file(namespace: str, key: str) -> str | None:
+def _read_file(namespace: str, key: str) -> str | None:
     if not conf.SECRETS_DIR:
         return None
     file = Path(conf.SECRETS_DIR) / f"{namespace}{keys.SEPARATOR}{key}"

@@ -1,52 +1,57 @@
-"""What is the frozen input of this agent's question, as things stand now?"""
+"""Snapshots: the frozen input from which a request of an agent is answered."""
 
 from __future__ import annotations
 
 from toolbelt import conf
 from toolbelt.core import agents, errors, resolution, sessions
-from toolbelt.store import clock, looks, snapshots
+from toolbelt.store import clock, snapshots, state_probe
 
 
 def take(
     agent: str, session: str | None = None, request_id: str | None = None, subagent: str | None = None
-) -> tuple[resolution.Snapshot, snapshots.Found]:
-    """Read the snapshot of a question, and what it was read from.
+) -> tuple[resolution.Snapshot, snapshots.StoredState]:
+    """Return the snapshot of a request, and the stored state from which it was made.
 
-    Raises errors.NotFound for an unknown agent, errors.Archived for one that is put away, and errors.Invalid for ids or
-    a subagent kind that cannot be.
+    Raise errors.NotFound for an unknown agent, errors.Archived for an archived one, and errors.Invalid for malformed
+    ids or an unknown kind of subagent.
     """
     _check(session=session, request_id=request_id, subagent=subagent)
     if not agent.isprintable():
-        # No agent is called so, and PostgreSQL does not take a NUL to look for.
+        # No agent has such a key, and PostgreSQL rejects a NUL.
         raise errors.NotFound("agent", agent)
-    found = snapshots.find(agent, session)
-    if found.agent.archived:
+    source = snapshots.find(agent, session)
+    if source.agent.archived:
         raise errors.Archived(agent)
-    return _snapshot(found, request_id, subagent), found
+    return _snapshot(source, request_id, subagent), source
 
 
-def known(
-    look: looks.Look, session: str | None = None, request_id: str | None = None, subagent: str | None = None
+def cached(
+    probed: state_probe.ProbedState,
+    session: str | None = None,
+    request_id: str | None = None,
+    subagent: str | None = None,
 ) -> resolution.Snapshot | None:
-    """Give the snapshot of a sound question after this look, if all of it is kept in this process; no query.
+    """Return the snapshot of a valid request after this probe, or None if this process has not cached all of it.
 
-    None too for an archived agent: :func:`take` says what there is to say.
+    Also None for an archived agent: :func:`take` raises the error. Makes no query.
     """
-    found = snapshots.known(look, session)
-    return None if found is None or found.agent.archived else _snapshot(found, request_id, subagent)
+    source = snapshots.cached(probed, session)
+    return None if source is None or source.agent.archived else _snapshot(source, request_id, subagent)
 
 
-def is_over(snapshot: resolution.Snapshot) -> bool:
-    """Say whether a kept snapshot is no longer so, though nothing was written: something in it has ended since."""
+def has_expired(snapshot: resolution.Snapshot) -> bool:
+    """Return whether a cached snapshot is outdated because a grant in it has expired since."""
     end = snapshot.agent.next_end()
     return end is not None and end <= clock.now()
 
 
-def _snapshot(found: snapshots.Found, request_id: str | None, subagent: str | None) -> resolution.Snapshot:
+def _snapshot(
+    source: snapshots.StoredState, request_id: str | None, subagent: str | None
+) -> resolution.Snapshot:
     return resolution.Snapshot(
-        catalog=found.catalog,
-        agent=found.agent,
-        session=found.session,
+        catalog=source.catalog,
+        agent=source.agent,
+        session=source.session,
         request_id=request_id,
         subagent=subagent,
         kind_loadouts=conf.KIND_LOADOUTS,

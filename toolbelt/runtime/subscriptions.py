@@ -1,35 +1,47 @@
-"""The subscriptions of MCP clients to the policy of their agent, by a key of the client."""
+"""The subscriptions of MCP clients to policies and resources, by client key."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from toolbelt.store import subscriptions
 
-# Of one token: more than it may have streams.
-MOST = 2000
+# Per token: more than it may open streams.
+MAX_COUNT = 2000
 _HALF = 32
 
 
 def key(token: str, agent: str, session: str | None, client_session: str) -> str:
-    """Return what a client's subscription is kept under: two digests, so that a token's can be counted."""
+    """Return the client's key: two digests, of which the first is the token's, so that its subscriptions can be
+    counted.
+    """
     return _digest(token, agent) + _digest(session, client_session)
 
 
-def add(subscription: str) -> bool:
-    """Subscribe; return False where the token has too many subscriptions."""
-    return subscriptions.add(subscription, subscription[:_HALF], MOST)
+def add(subscription: str, uri: str = "") -> bool:
+    """Subscribe to the policy, or to an upstream server's resource. Return False if the token has too many."""
+    client = subscription if uri else ""
+    return subscriptions.add(_key(subscription, uri), subscription[:_HALF], MAX_COUNT, client=client, uri=uri)
 
 
-def remove(subscription: str) -> None:
+def remove(subscription: str, uri: str = "") -> None:
     """End a subscription."""
-    subscriptions.remove(subscription)
+    subscriptions.remove(_key(subscription, uri))
+
+
+def uris(keys: Collection[str]) -> Mapping[str, Collection[str]]:
+    """Return the resource URIs that these clients are subscribed to, by client key. Uses one query."""
+    return subscriptions.uris(keys)
+
+
+def _key(subscription: str, uri: str) -> str:
+    return subscription[:_HALF] + _digest(subscription[_HALF:], uri) if uri else subscription
 
 
 def among(keys: Collection[str]) -> frozenset[str]:
-    """Return those of these keys that are subscribed. One query."""
+    """Return the keys that have a subscription. Uses one query."""
     return subscriptions.among(keys)
 
 

@@ -1,23 +1,19 @@
-"""What does the model get for this request? The question that everything else here exists for."""
+"""Surfaces: what the model receives for a request, cached for each state."""
 
 from __future__ import annotations
 
 import dataclasses
-import threading
-from collections import OrderedDict
 from collections.abc import Hashable
 
-from toolbelt.core import resolution, sessions, surface
+from toolbelt.core import caches, catalog, resolution, sessions, surface
 from toolbelt.runtime import snapshots
 
-# How much to keep with one catalog, counted in active tools: each takes about 200 bytes for what was decided (its
-# definition is the catalog's), and a surface without any about as much as so many of them.
-MOST_KEPT = 500_000
-OF_A_SURFACE = 20
+# The size of each catalog's cache, in active tools: the decision about one takes about 200 bytes (its definition
+# belongs to the catalog). A surface without tools counts as SURFACE_SIZE of them.
+MAX_CACHED = 500_000
+SURFACE_SIZE = 20
 
-Slot = tuple[Hashable, ...]
-
-_lock = threading.Lock()
+CacheKey = tuple[Hashable, ...]
 
 
 def ask(
@@ -27,72 +23,73 @@ def ask(
     message: str | None = None,
     subagent: str | None = None,
 ) -> surface.Surface:
-    """Ask for the surface of one request: tools, policy text, directive.
+    """Return the surface of one request: tools, policy text, directive.
 
-    ``agent`` is the agent's key; ``session`` names the conversation (None: nothing can be loaded), ``request_id`` the
-    request in it; ``message`` is the user's, sent with the first step only; ``subagent`` is a kind to ask on behalf
-    of. One query when nothing changed since the last question. Never writes.
+    ``agent`` is the agent's key. ``session`` identifies the conversation (None: nothing can be loaded), and
+    ``request_id`` the request in it. ``message`` is the user's, sent with the first step only. ``subagent`` is the kind
+    of subagent to ask for. Uses one query if nothing has changed since the last request, and never writes.
     """
-    snapshot, found = snapshots.take(agent, session, request_id, subagent)
-    kept = resolved(snapshot, found.agent_stamp)
+    snapshot, source = snapshots.take(agent, session, request_id, subagent)
+    built = get_or_build(snapshot, source.agent_stamp)
     if message is not None and message.strip():
-        return surface.of(kept.resolution, snapshot, message, revision=found.number)
-    return dataclasses.replace(kept, session=session, request_id=request_id, revision=found.number)
+        return surface.of(built.resolution, snapshot, message, revision=source.number)
+    return dataclasses.replace(built, session=session, request_id=request_id, revision=source.number)
 
 
-def slot(snapshot: resolution.Snapshot, agent_stamp: str) -> Slot:
-    """Say what a surface without a message is kept under, within its catalog: all that decides about it."""
-    # Of what the stamp names, so many switches and overrides are still to end: each end makes it another surface.
+def entries(agent: str, session: str | None, kind: catalog.Kind) -> tuple[catalog.Tool, ...]:
+    """Return an agent's active entries of this kind (prompts, resources, and so on), in key order.
+
+    Uses one query if nothing has changed since the last request.
+    """
+    return ask(agent, session).resolution.entries(kind)
+
+
+def cache_key(snapshot: resolution.Snapshot, agent_stamp: str) -> CacheKey:
+    """Return the key of a surface without a message in its catalog's cache: everything that determines it."""
+    # How many switches and overrides have not expired yet: the stamp does not change when one expires.
     ending = len(snapshot.agent.ends)
     kinds = tuple(snapshot.kind_loadouts.items())
     return agent_stamp, ending, _session_state(snapshot), snapshot.subagent, kinds
 
 
-def known(snapshot: resolution.Snapshot, slot: Slot) -> surface.Surface | None:
-    """Give the surface without a message that is kept in the slot: somebody's who asked the same before."""
-    with _lock:
-        kept = _kept(snapshot)
-        found = kept.get(slot)
-        if found is not None:
-            kept.move_to_end(slot)
-        return found
+def cached(snapshot: resolution.Snapshot, key: CacheKey) -> surface.Surface | None:
+    """Return the cached surface without a message, if there is one."""
+    return _cache(snapshot).get(key)
 
 
-def resolved(snapshot: resolution.Snapshot, agent_stamp: str) -> surface.Surface:
-    """Give the surface without a message; worked out once for each state, and kept with the catalog."""
-    stamped = snapshot.catalog.stamp and agent_stamp
-    if not stamped:
+def get_or_build(snapshot: resolution.Snapshot, agent_stamp: str) -> surface.Surface:
+    """Return the surface without a message, which is built once for each state."""
+    is_stamped = snapshot.catalog.stamp and agent_stamp
+    if not is_stamped:
         return surface.build(snapshot)
-    place = slot(snapshot, agent_stamp)
-    if (found := known(snapshot, place)) is not None:
-        return found
+    key = cache_key(snapshot, agent_stamp)
+    if (known := cached(snapshot, key)) is not None:
+        return known
     built = surface.build(snapshot)
-    with _lock:
-        kept, derived = _kept(snapshot), snapshot.catalog.derived
-        if place not in kept:
-            derived["surfaces' size"] = derived.get("surfaces' size", 0) + _size(built)
-        kept[place] = built
-        while derived["surfaces' size"] > MOST_KEPT:
-            derived["surfaces' size"] -= _size(kept.popitem(last=False)[1])
+    _cache(snapshot).put(key, built)
     return built
 
 
-def _size(kept: surface.Surface) -> int:
-    return OF_A_SURFACE + len(kept.because)
+def _size(built: surface.Surface) -> int:
+    return SURFACE_SIZE + len(built.because)
 
 
-def _kept(snapshot: resolution.Snapshot) -> OrderedDict[Slot, surface.Surface]:
-    found: OrderedDict[Slot, surface.Surface] = snapshot.catalog.derived.setdefault("surfaces", OrderedDict())
-    return found
+def _cache(snapshot: resolution.Snapshot) -> caches.LruCache[CacheKey, surface.Surface]:
+    derived = snapshot.catalog.derived
+    cache: caches.LruCache[CacheKey, surface.Surface] | None = derived.get("surfaces")
+    if cache is not None:
+        return cache
+    # If two threads create a cache, both use the first.
+    cache = derived.setdefault("surfaces", caches.LruCache(MAX_CACHED, _size))
+    return cache
 
 
-def _session_state(snapshot: resolution.Snapshot) -> Slot:
-    """Give what of the session decides: what counts for this request, not who asks."""
+def _session_state(snapshot: resolution.Snapshot) -> CacheKey:
+    """Return the part of the session's state that determines the surface of this request."""
     session = snapshot.session
     if session is None:
         return ()
     if not session.changes:
         return session.loadout, session.by_agent
-    request = snapshot.request_id
-    kinds: tuple[sessions.Kind, ...] = ("toolkit", "plugin", "tool")
-    return (session.loadout, session.by_agent, *(sessions.counting(session, kind, request) for kind in kinds))
+    # In load order, because a budget defers the oldest load first.
+    return session.loadout, session.by_agent, sessions.load_order(session, snapshot.request_id)

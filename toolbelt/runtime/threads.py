@@ -1,4 +1,4 @@
-"""Threads in which an event loop has blocking work done on behalf of agents: what asks the database, above all."""
+"""Threads for blocking work that event loops do on behalf of agents, above all database queries."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ MAX_THREADS = 16
 _pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="toolbelt-agents")
 
 
-async def run(act: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """Return what ``act`` returns, run in a thread with the context variables of the caller.
+async def run(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """Run ``function`` in a thread, with the caller's context variables, and return its result.
 
-    Whatever connection to the database it takes counts as an agent's, and is given back before this returns.
+    Database connections that it opens count as an agent's, and are closed before this returns.
     """
 
-    def acted() -> T:
+    def work() -> T:
         try:
             with databases.for_an_agent():
-                return act(*arguments, **named)
+                return function(*arguments, **options)
         finally:
-            # SQLite's, too: a file that was moved away is to be missed by the next who asks.
+            # SQLite's too, so that the next query notices if the file was moved away.
             connections.close_all()
 
     context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(_pool, context.run, acted)
+    return await asyncio.get_running_loop().run_in_executor(_pool, context.run, work)

@@ -1,7 +1,7 @@
-"""What does an MCP client get when it lists its tools? Bytes that are kept, as those of surfaces are.
+"""The tool lists of MCP clients, cached as bytes like surfaces.
 
-One look at the database says whether what is kept still holds. A list is made once for each state of agent, catalog and
-session, whoever asks; pages, the request's id and what a revision of the protocol adds are put around it.
+One probe of the database tells whether a cached list is current. A list is built once for each state of agent, catalog
+and session. Pages, the request's id and the fields of a protocol revision are added around it.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from toolbelt.adapters import mcp
-from toolbelt.core import agents, definitions, policy, schema, surface, tool_lists
-from toolbelt.runtime import access, kept, standings, surfaces
+from toolbelt.core import agents, definitions, meta_tools, policy, schema, surface, tool_lists
+from toolbelt.runtime import byte_cache, credentials, entry_lists, request_contexts, surfaces
 
-# How many bytes of lists to keep; one of a hundred tools has some 60,000.
-MOST_BYTES = 64 << 20
-# Clients are known that read the first page and no more: it should be all that a model can bear anyway.
-ON_A_PAGE = 500
+# The size of the cache. A list of a hundred tools has about 60,000 bytes.
+MAX_BYTES = 64 << 20
+# Some clients read only the first page, so it must hold more tools than a model can use.
+PAGE_SIZE = 500
 
 Form = tool_lists.Form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolList:
-    """The tools that a client gets to see, as JSON each, in the order of their names.
+    """A client's tools, each as JSON, ordered by name.
 
-    ``digest`` tells it from other lists. ``instructions`` are the policy that goes with it, the most important first,
-    since some clients cut it. ``framed`` is the first page as whoever sends it put it down, in each of the frames that
-    it is sent in.
+    ``digest`` identifies the list's content. ``instructions`` is its policy, most important sections first, because
+    some clients truncate it. ``framed`` caches the first page in each of the envelopes in which it is sent. ``others``
+    are the prompts, resources and resource templates of the same agent and session.
     """
 
     form: Form
@@ -40,106 +40,124 @@ class ToolList:
     names: tuple[str, ...]
     tools: tuple[bytes, ...]
     instructions: str
+    others: entry_lists.EntryLists = entry_lists.EMPTY
     framed: dict[Hashable, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def size(self) -> int:
-        """Say how many bytes are kept."""
-        # The first page in a frame, too.
-        return sum(map(len, self.tools)) + sum(map(len, self.tools[:ON_A_PAGE])) + len(self.instructions)
+        """Return the size in bytes, for the cache."""
+        # Includes one framed first page.
+        tools = sum(map(len, self.tools)) + sum(map(len, self.tools[:PAGE_SIZE]))
+        return tools + self.others.size + len(self.instructions)
 
     @property
     def policy_digest(self) -> str:
-        """Return what tells its policy from others."""
+        """Return the digest of its policy."""
         return hashlib.sha256(self.instructions.encode()).hexdigest()[:16]
 
     def page(self, after: str | None) -> tuple[bytes, str | None]:
-        """Give the tools after this name (None: from the beginning) as a JSON array, and the last name before the next
-        page, if there is one.
+        """Return the page of tools after this name (None: the first page) as a JSON array, and its last name if there
+        are more pages.
 
-        A name that is not there any more marks a place all the same: no tool is told twice, or left out, by a client
-        that walks the pages while the list changes.
+        A name that is no longer listed still works as a position, so a client that pages through a changing list never
+        sees a tool twice and never misses one.
         """
-        begin = 0 if after is None else bisect.bisect_right(self.names, after)
-        end = begin + ON_A_PAGE
-        array = b"[" + b",".join(self.tools[begin:end]) + b"]"
+        start = 0 if after is None else bisect.bisect_right(self.names, after)
+        end = start + PAGE_SIZE
+        array = b"[" + b",".join(self.tools[start:end]) + b"]"
         return array, self.names[end - 1] if end < len(self.names) else None
 
 
-class Found(NamedTuple):
-    """Who asks, and the list that is theirs now; ``is_stale``: the last that is known, which cannot be checked now."""
+class ListAnswer(NamedTuple):
+    """A tool list and its bearer. ``is_stale``: this is the last known list, because the database is unavailable.
 
-    bearer: access.Bearer
+    ``context`` is the request's context, if the list was answered on the event loop.
+    """
+
+    bearer: credentials.Bearer
     tools: ToolList
     is_stale: bool = False
+    context: request_contexts.RequestContext | None = None
 
 
-class Lists:
-    """The lists that are ready in this process. For one event loop."""
+class ToolLists:
+    """The lists that this process has cached. For one event loop."""
 
-    def __init__(self, stand: standings.Standings) -> None:
-        self._standings = stand
-        self._kept: kept.Kept[ToolList] = kept.Kept(MOST_BYTES)
+    def __init__(self, contexts: request_contexts.RequestContexts) -> None:
+        self._contexts = contexts
+        self._lists: byte_cache.ByteCache[ToolList] = byte_cache.ByteCache(MAX_BYTES)
 
-    async def ask(self, token: str, agent: str, session: str | None, *, may_grow: bool) -> Found | None:
-        """Give the list, if it is ready, and if whoever sent the token may have it. One query, which reads.
+    async def ask(self, token: str, agent: str, session: str | None, *, may_grow: bool) -> ListAnswer | None:
+        """Return the list, if it is cached and the token is valid for it. Uses one query.
 
-        ``may_grow``: the client's revision of the protocol allows lists that grow by loading.
+        ``may_grow``: the client's protocol revision allows lists that grow by loading.
         """
-        standing = await self._standings.of(standings.Asked(token, agent, session))
-        return None if standing is None else await self._list(standing, session, may_grow)
+        context = await self._contexts.of(request_contexts.RequestKey(token, agent, session))
+        return None if context is None else await self._list(context, session, may_grow)
 
     async def last_known(
         self, token: str, agent: str, session: str | None, *, may_grow: bool
-    ) -> Found | None:
-        """Return the last known list, marked stale, where the database cannot be looked at; None without one."""
-        asked = standings.Asked(token, agent, session)
-        standing = self._standings.last_known(asked) if self._standings.is_blind else None
-        if standing is None:
+    ) -> ListAnswer | None:
+        """Return the last known list, marked as stale, if the database is unavailable and there is one."""
+        key = request_contexts.RequestKey(token, agent, session)
+        context = self._contexts.last_known(key) if self._contexts.is_offline else None
+        if context is None:
             return None
-        await asyncio.to_thread(surfaces.resolved, standing.snapshot, standing.seen.look.agent_stamp)
-        found = await self._list(standing, session, may_grow)
-        return None if found is None else found._replace(is_stale=True)
+        await asyncio.to_thread(surfaces.get_or_build, context.snapshot, context.probed.state.agent_stamp)
+        answer = await self._list(context, session, may_grow)
+        return None if answer is None else answer._replace(is_stale=True)
 
-    async def unless_away(self, ask: Callable[[], Awaitable[Found]]) -> Found | None:
-        """Ask the database another way; None where it is away."""
-        return await self._standings.unless_away(ask)
+    async def try_database(self, query: Callable[[], Awaitable[ListAnswer]]) -> ListAnswer | None:
+        """Run a fallback query. Return None if the database is unavailable."""
+        return await self._contexts.try_database(query)
 
-    async def _list(self, standing: standings.Standing, session: str | None, may_grow: bool) -> Found | None:
-        form = _form(standing.snapshot.agent.mcp_loading, session, may_grow)
-        place = (standing.place, form)
-        found = self._kept.get(place)
-        if found is None:
-            known = surfaces.known(standing.snapshot, standing.place[1])
+    async def _list(
+        self, context: request_contexts.RequestContext, session: str | None, may_grow: bool
+    ) -> ListAnswer | None:
+        form = _form(context.snapshot.agent.mcp_loading, session, may_grow)
+        cache_key = (context.cache_key, form)
+        tools = self._lists.get(cache_key)
+        if tools is None:
+            known = surfaces.cached(context.snapshot, context.cache_key[1])
             if known is None:
                 return None
-            found = await self._kept.made(place, functools.partial(of, known, form))
-        return Found(standing.bearer, found)
+            tools = await self._lists.get_or_compute(cache_key, functools.partial(of, known, form))
+        return ListAnswer(context.bearer, tools, context=context)
 
 
 def ask(agent: str, session: str | None, *, may_grow: bool) -> ToolList:
-    """Give the list of an agent's client, in a thread that may block. Raises errors.NotFound and errors.Invalid."""
+    """Return the list of an agent's client, in a thread that may block. Raise errors.NotFound or errors.Invalid."""
     answer = surfaces.ask(agent, session)
-    loading = answer.resolution.standing.agent.mcp_loading
+    loading = answer.resolution.context.agent.mcp_loading
     return of(answer, _form(loading, session, may_grow))
 
 
 def of(answer: surface.Surface, form: Form) -> ToolList:
-    """Write the list of a surface. What is written of a tool is kept with the catalog: a flip costs what is new."""
+    """Return the list of a surface.
+
+    The JSON of each tool is cached with the catalog, so a flip only encodes new tools.
+    """
     listed = tool_lists.of(answer, form)
-    written: dict[bytes, bytes] = answer.resolution.standing.catalog.derived.setdefault("mcp tools", {})
-    missing = [definition for definition in listed.tools if definition.digest not in written]
+    encoded: dict[bytes, bytes] = answer.resolution.context.catalog.derived.setdefault("mcp tools", {})
+    missing = [definition for definition in listed.tools if definition.digest not in encoded]
     if missing:
         rendered = {tool["name"]: tool for tool in mcp.render(_document(missing))["tools"]}
         for definition in missing:
-            written[definition.digest] = schema.canonical(rendered[definition.name]).encode()
+            encoded[definition.digest] = schema.canonical(rendered[definition.name]).encode()
     return ToolList(
         form=form,
         digest=listed.digest,
         names=tuple([definition.name for definition in listed.tools]),
-        tools=tuple([written[definition.digest] for definition in listed.tools]),
-        instructions=policy.most_important_first(answer.policy),
+        tools=tuple([encoded[definition.digest] for definition in listed.tools]),
+        instructions=_instructions(answer.policy, listed),
+        others=entry_lists.of(answer.resolution),
     )
+
+
+def _instructions(built: policy.Policy, listed: tool_lists.ToolList) -> str:
+    """Return the policy by importance, followed by the loadable toolkits if ``load_tools`` is listed."""
+    may_load = any(definition.name == meta_tools.LOAD for definition in listed.tools)
+    return "\n\n".join(filter(None, (policy.text_by_importance(built), built.loadable if may_load else "")))
 
 
 def _form(loading: agents.McpLoading, session: str | None, may_grow: bool) -> Form:

@@ -1,7 +1,7 @@
-"""What may a client know of the toolkits? What an application can show its users: no policy, options or triggers.
+"""The toolkits that an agent's client may list, for an application to show its users: no policy, options or triggers.
 
-A toolkit that holds nothing for the agent is not told of, as calls of its tools are answered like those of tools that
-do not exist; with ``TOOLBELT_HIDE_DENIED`` neither is one that is denied.
+A toolkit without any tool for the agent is left out, just as calls of its tools are answered like calls of unknown
+tools. With ``TOOLBELT_HIDE_DENIED``, so is a denied toolkit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from toolbelt.core import budgets, catalog
 from toolbelt.runtime import snapshots
 
 State = Literal["on", "loadable", "unavailable", "off"]
-# The first of them that holds for a member is the toolkit's.
+# The first state that any member has is the toolkit's.
 _STATES: tuple[tuple[str, State], ...] = (
     ("active", "on"),
     ("discoverable", "loadable"),
@@ -24,10 +24,10 @@ _STATES: tuple[tuple[str, State], ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """One toolkit as a client may know it. ``members`` are those that it may be told of, in order.
+class VisibleToolkit:
+    """A toolkit as its client may see it. ``members`` are the members that it may see, in order.
 
-    ``default``: whether all of them are on by default, for agents without a loadout. ``state``: ``on`` if one is
+    ``default``: whether all of them are on by default, for agents without a loadout. ``state``: ``on`` if a member is
     active for this agent now, else ``loadable``, ``unavailable`` or ``off``.
     """
 
@@ -39,29 +39,29 @@ class Known:
     state: State
 
 
-def known(
+def list_visible(
     agent: str, session: str | None = None, request_id: str | None = None, subagent: str | None = None
-) -> tuple[Known, ...]:
-    """List the toolkits that this agent's client may know, in their order.
+) -> tuple[VisibleToolkit, ...]:
+    """Return the toolkits that this agent's client may see, in order.
 
-    Raises errors.NotFound for an unknown agent and errors.Invalid for ids that cannot be.
+    Raise errors.NotFound for an unknown agent, or errors.Invalid for malformed ids.
     """
     snapshot, _ = snapshots.take(agent, session, request_id, subagent)
     resolved = budgets.resolve(snapshot)
     stored = snapshot.catalog
-    found = (_known(resolved, toolkit) for toolkit in stored.in_order(stored.toolkits))
-    return tuple(one for one in found if one is not None)
+    visible = (_visible(resolved, toolkit) for toolkit in stored.in_order(stored.toolkits))
+    return tuple(toolkit for toolkit in visible if toolkit is not None)
 
 
-def _known(resolved: budgets.Resolution, toolkit: catalog.Toolkit) -> Known | None:
-    tools = resolved.standing.catalog.tools
+def _visible(resolved: budgets.Resolution, toolkit: catalog.Toolkit) -> VisibleToolkit | None:
+    tools = resolved.context.catalog.tools
     members = [member.tool for member in toolkit.members if member.tool in tools]
     states = {tool: resolved.decision(tool).state for tool in members}
-    state = next((said for word, said in _STATES if word in states.values()), None)
+    state = next((state for decided, state in _STATES if decided in states.values()), None)
     if state is None or (state == "off" and conf.HIDE_DENIED):
         return None
     hidden = ("dormant", "denied") if conf.HIDE_DENIED else ("dormant",)
-    return Known(
+    return VisibleToolkit(
         key=toolkit.key,
         title=toolkit.title,
         description=toolkit.description,

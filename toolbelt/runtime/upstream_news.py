@@ -1,51 +1,83 @@
-"""Who is told what upstream servers list, when nobody asked for it?
+"""Lists that upstream servers send without being asked, and how they are recorded.
 
-One thread for each server, and the newest answer: one that never stops telling keeps nobody else from writing.
+There is one thread for each server, which records its newest list: a server that never stops announcing changes does
+not keep others from being recorded.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
+import time
 from collections.abc import Callable
 
 import structlog
 from django.db import connections as database
 
 from toolbelt.plugins.upstream import importing
+from toolbelt.runtime import secrets
 
-# Told what a server lists, by its name; the operators' door listens.
+# Called with a server's name and its list; toolbelt.control registers it.
 Listener = Callable[[str, importing.Answer], object]
+
+# How often a server that would ask users is reported, in seconds.
+ASKED_AGAIN = 60.0
 
 _log = structlog.get_logger(__name__)
 _lock = threading.Lock()
 _threads: set[threading.Thread] = set()
-# What servers told that is not yet recorded, the newest of each; and whose is being recorded now.
+# The newest list of each server that is not yet recorded, and the servers whose lists are being recorded.
 _untold: dict[str, importing.Answer] = {}
 _recording: set[str] = set()
 _listener: Listener | None = None
+_questions: Callable[[str], object] | None = None
+# Until when each server that would ask users is not reported again.
+_asked: dict[str, float] = {}
 
 
 def tell(listener: Listener | None) -> None:
-    """Let ``listener`` be told what servers list, when they come or say that it changed."""
+    """Register what is called with a server's list when it connects, or announces a change."""
     global _listener
     _listener = listener
 
 
 def told(name: str, answer: importing.Answer) -> None:
-    """Tell the listener, in a thread: it writes to the database, and here runs the loop of all servers."""
+    """Notify the listener, in a thread: it writes to the database, and this is the event loop of all servers."""
     with _lock:
         if _listener is None:
             return
-        _untold[name] = answer
+        _untold[name] = masked(answer)
         if name in _recording:
             return
         _recording.add(name)
     in_thread(lambda: _record(name))
 
 
+def masked(answer: importing.Answer) -> importing.Answer:
+    """Return the answer without secrets in the texts that are recorded and shown."""
+    return dataclasses.replace(answer, error=secrets.mask(answer.error), stderr=secrets.mask(answer.stderr))
+
+
+def tell_of_questions(listener: Callable[[str], object] | None) -> None:
+    """Register what is called with the name of a server that would ask users and has no entry for it."""
+    global _questions
+    _questions = listener
+
+
+def asked(name: str) -> None:
+    """Report that a server would ask users, in a thread, and not too often."""
+    now = time.monotonic()
+    with _lock:
+        listener = _questions
+        if listener is None or now < _asked.get(name, 0.0):
+            return
+        _asked[name] = now + ASKED_AGAIN
+    in_thread(lambda: listener(name))
+
+
 def in_thread(work: Callable[[], object]) -> None:
-    """Do what nobody waits for, until :func:`finish`."""
+    """Run work in a thread that only :func:`finish` waits for."""
 
     def run() -> None:
         try:
@@ -62,13 +94,14 @@ def in_thread(work: Callable[[], object]) -> None:
 
 
 def finish(within: float) -> None:
-    """Wait for what is still being done, each for so many seconds."""
+    """Wait for each thread for at most this many seconds, and forget which servers would ask users."""
     for thread in [*_threads]:
         thread.join(within)
+    _asked.clear()
 
 
 def _record(name: str) -> None:
-    """Tell the listener what this server told, until there is no more of it."""
+    """Notify the listener of this server's lists until all are recorded."""
     while True:
         with _lock:
             answer, listener = _untold.pop(name, None), _listener
@@ -78,14 +111,15 @@ def _record(name: str) -> None:
         try:
             listener(name, answer)
         except Exception:
-            _log.exception("what an upstream server told was not recorded", server=name)
+            _log.exception("list of an upstream server not recorded", server=name)
 
 
 def _forget() -> None:
-    """In a child process: the threads are its parent's."""
+    """Forget the parent's threads in a child process."""
     _threads.clear()
     _untold.clear()
     _recording.clear()
+    _asked.clear()
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -1,24 +1,32 @@
-"""How is an upstream server, by what this process knows of it and what the rows say?"""
+"""The status of an upstream server, from this process's connections and the database."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
-from toolbelt.core import errors
-from toolbelt.plugins.upstream import lives
-from toolbelt.runtime import secrets
-from toolbelt.store import listings
+from toolbelt.core import catalog, connections, errors
+from toolbelt.plugins.upstream import live_connection
+from toolbelt.runtime import secrets, upstream_connections, upstream_listing
+from toolbelt.store import listings, plugins, snapshots
+
+Summary = Literal["ready", "not-responding", "not-asked", "failed", "off", "blocked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How a server is, as far as this process and the rows know. ``state`` is this process's connection to it.
+    """The status of a server. ``state`` is that of this process's connection; ``summary`` covers all processes, and
+    ``error`` explains it if it is not good.
 
-    ``answered`` is when it last listed its tools, to whichever process; ``problems`` what of that could not be taken.
+    ``sharing`` is who shares a connection, empty if that depends on the server and it was not connected to yet.
+    ``open_connections`` is how many this process has, of ``max_connections``; an unused one is kept for ``idle``
+    seconds. ``answered`` is when the server last listed its tools for any process; ``problems`` are what could not be
+    imported.
     """
 
-    state: lives.State
+    state: live_connection.State
+    summary: Summary
     is_being_asked: bool
     protocol: str = ""
     server: str = ""
@@ -29,20 +37,51 @@ class Status:
     answered: datetime | None = None
     tools: int = 0
     problems: tuple[errors.Problem, ...] = ()
+    sharing: connections.Sharing = ""
+    open_connections: int = 0
+    max_connections: int = 0
+    idle: int = 0
 
 
-def of(now: lives.Status, said: listings.Listing | None, *, is_being_asked: bool) -> Status:
-    """Put together what the connection is ``now`` and what the server last ``said``, whoever it said that to."""
+def summary(plugin: catalog.Plugin, listing: listings.Listing | None) -> Summary:
+    """Return the summary of a server's status."""
+    if plugin.blocked or not plugin.active:
+        return "blocked" if plugin.blocked else "off"
+    if plugin.status == "failed":
+        return "failed"
+    if listing is None:
+        return "not-asked"
+    return "not-responding" if listing.error else "ready"
+
+
+def read(name: str) -> Status:
+    """Return the status of a server, without asking it. Raise errors.NotFound."""
+    stored = snapshots.catalog()
+    plugin = upstream_listing.known(stored, name)
+    upstream_connections.attend(stored)
+    states = [pooled.server.status() for pooled in upstream_connections.pool.of(name)]
+    now = next(
+        (status for status in states if status.state == "open"),
+        states[0] if states else live_connection.Status(),
+    )
+    listing = listings.find(name)
+    failure = plugins.errors().get(name, "") if plugin.status == "failed" else ""
+    reached = connections.read(plugin.upstream)
     return Status(
         state=now.state,
-        is_being_asked=is_being_asked,
-        protocol=now.protocol or (said.protocol if said else ""),
-        server=now.server or (said.server if said else ""),
-        error=secrets.mask(now.error or (said.error if said else "")),
-        stderr=secrets.mask(now.stderr or (said.stderr if said else "")),
+        summary=summary(plugin, listing),
+        is_being_asked=upstream_connections.is_asked(name),
+        protocol=now.protocol or (listing.protocol if listing else ""),
+        server=now.server or (listing.server if listing else ""),
+        error=secrets.mask(now.error or (listing.error if listing else "") or failure),
+        stderr=secrets.mask(now.stderr or (listing.stderr if listing else "")),
         pause=now.pause,
-        asked=said.asked if said else None,
-        answered=said.answered if said else None,
-        tools=said.tools if said else 0,
-        problems=said.problems if said else (),
+        asked=listing.asked if listing else None,
+        answered=listing.answered if listing else None,
+        tools=listing.tools if listing else 0,
+        problems=listing.problems if listing else (),
+        sharing=upstream_connections.sharing(plugin),
+        open_connections=upstream_connections.open_connections(name),
+        max_connections=reached.max_connections if reached is not None else 0,
+        idle=reached.idle if reached is not None else 0,
     )

@@ -1,8 +1,7 @@
-"""How is this installation set up? Everything comes from the environment; `.env.example` explains each variable.
+"""The installation's Django settings, read from environment variables. `.env.example` explains each variable.
 
-The default is production: closed, over HTTPS, and it does not start before it has a real secret key and hosts.
-`TOOLBELT_ENV` relaxes that by name: `development`, `demo` (as closed as production, over plain HTTP on this
-machine) and `test`.
+The default is production: only HTTPS, and no start without a real secret key and hosts. `TOOLBELT_ENV` selects a more
+permissive environment: `development`, `demo` (like production, but over plain HTTP on this machine) or `test`.
 """
 
 import importlib.util
@@ -12,6 +11,7 @@ import sys
 import tempfile
 import warnings
 import zoneinfo
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import environ
 from django.conf import global_settings
 from django.core.exceptions import ImproperlyConfigured
 
+from toolbelt import conf
 from toolbelt.settings import command_line, logs, pooling
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
@@ -27,8 +28,8 @@ env = environ.Env()
 
 env_file = BASE_DIR / os.environ.get("TOOLBELT_ENV_FILE", ".env")
 if "TOOLBELT_ENV_FILE" in os.environ and not env_file.exists():
-    raise ImproperlyConfigured(f"Set TOOLBELT_ENV_FILE to a file of settings: {env_file} is not there.")
-# The test environment reads no file: a test run means the same on every machine.
+    raise ImproperlyConfigured(f"Set TOOLBELT_ENV_FILE to an existing file: {env_file} does not exist.")
+# The test environment reads no file, so that tests run the same on every machine.
 if os.environ.get("TOOLBELT_ENV") != "test":
     env.read_env(env_file)
 
@@ -50,21 +51,21 @@ ALLOWED_HOSTS = env.list(
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
 
-def wanting() -> list[str]:
-    """What still has to be set before a closed installation may start, as halves of one sentence."""
-    wants = []
+def missing_settings() -> list[str]:
+    """Return what must still be set before a closed installation may start, as parts of a sentence."""
+    missing = []
     if len(SECRET_KEY) < 50 or len(set(SECRET_KEY)) < 10 or SECRET_KEY.startswith(("replace-", "insecure-")):
-        wants.append("SECRET_KEY to at least 50 random characters of its own (.env.example says how)")
+        missing.append("SECRET_KEY to at least 50 random characters of its own (.env.example says how)")
     if not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS:
-        wants.append("ALLOWED_HOSTS to the host names that this installation answers to")
+        missing.append("ALLOWED_HOSTS to the host names that this installation answers to")
     if DEBUG:
-        wants.append("DEBUG to off")
-    return wants
+        missing.append("DEBUG to off")
+    return missing
 
 
-if CLOSED and (wants := wanting()):
+if CLOSED and (missing := missing_settings()):
     raise ImproperlyConfigured(
-        f"Toolbelt runs as {ENVIRONMENT} and needs more settings: set {' and '.join(wants)},"
+        f"Toolbelt runs as {ENVIRONMENT} and needs more settings: set {' and '.join(missing)},"
         " or set TOOLBELT_ENV=development to work on Toolbelt itself."
     )
 
@@ -78,6 +79,8 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    # The templates of its widgets, beside those of toolbelt.web.kit.entry_forms.
+    "django.forms",
     "django_htmx",
     "template_partials",
     "axes",
@@ -86,34 +89,36 @@ INSTALLED_APPS = [
     "django_structlog",
 ]
 if not CLOSED and importlib.util.find_spec("django_linear_migrations"):
-    # A tool for whoever writes migrations, which is whoever has installed what that takes.
+    # A development tool for writing migrations.
     INSTALLED_APPS.append("django_linear_migrations")
 
 MIDDLEWARE = [
     "django_prometheus.middleware.PrometheusBeforeMiddleware",
+    "toolbelt.web.kit.unconfigured.plain_http_middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_permissions_policy.PermissionsPolicyMiddleware",
     # Outside of everything that may refuse a request, so that a refusal has its request id too.
-    "toolbelt.web.request_ids.RequestMiddleware",
-    "toolbelt.api.problems.everywhere",
-    "toolbelt.api.limits.agents_share",
+    "toolbelt.web.kit.request_ids.RequestMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "toolbelt.api.problems.problem_middleware",
+    "toolbelt.api.limits.agent_connections_middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "toolbelt.web.frame.htmx_leaves",
-    "toolbelt.web.hidden.shown",
-    # Every view asks for a login unless it says otherwise: forgetting to ask cannot open a page.
+    "toolbelt.web.kit.frame.htmx_leaves",
+    "toolbelt.web.kit.hidden_characters.shown",
+    # Every view requires a login by default, so a forgotten decorator cannot open a page.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "toolbelt.web.live.Counted",
+    "toolbelt.web.kit.live.Counted",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
     "axes.middleware.AxesMiddleware",
-    "toolbelt.web.passwords.BusyMiddleware",
+    "toolbelt.web.login.passwords.BusyMiddleware",
+    "toolbelt.web.kit.responses.ErrorMiddleware",
 ]
 
 ROOT_URLCONF = "toolbelt.urls"
@@ -131,9 +136,9 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "toolbelt.web.frame.shown",
+                "toolbelt.web.kit.frame.shown",
             ],
-            "builtins": ["template_partials.templatetags.partials", "toolbelt.web.tags"],
+            "builtins": ["template_partials.templatetags.partials", "toolbelt.web.kit.tags"],
         },
     },
 ]
@@ -142,8 +147,8 @@ TEMPLATES = [
 
 
 def database() -> dict[str, Any]:
-    """The one database, set so that concurrent writers wait for each other instead of failing."""
-    # Of a scheme that it does not know it tells the whole address, password and all.
+    """Return the database settings, with which concurrent writers wait for each other instead of failing."""
+    # For an unknown scheme, the warning would contain the whole address, including its password.
     with warnings.catch_warnings(action="ignore"):
         settings: dict[str, Any] = dict(env.db("DATABASE_URL", default="sqlite:///db.sqlite3"))
     options: dict[str, Any] = settings.setdefault("OPTIONS", {})
@@ -152,34 +157,36 @@ def database() -> dict[str, Any]:
         if settings["NAME"] != ":memory:":
             settings["NAME"] = str(BASE_DIR / settings["NAME"])
         options.update(
-            # A transaction takes the write lock when it begins: one that read first cannot lose its turn.
+            # A transaction takes the write lock when it begins, so that it cannot fail after its first read.
             transaction_mode="IMMEDIATE",
-            # Whoever waits longer for another writer is told that the database is busy.
+            # Writers that wait longer than this get the error that the database is busy.
             timeout=4,
-            # Recursive: or a row that INSERT OR REPLACE takes away would pass the triggers that watch deletions.
+            # Recursive triggers, so that rows deleted by INSERT OR REPLACE fire the triggers for deletions.
             init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON; "
             "PRAGMA recursive_triggers=ON;",
         )
-        # A file, because tests ask from other processes too; one a process, because test runs may overlap.
+        # A file, because tests use it from other processes too. One per process, because test runs may overlap.
         settings["TEST"] = {"NAME": f"{tempfile.gettempdir()}/toolbelt-test-{os.getpid()}.sqlite3"}
     elif engine == "django.db.backends.postgresql":
         settings["ENGINE"] = "toolbelt.store.postgresql"
-        # A server that is away is noticed in time to say so; one more second is for saying it.
+        # An unavailable server is noticed within 4 seconds, which leaves one second for the error page.
         options.setdefault("connect_timeout", 3)
         options.setdefault("tcp_user_timeout", 4000)
-        # A connection that was cut while nobody used it is replaced before it is used.
+        # A connection that was closed while it was idle is replaced before its next use.
         settings["CONN_HEALTH_CHECKS"] = True
         if ENVIRONMENT != "test" and (size := env.int("TOOLBELT_DATABASE_POOL", default=10)):
             options["pool"] = {
                 "min_size": 1,
                 "max_size": size,
                 "timeout": 3,
-                # Then the next request tries; the pool's own pauses grow to minutes.
+                # Then the next request tries again, because the pool's own pauses grow to minutes.
                 "reconnect_timeout": 3,
                 "connection_class": pooling.Connection,
             }
     else:
-        raise ImproperlyConfigured("Set DATABASE_URL to an address with sqlite:// or postgres:// in front.")
+        raise ImproperlyConfigured(
+            "Set DATABASE_URL to an address that begins with sqlite:// or postgres://."
+        )
     return settings
 
 
@@ -200,9 +207,9 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
-PASSWORD_HASHERS = ["toolbelt.web.passwords.Argon2PasswordHasher"]
+PASSWORD_HASHERS = ["toolbelt.web.login.passwords.Argon2PasswordHasher"]
 if ENVIRONMENT == "test":
-    PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # tests make many users, all made up
+    PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # faster: tests create many users
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "CommonPasswordValidator", "NumericPasswordValidator")
@@ -215,12 +222,12 @@ AUTH_PASSWORD_VALIDATORS = [
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_HANDLER = "toolbelt.web.passwords.AxesHandler"  # which limits an address, too, whatever the names
+AXES_HANDLER = "toolbelt.web.login.passwords.AxesHandler"  # also limits attempts per IP address
 AXES_RESET_ON_SUCCESS = True
-# Whoever is locked out waits a quarter of an hour, and no longer for having tried meanwhile.
+# A lockout lasts a quarter of an hour, and attempts during it do not extend it.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_TEMPLATE = "locked_out.html"
-CSRF_FAILURE_VIEW = "toolbelt.web.frame.csrf_failure"
+CSRF_FAILURE_VIEW = "toolbelt.web.kit.frame.csrf_failure"
 
 # What a browser may do
 
@@ -229,7 +236,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not INSECURE_
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # probes come from inside, without TLS
 SECURE_HSTS_SECONDS = 0 if INSECURE_HTTP else env.int("TOOLBELT_HSTS_SECONDS", default=365 * 24 * 3600)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = not INSECURE_HTTP
-# Preloading is a promise for a whole domain, made by its owner at the browsers' list, not by one application in it.
+# Preloading covers a whole domain, so it is the domain owner's decision and not this application's.
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
 CSRF_COOKIE_HTTPONLY = True
 X_FRAME_OPTIONS = "DENY"
@@ -258,13 +265,13 @@ PERMISSIONS_POLICY: dict[str, list[str]] = {
     "usb": [],
 }
 
-# The editor of a toolkit sends up to ten fields for a tool with a trigger, and the admin as many for an agent's rows.
+# The toolkit editor sends up to ten fields for each tool with a trigger, and the admin as many for an agent's rows.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
 
 # Files, language, time
 
 STATIC_URL = "/static/"
-# Production serves what collectstatic put there; elsewhere files are found where they are.
+# Production serves the collected files; other environments serve them from their sources.
 COLLECTED = ENVIRONMENT == "production"
 STATIC_ROOT = BASE_DIR / "staticfiles" if COLLECTED else None
 STATICFILES_DIRS = [BASE_DIR / "static"]
@@ -278,7 +285,8 @@ STORAGES = {
 }
 WHITENOISE_USE_FINDERS = not COLLECTED
 WHITENOISE_ALLOW_ALL_ORIGINS = False
-WHITENOISE_AUTOREFRESH = ENVIRONMENT == "development"
+# Scanning all files at start takes longer than most tests, and each test client would do it.
+WHITENOISE_AUTOREFRESH = ENVIRONMENT in ("development", "test")
 
 FIXTURE_DIRS = [BASE_DIR / "fixtures"]
 
@@ -288,65 +296,36 @@ USE_TZ = True
 TIME_ZONE = env.str("TOOLBELT_TIME_ZONE", default="UTC")
 try:
     zoneinfo.ZoneInfo(TIME_ZONE)
-except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # Europe, say, is a directory of zones
+except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # Europe, for example, is a directory of zones
     raise ImproperlyConfigured(
         f"Set TOOLBELT_TIME_ZONE to a zone such as Europe/Berlin, not {TIME_ZONE!r}."
     ) from None
 
-# What Toolbelt itself decides by; `toolbelt.conf` has the defaults and says what each means
+# Toolbelt's own settings: `toolbelt.conf` declares them with their types, defaults and meanings
 
-if "TOOLBELT_KIND_LOADOUTS" in env:
-    TOOLBELT_KIND_LOADOUTS = env.dict("TOOLBELT_KIND_LOADOUTS")
-if "TOOLBELT_CONFIRM_OFF_TOOLS" in env:
-    TOOLBELT_CONFIRM_OFF_TOOLS = env.int("TOOLBELT_CONFIRM_OFF_TOOLS")
-if "TOOLBELT_HIDE_DENIED" in env:
-    TOOLBELT_HIDE_DENIED = env.bool("TOOLBELT_HIDE_DENIED")
-if "TOOLBELT_METRICS_TOKEN" in env:
-    TOOLBELT_METRICS_TOKEN = env.str("TOOLBELT_METRICS_TOKEN")
-if "TOOLBELT_PLUGINS_FILE" in env:
-    TOOLBELT_PLUGINS_FILE = env.str("TOOLBELT_PLUGINS_FILE")
-if "TOOLBELT_PLUGIN_INIT" in env:
-    TOOLBELT_PLUGIN_INIT = env.str("TOOLBELT_PLUGIN_INIT")
-if "TOOLBELT_SECRETS_DIR" in env:
-    TOOLBELT_SECRETS_DIR = env.str("TOOLBELT_SECRETS_DIR")
-if "TOOLBELT_CALL_SECONDS" in env:
-    TOOLBELT_CALL_SECONDS = env.float("TOOLBELT_CALL_SECONDS")
-if "TOOLBELT_CALL_RESULT_BYTES" in env:
-    TOOLBELT_CALL_RESULT_BYTES = env.int("TOOLBELT_CALL_RESULT_BYTES")
-if "TOOLBELT_CALLS_PER_PLUGIN" in env:
-    TOOLBELT_CALLS_PER_PLUGIN = env.int("TOOLBELT_CALLS_PER_PLUGIN")
-if "TOOLBELT_RECORD_ARGUMENTS" in env:
-    TOOLBELT_RECORD_ARGUMENTS = env.bool("TOOLBELT_RECORD_ARGUMENTS")
-if "TOOLBELT_ALLOW_PRIVATE_HTTP" in env:
-    TOOLBELT_ALLOW_PRIVATE_HTTP = env.bool("TOOLBELT_ALLOW_PRIVATE_HTTP")
-if "TOOLBELT_STDIO_BY_WEB" in env:
-    TOOLBELT_STDIO_BY_WEB = env.bool("TOOLBELT_STDIO_BY_WEB")
-if "TOOLBELT_WEB_VARIABLES" in env:
-    TOOLBELT_WEB_VARIABLES = env.list("TOOLBELT_WEB_VARIABLES")
-if "TOOLBELT_API_PER_MINUTE" in env:
-    TOOLBELT_API_PER_MINUTE = env.int("TOOLBELT_API_PER_MINUTE")
-if "TOOLBELT_API_BODY_BYTES" in env:
-    TOOLBELT_API_BODY_BYTES = env.int("TOOLBELT_API_BODY_BYTES")
-    # Django takes no body that is larger than this, whatever the API says of it.
-    DATA_UPLOAD_MAX_MEMORY_SIZE = max(TOOLBELT_API_BODY_BYTES, global_settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
-if "TOOLBELT_API_BODY_DEPTH" in env:
-    TOOLBELT_API_BODY_DEPTH = env.int("TOOLBELT_API_BODY_DEPTH")
-if "TOOLBELT_STALE_SECONDS" in env:
-    TOOLBELT_STALE_SECONDS = env.float("TOOLBELT_STALE_SECONDS")
-if "TOOLBELT_REQUESTS_AT_ONCE" in env:
-    TOOLBELT_REQUESTS_AT_ONCE = env.int("TOOLBELT_REQUESTS_AT_ONCE")
-if "TOOLBELT_BODY_SECONDS" in env:
-    TOOLBELT_BODY_SECONDS = env.float("TOOLBELT_BODY_SECONDS")
-if "TOOLBELT_COMMAND" in env:
-    TOOLBELT_COMMAND = env.str("TOOLBELT_COMMAND")
-elif ENVIRONMENT != "test":
+_READERS = {
+    bool: env.bool,
+    float: env.float,
+    int: env.int,
+    str: env.str,
+    Mapping[str, str]: env.dict,
+    Sequence[str]: env.list,
+}
+for _name, _type in conf.__annotations__.items():
+    if f"TOOLBELT_{_name}" in env:
+        globals()[f"TOOLBELT_{_name}"] = _READERS[_type](f"TOOLBELT_{_name}")
+# Django rejects larger bodies before the API can check them.
+DATA_UPLOAD_MAX_MEMORY_SIZE = max(
+    globals().get("TOOLBELT_API_BODY_BYTES", 0), global_settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+)
+if "TOOLBELT_COMMAND" not in env and ENVIRONMENT != "test":
     TOOLBELT_COMMAND = command_line.derive(BASE_DIR, prefix=sys.prefix, environ=os.environ)
 
 # Logs
 
-# One line a request: the one that knows the answer.
+# One line per request: the one with the response.
 DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL = logging.DEBUG
-# It would believe any X-Forwarded-For; `toolbelt.web.request_ids` binds the real address.
+# It would trust any X-Forwarded-For; `toolbelt.web.kit.request_ids` binds the real address.
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 AXES_VERBOSE = False
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")

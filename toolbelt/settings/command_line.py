@@ -1,7 +1,7 @@
-"""How does someone run a command in this installation, as its pages and messages print it?
+"""The command that pages and messages print for running management commands in this installation.
 
-What is printed is to be pasted into a shell, in the directory of ``manage.py``. So it names the settings that this
-process reads and the Python that runs it, both from that directory on: nobody is told where on the machine it is.
+It can be pasted into a shell in the directory of ``manage.py``. It names the settings that this process reads and its
+Python, both relative to that directory, so that it does not reveal where on the machine it is.
 """
 
 import os
@@ -11,23 +11,23 @@ from pathlib import Path
 
 
 def derive(base: Path, *, prefix: str, environ: Mapping[str, str]) -> str:
-    """Give what stands before a command's name: ``TOOLBELT_ENV_FILE=.demo.env .venv/bin/python manage.py``.
+    """Return what precedes a command's name, such as ``TOOLBELT_ENV_FILE=.demo.env .venv/bin/python manage.py``.
 
-    ``base`` is the directory of ``manage.py``, ``prefix`` that of the Python that runs (``sys.prefix``). A Python from
-    outside of ``base`` is called ``python``: whoever set it up has it on the path.
+    ``base`` is the directory of ``manage.py``, ``prefix`` that of the running Python (``sys.prefix``). A Python
+    outside of ``base`` is called ``python``, assuming that it is on the path.
     """
-    words = []
+    parts = []
     if file := environ.get("TOOLBELT_ENV_FILE"):
-        # A file that lies elsewhere keeps the name that it was given: without it, the command would mean another one.
-        words.append(f"TOOLBELT_ENV_FILE={shlex.quote(_from(base, base / file) or file)}")
-    home = _from(base, Path(prefix))
-    words.append(shlex.quote(f"{home}/bin/python") if home and os.name == "posix" else "python")
-    return " ".join([*words, "manage.py"])
+        # A file elsewhere keeps its given path, because the command would otherwise read other settings.
+        parts.append(f"TOOLBELT_ENV_FILE={shlex.quote(_relative(base, base / file) or file)}")
+    home = _relative(base, Path(prefix))
+    parts.append(shlex.quote(f"{home}/bin/python") if home and os.name == "posix" else "python")
+    return " ".join([*parts, "manage.py"])
 
 
-def _from(base: Path, path: Path) -> str:
-    """Name the path from the base on; empty for one that is not below it."""
-    # Its last part is left as it is: a virtual environment or a file may be a link that leads elsewhere.
-    found = path.parent.resolve() / path.name
-    below = found.is_relative_to(base.resolve()) and found != base.resolve()
-    return found.relative_to(base.resolve()).as_posix() if below else ""
+def _relative(base: Path, path: Path) -> str:
+    """Return the path relative to the base; empty if it is not below it."""
+    # The last part is not resolved: a virtual environment or a file may be a link to somewhere else.
+    resolved = path.parent.resolve() / path.name
+    below = resolved.is_relative_to(base.resolve()) and resolved != base.resolve()
+    return resolved.relative_to(base.resolve()).as_posix() if below else ""

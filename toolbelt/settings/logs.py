@@ -1,7 +1,7 @@
-"""What is logged, in which form, and what is kept out of it?
+"""Logging: what is logged, in which format, and what is removed.
 
-Everything goes to standard error through structlog, Django's and uvicorn's own lines too: one JSON object a line
-in production, readable lines elsewhere.
+Everything is written to standard error by structlog, including Django's and uvicorn's messages: one JSON object per
+line in production, readable lines elsewhere.
 """
 
 import json
@@ -24,21 +24,21 @@ _ENCODER = json.JSONEncoder(default=repr)
 
 
 class Formatter(stdlib.ProcessorFormatter):
-    """structlog's, with every known secret taken out at the very end: of tracebacks and arguments, whoever logs."""
+    """structlog's formatter, which finally masks every known secret, also in tracebacks and arguments."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write a line for people."""
+        """Return a readable line."""
         return masking.mask(super().format(record))
 
 
 class JsonFormatter(stdlib.ProcessorFormatter):
-    """The same for JSON; but lines that come written are not written again."""
+    """The same for JSON. Lines that are already encoded are not encoded again."""
 
-    # Who has many lines to write may hand them over in one record.
+    # Callers with many lines may pass them in one record.
     takes_lines = True
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write a line, or give those that come written."""
+        """Return a JSON line, or the given encoded lines."""
         lines = getattr(record, "lines", None)
         if lines is None:
             return masking.mask_json(super().format(record))
@@ -47,24 +47,24 @@ class JsonFormatter(stdlib.ProcessorFormatter):
 
 
 def withhold(logger: Any, name: str, event: typing.EventDict) -> typing.EventDict:
-    """Keep out of the log what is nobody's to read: values with a secret's name, and query strings."""
+    """Remove secrets from a log entry: values of keys that name a secret, and query strings."""
     for key in event:
         if SECRET_NAMES.search(key):
             event[key] = "[withheld]"
     if isinstance(event.get("request"), str):
-        # Somebody may have put a token into the address.
-        event["request"] = api_tokens.withheld(event["request"].partition("?")[0])
+        # The path may contain a token.
+        event["request"] = api_tokens.redact(event["request"].partition("?")[0])
     return event
 
 
-def _written(entry: typing.EventDict, **options: Any) -> str:
-    """Write an entry with an encoder that is made once, where `json.dumps` would make one for each line."""
+def _encode(entry: typing.EventDict, **options: Any) -> str:
+    """Encode an entry with a shared encoder, because `json.dumps` would create one per line."""
     return _ENCODER.encode(entry)
 
 
 def configure(*, level: str, as_json: bool) -> dict[str, Any]:
-    """Set structlog up, and return Django's LOGGING to match."""
-    # No line says which thread or process wrote it, and finding out would cost every line about half of what it costs.
+    """Configure structlog, and return the matching LOGGING for Django."""
+    # Log lines contain neither thread nor process, and finding them out would take half of the time of each line.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     shared: list[typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -75,9 +75,9 @@ def configure(*, level: str, as_json: bool) -> dict[str, Any]:
         processors.StackInfoRenderer(),
         withhold,
     ]
-    # Both print plain tracebacks: the other kinds show local variables, and secrets are among those.
+    # Plain tracebacks only: the other kinds show local variables, which may contain secrets.
     rendering: list[typing.Processor] = (
-        [processors.format_exc_info, processors.JSONRenderer(serializer=_written)]
+        [processors.format_exc_info, processors.JSONRenderer(serializer=_encode)]
         if as_json
         else [dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=dev.plain_traceback)]
     )
@@ -100,14 +100,14 @@ def configure(*, level: str, as_json: bool) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django": {"handlers": [], "propagate": True},
-            # A request is logged once, by django-structlog; Django's own line would hold the query string.
+            # django-structlog logs each request. Django's own line would contain the query string.
             "django.request": {"handlers": [], "level": "CRITICAL"},
             "django.server": {"handlers": [], "level": "CRITICAL"},
             "uvicorn.access": {"handlers": [], "level": "CRITICAL"},
-            # One line says it all, and anyone can send as many as they like: no traceback for each.
+            # Anyone can cause any number of these, so they are logged in one line without a traceback.
             "django.security.DisallowedHost": {"handlers": [], "level": "CRITICAL", "propagate": False},
-            # They tell of every request with its whole address, and of what strangers answered: plugins tell of
-            # what matters of that themselves.
+            # They would log every request with its whole address, and the responses of unknown servers. Plugins log
+            # what matters themselves.
             **{name: {"level": "CRITICAL"} for name in ("client", "mcp")},
             **{name: {"level": "WARNING"} for name in ("httpx", "httpx2", "httpcore", "httpcore2")},
             "uvicorn": {"handlers": ["stderr"], "level": "INFO", "propagate": False},

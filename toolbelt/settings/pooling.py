@@ -1,4 +1,4 @@
-"""The connections in the pool of PostgreSQL: they say why one could not be made, and a dead one takes others along."""
+"""The connections in the PostgreSQL pool: they record why connecting failed, and a dead one empties the pool."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import psycopg_pool
 
 
 class Connection(psycopg.Connection[Any]):
-    """A connection of the pool. ``refusal`` is why the last one could not be made; None where it could."""
+    """A connection of the pool. ``refusal`` is the error of the last attempt to connect; None if it succeeded."""
 
     refusal: ClassVar[psycopg.Error | None] = None
 
     @classmethod
     def connect(cls, *arguments: Any, **options: Any) -> Self:
-        """Connect, and remember what came of it: the pool itself only says that it took too long."""
+        """Connect, and record the error, because the pool itself only reports a timeout."""
         try:
-            made = super().connect(*arguments, **options)
+            connection = super().connect(*arguments, **options)
         except psycopg.Error as error:
             cls.refusal = error
             raise
         cls.refusal = None
-        return made
+        return connection
 
     def execute(self, *arguments: Any, **options: Any) -> Any:
-        """Execute; the pool does so, to check a connection before it hands it out.
+        """Execute a statement. The pool uses this to check a connection before handing it out.
 
-        A dead connection is seldom alone: after a restart of the server all are dead, and to try one after the other
+        If one connection is dead, so are usually all others, because the server was restarted. Trying each of them
         would take the pool seconds.
         """
         try:

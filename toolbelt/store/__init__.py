@@ -1,1 +1,1 @@
-"""Rows to values and back: whoever asks gets frozen values, whoever writes gives them. No row leaves this room."""
+"""Conversion of rows to values and back. This package accepts and returns frozen values, never rows."""

@@ -1,4 +1,4 @@
-"""Who consumes tools, as values? From rows, in a fixed number of queries."""
+"""Agents as values, read in a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from toolbelt import models
 from toolbelt.core import agents
 from toolbelt.store import catalog, clock
 
-# What a switch and an override say.
+# The columns of a switch or an override.
 _GRANT = ("on", "ends", "then", "by")
-# Where an agent names something else, by what that is.
+# The relations by which an agent refers to something, by its kind.
 _NAMED_AT = {
     "toolkit": ("switches__toolkit__key", "allowed_toolkits__toolkit__key"),
     "tool": ("tools__tool__key", "overrides__tool__key"),
@@ -27,40 +27,40 @@ _NAMED_AT = {
 
 
 def load(agent_id: int) -> agents.Agent | None:
-    """Give one agent as its rows are, also what is over by now; None if it is gone."""
+    """Return one agent as it is stored, including what has expired; None if it does not exist."""
     return next(iter(_read(id=agent_id)), None)
 
 
 def load_several(agent_ids: Collection[int] | None) -> dict[int, agents.Agent]:
-    """Return agents as their rows are, by id: these, or all of them."""
+    """Return agents as they are stored, by id: these, or all of them."""
     narrowed = {} if agent_ids is None else {"id__in": agent_ids}
     return dict(_read_by_id(**narrowed))
 
 
 def naming(kind: str, name: str) -> list[agents.Agent]:
-    """Give the agents that name this toolkit or tool, or that this sub-app embeds, in order."""
+    """Return the agents that name this toolkit or tool, or that this sub-app embeds, in order."""
     naming_it = functools.reduce(operator.or_, (orm.Q(**{path: name}) for path in _NAMED_AT[kind]))
     return every(id__in=set(models.Agent.objects.filter(naming_it).values_list("id", flat=True)))
 
 
-def present(**narrowed: Any) -> list[agents.Agent]:
-    """Give the agents that are not archived, as :func:`every` does."""
-    return every(archived=False, **narrowed)
+def present(**filters: Any) -> list[agents.Agent]:
+    """Return the agents that are not archived, as :func:`every` does."""
+    return every(archived=False, **filters)
 
 
-def every(**narrowed: Any) -> list[agents.Agent]:
-    """Give the agents as they stand at this moment, in order."""
+def every(**filters: Any) -> list[agents.Agent]:
+    """Return the agents as they are now, in order."""
     now = clock.now()
-    return [agent.standing(now) for agent in _read(**narrowed)]
+    return [agent.as_of(now) for agent in _read(**filters)]
 
 
-def _read(**narrowed: Any) -> list[agents.Agent]:
-    return [agent for _, agent in _read_by_id(**narrowed)]
+def _read(**filters: Any) -> list[agents.Agent]:
+    return [agent for _, agent in _read_by_id(**filters)]
 
 
-def _read_by_id(**narrowed: Any) -> list[tuple[int, agents.Agent]]:
-    rows = list(models.Agent.objects.filter(**narrowed).values())
-    under = {f"agent__{field}": wanted for field, wanted in narrowed.items()}
+def _read_by_id(**filters: Any) -> list[tuple[int, agents.Agent]]:
+    rows = list(models.Agent.objects.filter(**filters).values())
+    under = {f"agent__{field}": value_ for field, value_ in filters.items()}
     always = _under_agents(models.AgentTool, under, "tool__key", "options")
     allowed = _under_agents(models.AgentToolkit, under, "toolkit__key", "initial")
     switches = _under_agents(models.ToolkitSwitch, under, "toolkit__key", *_GRANT)
@@ -90,12 +90,12 @@ def _read_by_id(**narrowed: Any) -> list[tuple[int, agents.Agent]]:
 
 
 def keys() -> list[str]:
-    """Name the agents that are not archived, in order."""
+    """Return the keys of the agents that are not archived, in order."""
     return list(models.Agent.objects.filter(archived=False).values_list("key", flat=True))
 
 
 def briefly() -> list[agents.Agent]:
-    """Give the agents in order, with what stands in their own columns for people to tell them by, and no more."""
+    """Return the agents in order, with only the columns that people identify them by."""
     fields = ("key", "title", "description", "role", "model", "kind", "loadout", "protected", "archived")
     return [agents.Agent(**row) for row in models.Agent.objects.values(*fields)]
 
@@ -105,14 +105,14 @@ def _budget(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _under_agents(
-    model: type[orm.Model], under: dict[str, Any], key: str, *said: str
+    model: type[orm.Model], under: dict[str, Any], key: str, *columns: str
 ) -> dict[int, list[tuple[str, tuple[Any, ...]]]]:
-    """Give, by agent, what its rows of one kind name and say of it, in order."""
+    """Return, by agent, the key and the columns of its rows of one kind, in order."""
     order = ("position", "id") if hasattr(model, "position") else (key,)
-    found: dict[int, list[tuple[str, tuple[Any, ...]]]] = defaultdict(list)
+    by_agent: dict[int, list[tuple[str, tuple[Any, ...]]]] = defaultdict(list)
     rows: Iterable[tuple[Any, ...]] = (
-        model._default_manager.filter(**under).order_by(*order).values_list("agent_id", key, *said)
+        model._default_manager.filter(**under).order_by(*order).values_list("agent_id", key, *columns)
     )
     for agent, name, *values in rows:
-        found[agent].append((sys.intern(name), tuple(values)))
-    return found
+        by_agent[agent].append((sys.intern(name), tuple(values)))
+    return by_agent

@@ -1,4 +1,4 @@
-"""What was changed, by whom, through which shell, and why? Recorded in the transaction of the change itself."""
+"""The audit log, recorded in the transaction of each change."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from django.utils import timezone
 from toolbelt import models
 
 _AT_ONCE = 200
-# How what is asked for is looked up, where that has another name.
+# The lookups of filters whose name is not a column.
 _LOOKUPS = {"since": "at__gte", "until": "at__lt"}
 _moment: contextvars.ContextVar[dt.datetime | None] = contextvars.ContextVar("moment", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undoing:
-    """The entry that took another one back: its id, who did it, when."""
+    """The entry that undid another one: its id, its actor, its time."""
 
     id: int
     actor: str
@@ -32,10 +32,10 @@ class Undoing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One change. ``before`` and ``after`` are values as JSON says them; None: unset, or not there.
+    """One change. ``before`` and ``after`` are JSON values; None: unset, or missing.
 
-    ``undoes`` is the id of the entry that this one took back; ``undone`` the latest one that took this one back.
-    ``of_several``: the act of its ``batch`` has other entries, too.
+    ``undoes`` is the id of the entry that this one undid; ``undone`` the latest one that undid this one.
+    ``of_several``: its ``batch`` has other entries as well.
     """
 
     id: int
@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Entries, newest first; how many match in all; whether there are newer and older ones than these."""
+    """Entries, newest first; the number of all matches; whether there are newer and older ones."""
 
     entries: tuple[Entry, ...]
     total: int
@@ -65,9 +65,9 @@ class Page:
     has_older: bool
 
 
-class Asked(TypedDict, total=False):
-    """What entries are asked for by: all of it holds, and what is empty narrows nothing. ``since`` lies within the time
-    that is asked for, ``until`` behind its end.
+class AuditQuery(TypedDict, total=False):
+    """Filters of entries: all of them must match, and empty ones are ignored. ``since`` is inclusive, ``until``
+    exclusive.
     """
 
     actor: str
@@ -95,7 +95,7 @@ def record(
     batch: uuid.UUID | None = None,
     undoes: int | None = None,
 ) -> int:
-    """Add an entry to the log, in the caller's transaction; give its id."""
+    """Add an entry to the log, in the caller's transaction; return its id."""
     return models.AuditEntry.objects.create(
         at=_moment.get() or timezone.now(),
         actor=actor,
@@ -106,7 +106,7 @@ def record(
         key=key,
         before=before,
         after=after,
-        # PostgreSQL keeps no NUL in a text, and nobody means one.
+        # PostgreSQL does not store NUL in text.
         reason=reason.replace("\x00", ""),
         batch=batch,
         undoes_id=undoes,
@@ -120,9 +120,9 @@ def record_all(
     subject_kind: str,
     changes: Iterable[tuple[str, str, Any, Any]],
     reason: str = "",
-    batch: uuid.UUID,
+    batch: uuid.UUID | None,
 ) -> None:
-    """Add an entry for each change (action, subject, before, after) of one act, in a few statements."""
+    """Add an entry for each change (action, subject, before, after) of one step, in a few statements."""
     models.AuditEntry.objects.bulk_create(
         [
             models.AuditEntry(
@@ -145,8 +145,8 @@ def record_all(
 
 @contextlib.contextmanager
 def dated(moment: dt.datetime) -> Iterator[None]:
-    """Let what is recorded within bear this time: of what ended by itself before it is recorded, and of the made-up
-    past of a demo.
+    """Set the time of entries that are recorded within the block: for expiries, which are recorded later, and for the
+    generated history of a demo.
     """
     before = _moment.set(moment)
     try:
@@ -156,19 +156,23 @@ def dated(moment: dt.datetime) -> Iterator[None]:
 
 
 def find(entry: int) -> Entry | None:
-    """Give the entry with this id."""
+    """Return the entry with this id, or None."""
     return next(iter(_entries(models.AuditEntry.objects.filter(pk=entry))), None)
 
 
 def page(
-    *, older_than: int | None = None, newer_than: int | None = None, size: int = 50, **asked: Unpack[Asked]
+    *,
+    older_than: int | None = None,
+    newer_than: int | None = None,
+    size: int = 50,
+    **filters: Unpack[AuditQuery],
 ) -> Page:
-    """Give a page of the entries that are asked for, newest first: the first page, or the one next to the entry with
-    the id ``older_than`` or ``newer_than``.
+    """Return a page of the entries that match, newest first: the first page, or the one next to the entry with the id
+    ``older_than`` or ``newer_than``.
     """
-    matching = _matching(asked)
+    matching = _matching(filters)
     if newer_than is not None:
-        # The ones next to it are found by counting upwards.
+        # The adjacent ones are those with the lowest ids.
         entries = _entries(matching.filter(pk__gt=newer_than).order_by("id")[:size])[::-1]
     elif older_than is not None:
         entries = _entries(matching.filter(pk__lt=older_than).order_by("-id")[:size])
@@ -182,22 +186,22 @@ def page(
     )
 
 
-def walk(**asked: Unpack[Asked]) -> Iterator[tuple[Entry, ...]]:
-    """Give all entries that :func:`page` would give on its pages, newest first, some hundred at a time."""
-    matching = _matching(asked).order_by("-id")
-    some = _entries(matching[:_AT_ONCE])
-    while some:
-        yield some
-        some = _entries(matching.filter(pk__lt=some[-1].id)[:_AT_ONCE]) if len(some) == _AT_ONCE else ()
+def walk(**filters: Unpack[AuditQuery]) -> Iterator[tuple[Entry, ...]]:
+    """Yield all entries that :func:`page` would return on its pages, newest first, a few hundred at a time."""
+    matching = _matching(filters).order_by("-id")
+    batch = _entries(matching[:_AT_ONCE])
+    while batch:
+        yield batch
+        batch = _entries(matching.filter(pk__lt=batch[-1].id)[:_AT_ONCE]) if len(batch) == _AT_ONCE else ()
 
 
 def of_batch(batch: uuid.UUID) -> tuple[Entry, ...]:
-    """Give all entries of one bulk change, newest first."""
+    """Return all entries of one batch, newest first."""
     return _entries(models.AuditEntry.objects.filter(batch=batch).order_by("-id"))
 
 
 def before(moment: dt.datetime, subject_kind: str, subject_key: str) -> Entry | None:
-    """Give the newest entry of a subject that was there at this moment."""
+    """Return the newest entry of a subject at this moment."""
     rows = models.AuditEntry.objects.filter(
         subject_kind=subject_kind, subject_key=subject_key, at__lte=moment
     )
@@ -205,7 +209,7 @@ def before(moment: dt.datetime, subject_kind: str, subject_key: str) -> Entry | 
 
 
 def since(entry: int, subject_kind: str, subject_key: str) -> list[tuple[str, str, Any, Any]]:
-    """Give what was done to a subject after the entry with this id (0: at all), newest first: action, key, before and
+    """Return the changes of a subject after the entry with this id (0: all), newest first: action, key, before and
     after of each.
     """
     rows = models.AuditEntry.objects.filter(subject_kind=subject_kind, subject_key=subject_key, pk__gt=entry)
@@ -213,20 +217,20 @@ def since(entry: int, subject_kind: str, subject_key: str) -> list[tuple[str, st
 
 
 def newest(subject_kind: str, subject_keys: Collection[str]) -> dict[str, Entry]:
-    """Return the newest entry of each of these subjects of this kind, by the subject's key."""
+    """Return the newest entry of each of these subjects, by the subject's key."""
     rows = models.AuditEntry.objects.filter(subject_kind=subject_kind, subject_key__in=subject_keys)
     return {entry.subject_key: entry for entry in _newest_by("subject_key", rows)}
 
 
 def newest_by_key(subject_kind: str, subject_key: str) -> dict[str, Entry]:
-    """Give the newest entry of each toolkit and tool under a subject, by its key."""
+    """Return the newest entry of each toolkit and tool under a subject, by its key."""
     rows = models.AuditEntry.objects.filter(subject_kind=subject_kind, subject_key=subject_key)
     return {entry.key: entry for entry in _newest_by("key", rows.exclude(key=""))}
 
 
-def said(field: str, subject_kind: str = "", subject_key: str = "") -> list[str]:
-    """Give what the entries, of one subject or all, say in ``actor``, ``action``, ``key`` or ``via``: what they can be
-    filtered by.
+def logged_values(field: str, subject_kind: str = "", subject_key: str = "") -> list[str]:
+    """Return the values of ``actor``, ``action``, ``key`` or ``via`` in the entries of one subject or of all, to filter
+    by.
     """
     rows = models.AuditEntry.objects.all()
     if subject_kind:
@@ -234,9 +238,9 @@ def said(field: str, subject_kind: str = "", subject_key: str = "") -> list[str]
     return [*rows.order_by(field).values_list(field, flat=True).distinct()]
 
 
-def _matching(asked: Asked) -> orm.QuerySet[models.AuditEntry]:
+def _matching(filters: AuditQuery) -> orm.QuerySet[models.AuditEntry]:
     return models.AuditEntry.objects.filter(
-        **{_LOOKUPS.get(field, field): value for field, value in asked.items() if value}
+        **{_LOOKUPS.get(field, field): value for field, value in filters.items() if value}
     )
 
 
@@ -247,8 +251,8 @@ def _newest_by(field: str, rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry
 
 def _entries(rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry, ...]:
     others = models.AuditEntry.objects.filter(batch=orm.OuterRef("batch")).exclude(pk=orm.OuterRef("pk"))
-    found = list(rows.annotate(of_several=orm.Exists(others)))
-    undone = _undone(row.pk for row in found)
+    matching = list(rows.annotate(of_several=orm.Exists(others)))
+    undone = _undone(row.pk for row in matching)
     return tuple(
         Entry(
             id=row.pk,
@@ -267,7 +271,7 @@ def _entries(rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry, ...]:
             undone=undone.get(row.pk),
             of_several=row.of_several,
         )
-        for row in found
+        for row in matching
     )
 
 

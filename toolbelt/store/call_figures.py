@@ -1,6 +1,6 @@
-"""How do calls add up? By tool and by day, worked out in the database: the log is too long to be read.
+"""Statistics of calls, by tool and by day, computed by the database.
 
-Durations are of calls that ran: those that were refused take no time, and would only flatter.
+Durations cover only calls that ran: refused calls take no time and would distort them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from django.db import models as orm
 
 from toolbelt.store import calls, days
 
-# What the tool, or what is behind it, did not do; all else that is not ok was refused before it ran.
+# Outcomes for which the tool, or the server behind it, failed; other failures were refused before they ran.
 FAILED = ("tool-unavailable", "timed-out", "tool-failed")
 RAN = ("ok", "timed-out", "tool-failed")
-NOT_REFUSED = ("ok", "cancelled", *FAILED)
+NOT_REFUSED = ("ok", "cancelled", calls.ADMITTED, *FAILED)
 _SHARES = (50, 95)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfTool:
-    """The calls of one name. ``median`` and ``slow`` are the durations, in milliseconds, that half and 95 of 100 of
-    the calls that ran did not pass; None where none ran.
+    """The calls of one tool. ``median`` and ``slow`` are the p50 and p95 of the durations, in milliseconds, of the
+    calls that ran; None if none ran.
     """
 
     tool: str
@@ -38,13 +38,13 @@ class OfTool:
 
     @property
     def errors(self) -> int:
-        """Count what did not go as the caller wished."""
+        """Return the number of calls that failed or were refused."""
         return self.refused + self.failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfDay:
-    """The calls of one day, as the clock of the installation has it."""
+    """The calls of one day, in the installation's time zone."""
 
     day: dt.date
     calls: int
@@ -54,7 +54,7 @@ class OfDay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TookOnDay:
-    """How long the calls of one day took that ran: what half and 95 of 100 of them did not pass, in milliseconds."""
+    """The p50 and p95 of the durations, in milliseconds, of the calls of one day that ran."""
 
     day: dt.date
     median: int
@@ -70,22 +70,22 @@ def by_tool(
     until: dt.datetime | None = None,
     timed: int | None = None,
 ) -> list[OfTool]:
-    """Add up the calls for which all of this holds, most called first. Two queries.
+    """Return the totals of the calls that match, most called first. Uses two queries.
 
-    How long they took is worked out for so many of the most called ones (``timed``; None: for all).
+    Durations are computed for the ``timed`` most called tools (None: all).
     """
-    matching = calls.asked_for(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
+    matching = calls.matching(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
     counted = list(
         matching.order_by()
         .values("tool")
         .annotate(**_counts(), last=orm.Max("at"))
         .order_by("-calls", "tool")
     )
-    names = [one["tool"] for one in counted[:timed]]
+    names = [row["tool"] for row in counted[:timed]]
     durations = _durations(matching if timed is None else matching.filter(tool__in=names), "tool")
     return [
-        OfTool(**one, median=durations.get((one["tool"], 50)), slow=durations.get((one["tool"], 95)))
-        for one in counted
+        OfTool(**row, median=durations.get((row["tool"], 50)), slow=durations.get((row["tool"], 95)))
+        for row in counted
     ]
 
 
@@ -97,12 +97,12 @@ def by_day(
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
 ) -> list[OfDay]:
-    """Add up the calls for which all of this holds, by day, oldest first; days without calls are not there."""
-    matching = calls.asked_for(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
+    """Return the totals of the calls that match, by day, oldest first; days without calls are missing."""
+    matching = calls.matching(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
     counted = (
         matching.order_by().annotate(day=days.of("at", since, until)).values("day").annotate(**_counts())
     )
-    return [OfDay(**one) for one in counted.order_by("day")]
+    return [OfDay(**row) for row in counted.order_by("day")]
 
 
 def took_by_day(
@@ -113,10 +113,10 @@ def took_by_day(
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
 ) -> list[TookOnDay]:
-    """Say how long the calls took for which all of this holds, by day, oldest first; days on which none ran are not
-    there. One query.
+    """Return the durations of the calls that match, by day, oldest first; days on which none ran are missing. Uses one
+    query.
     """
-    matching = calls.asked_for(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
+    matching = calls.matching(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
     durations = _durations(matching.annotate(day=days.of("at", since, until)), "day")
     return [
         TookOnDay(day=day, median=durations[day, 50], slow=durations[day, 95])
@@ -127,14 +127,14 @@ def took_by_day(
 def called(
     *, agent: str = "", since: dt.datetime | None = None, until: dt.datetime | None = None
 ) -> set[tuple[str, str]]:
-    """Give who called what at least once, as (agent, tool)."""
-    matching = calls.asked_for(agent=agent, since=since, until=until)
+    """Return the calls that were made at least once, as (agent, tool)."""
+    matching = calls.matching(agent=agent, since=since, until=until)
     return set(matching.order_by().values_list("agent", "tool").distinct())
 
 
-def said(column: str) -> list[str]:
-    """Give what the log says in ``agent`` or ``tool``, sorted: what it can be filtered by."""
-    return sorted(calls.asked_for().order_by().values_list(column, flat=True).distinct())
+def logged_values(column: str) -> list[str]:
+    """Return the values of ``agent`` or ``tool`` in the log, sorted, to filter by."""
+    return sorted(calls.matching().order_by().values_list(column, flat=True).distinct())
 
 
 def _counts() -> dict[str, orm.Aggregate]:
@@ -146,9 +146,9 @@ def _counts() -> dict[str, orm.Aggregate]:
 
 
 def _durations(matching: orm.QuerySet[orm.Model], by: str) -> dict[tuple[Any, int], int]:
-    """Give the durations at 50 and at 95 of 100, by tool or day: those at these places, when the calls stand in a row.
+    """Return the p50 and p95 durations by tool or day: those at these positions when calls are sorted by duration.
 
-    SQLite has no percentiles of its own, and putting each call in its place costs more than counting equal ones.
+    SQLite has no percentile function, and ranking each call costs more than counting equal ones.
     """
     rows = (
         matching.filter(outcome__in=RAN)
@@ -157,12 +157,12 @@ def _durations(matching: orm.QuerySet[orm.Model], by: str) -> dict[tuple[Any, in
         .annotate(count=orm.Count("id"))
         .order_by(by, "duration_ms")
     )
-    found: dict[tuple[Any, int], int] = {}
-    for one, of_one in itertools.groupby(rows, key=lambda row: row[0]):
-        durations, counts = zip(*[(duration, count) for _, duration, count in of_one], strict=True)
-        places = list(itertools.accumulate(counts))
+    result: dict[tuple[Any, int], int] = {}
+    for group, group_rows in itertools.groupby(rows, key=lambda row: row[0]):
+        durations, counts = zip(*[(duration, count) for _, duration, count in group_rows], strict=True)
+        totals = list(itertools.accumulate(counts))
         for share in _SHARES:
-            # The smallest place that so many of a hundred do not pass, in whole numbers.
-            place = (places[-1] * share + 99) // 100
-            found[one, share] = durations[bisect.bisect_left(places, place)]
-    return found
+            # The position of the percentile, in whole numbers.
+            position = (totals[-1] * share + 99) // 100
+            result[group, share] = durations[bisect.bisect_left(totals, position)]
+    return result

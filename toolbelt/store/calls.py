@@ -1,4 +1,8 @@
-"""Which calls were made? Recorded one by one, and forgotten by age."""
+"""Records of calls: added in bulk, completed once by a report, and pruned by age.
+
+A record that says ``admitted`` counts as :data:`UNREPORTED` after its deadline. That is decided when it is read, so
+nothing has to watch for deadlines, and a late report still completes the record.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import models as orm
+from django.utils import timezone
 
 from toolbelt import models
 
-# How many records one statement forgets: others write between two of them.
+ADMITTED, UNREPORTED = "admitted", "unreported"
+
+# How many records one statement deletes, so that others can write in between.
 AT_ONCE = 5000
 
-LONGEST = {
+MAX_LENGTH = {
     field.name: field.max_length
     for field in models.CallRecord._meta.concrete_fields
     if isinstance(field, orm.CharField)
@@ -23,7 +30,7 @@ LONGEST = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call, as it was recorded. ``arguments`` is None where they were not kept."""
+    """One call as it was recorded. ``arguments`` is None if they were not stored."""
 
     id: int
     at: dt.datetime
@@ -33,6 +40,8 @@ class Call:
     tool: str
     plugin: str
     outcome: str
+    reason: str
+    revision: int | None
     error: str
     duration_ms: int
     arguments_bytes: int
@@ -42,7 +51,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Calls, newest first; how many match in all; whether there are older ones than these."""
+    """Calls, newest first; the number of all matches; whether there are older ones."""
 
     calls: tuple[Call, ...]
     total: int
@@ -61,19 +70,19 @@ def page(
     older_than: int | None = None,
     size: int = 50,
 ) -> Page:
-    """Give a page of the calls for which all of these hold, newest first; those before the call ``older_than``.
+    """Return a page of the calls that match, newest first; those before the call ``older_than``.
 
-    ``since`` lies within the time that is asked for, ``until`` behind its end.
+    ``since`` is inclusive, ``until`` exclusive.
     """
-    matching = asked_for(
+    rows_ = matching(
         agent=agent, session=session, tool=tool, plugin=plugin, outcome=outcome, since=since, until=until
     )
-    rest = matching if older_than is None else matching.filter(pk__lt=older_than)
-    # One more than is shown says whether there are more.
+    rest = rows_ if older_than is None else rows_.filter(pk__lt=older_than)
+    # One row more than requested tells whether there are older ones.
     rows = list(rest.order_by("-id")[: size + 1])
     return Page(
-        calls=tuple(Call(**{field: getattr(row, field) for field in Call.__slots__}) for row in rows[:size]),
-        total=matching.count(),
+        calls=tuple(_call(row) for row in rows[:size]),
+        total=rows_.count(),
         has_older=len(rows) > size,
     )
 
@@ -88,10 +97,10 @@ def count_newer(
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
 ) -> int:
-    """Count the calls behind this one for which all of these hold, as far as ``most``: few are read for the answer."""
-    matching = asked_for(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
-    found: int = matching.filter(pk__gt=than).order_by("id")[:most].count()
-    return found
+    """Return the number of matching calls after this one, at most ``most``, so that few rows are read."""
+    rows_ = matching(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
+    newer: int = rows_.filter(pk__gt=than).order_by("id")[:most].count()
+    return newer
 
 
 def are_more(
@@ -103,34 +112,60 @@ def are_more(
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
 ) -> bool:
-    """Say whether all of this holds for more calls than so many; no more of them are read."""
-    matching = asked_for(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
-    return bool(matching.order_by().values("pk")[than : than + 1].exists())
+    """Return whether more calls than this number match, without reading more of them."""
+    rows_ = matching(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
+    return bool(rows_.order_by().values("pk")[than : than + 1].exists())
 
 
-def asked_for(*, since: dt.datetime | None = None, until: dt.datetime | None = None, **said: str) -> Any:
-    """Give the rows for which all of this holds; ``said`` is by column, and what is empty narrows nothing."""
-    asked: dict[str, Any] = {**said, "at__gte": since, "at__lt": until}
-    return models.CallRecord.objects.filter(**{field: value for field, value in asked.items() if value})
+def matching(
+    *, since: dt.datetime | None = None, until: dt.datetime | None = None, outcome: str = "", **columns: str
+) -> Any:
+    """Return the rows that match; ``columns`` are filters by column, and empty ones are ignored."""
+    filters: dict[str, Any] = {**columns, "at__gte": since, "at__lt": until, "outcome": outcome}
+    if outcome == UNREPORTED:
+        filters |= {"outcome": ADMITTED, "report_by__lt": timezone.now()}
+    elif outcome == ADMITTED:
+        filters["report_by__gte"] = timezone.now()
+    return models.CallRecord.objects.filter(**{field: value for field, value in filters.items() if value})
 
 
-def record_all(told: Iterable[Mapping[str, Any]]) -> int:
+def outcome_of(row: models.CallRecord) -> str:
+    """Return the outcome of a call as it counts now."""
+    is_overdue = row.outcome == ADMITTED and row.report_by is not None and row.report_by < timezone.now()
+    return UNREPORTED if is_overdue else row.outcome
+
+
+def report(
+    agent: str, call_id: str, outcome: str, *, error: str, duration_ms: int | None, result_bytes: int
+) -> bool | None:
+    """Complete the record of an admitted call; return False if it was reported already, None if there is none.
+
+    Without a duration, the call took the time since its admission.
+    """
+    rows = models.CallRecord.objects.filter(agent=agent, call_id=call_id)
+    at = rows.values_list("at", flat=True).first()
+    if at is None:
+        return None
+    if duration_ms is None:
+        duration_ms = max(0, round((timezone.now() - at) / dt.timedelta(milliseconds=1)))
+    changes = _fitting({"outcome": outcome, "error": error})
+    return bool(
+        rows.filter(outcome=ADMITTED).update(**changes, duration_ms=duration_ms, result_bytes=result_bytes)
+    )
+
+
+def record_all(records: Iterable[Mapping[str, Any]]) -> int:
     """Add calls in a few statements, each by the names of its columns; return how many.
 
     Texts that are longer than their column are cut.
     """
-    rows = [models.CallRecord(**_fitting(one)) for one in told]
+    rows = [models.CallRecord(**_fitting(record)) for record in records]
     return len(models.CallRecord.objects.bulk_create(rows, batch_size=500))
 
 
-def any_there() -> bool:
-    """Say whether any call was recorded."""
-    return models.CallRecord.objects.exists()
-
-
 def prune(before: dt.datetime) -> int:
-    """Forget the calls that came in before this; say how many."""
-    forgotten = 0
+    """Delete the calls before this time; return their number."""
+    deleted = 0
     while True:
         oldest = list(
             models.CallRecord.objects.filter(at__lt=before)
@@ -138,16 +173,21 @@ def prune(before: dt.datetime) -> int:
             .values_list("pk", flat=True)[:AT_ONCE]
         )
         if not oldest:
-            return forgotten
-        forgotten += models.CallRecord.objects.filter(pk__in=oldest).delete()[0]
+            return deleted
+        deleted += models.CallRecord.objects.filter(pk__in=oldest).delete()[0]
 
 
-def _fitting(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record with texts that its columns take."""
-    return {name: _fit(name, value) if isinstance(value, str) else value for name, value in told.items()}
+def _call(row: models.CallRecord) -> Call:
+    fields = {field: getattr(row, field) for field in Call.__slots__}
+    return Call(**{**fields, "outcome": outcome_of(row)})
+
+
+def _fitting(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the record with texts that fit its columns."""
+    return {name: _fit(name, value) if isinstance(value, str) else value for name, value in record.items()}
 
 
 def _fit(name: str, text: str) -> str:
-    # PostgreSQL keeps no NUL, and UTF-8 no halves of characters; a name that a model made up may hold both.
+    # PostgreSQL stores no NUL, and UTF-8 no lone surrogates; names that a model invents may contain both.
     sound = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
-    return sound[: LONGEST[name]]
+    return sound[: MAX_LENGTH[name]]

@@ -1,7 +1,7 @@
-"""What exists, as values? From rows, whole or one by one, in a fixed number of queries.
+"""The catalog as values, read from rows in a fixed number of queries.
 
-Schemas are read as text and not parsed: ten thousand tools are kept for the sake of the thirty that are active.
-Whatever stands in the rows, reading it never raises.
+Schemas are read as text and not parsed: ten thousand tools are held in memory, of which thirty may be active. Reading
+never raises, whatever the rows contain.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ from django.db import models as orm
 from django.db.models import functions
 
 from toolbelt import models
-from toolbelt.core import belts, catalog, code, errors
+from toolbelt.core import belts, catalog, errors, toolkit_hooks
+from toolbelt.store import tokens as token_counts
 
-# For reading entries that name nothing: what they are made of is joined from rows, which are known to be there.
+# For reading entries without the names that they refer to, which are joined from existing rows.
 NOTHING = catalog.compile_()
 _QUERY_SIZE = 2000
 
 
-def load(number: int = 0, stamp: str = "", voices: code.Voices | None = None) -> catalog.Catalog:
-    """Compile the whole catalog, as the state with this number and stamp; ``voices`` speak for toolkits in code."""
+def load(
+    number: int = 0, stamp: str = "", hooks: toolkit_hooks.HooksByToolkit | None = None
+) -> catalog.Catalog:
+    """Return the compiled catalog, as the state with this number and stamp; ``hooks`` are those of toolkits in code."""
     return catalog.compile_(
         number=number,
         stamp=stamp,
@@ -34,29 +37,33 @@ def load(number: int = 0, stamp: str = "", voices: code.Voices | None = None) ->
         toolkits=toolkits(),
         loadouts=loadouts(),
         sub_apps=sub_apps(),
-        code=voices,
+        code=hooks,
+        count_tokens=token_counts.count_policy,
     )
 
 
-def categories(**narrowed: Any) -> tuple[str, ...]:
-    """Name the categories beyond the thirteen, in order."""
-    return tuple(models.Category.objects.filter(**narrowed).values_list("name", flat=True))
+def categories(**filters: Any) -> tuple[str, ...]:
+    """Return the categories besides the built-in ones, in order."""
+    return tuple(models.Category.objects.filter(**filters).values_list("name", flat=True))
 
 
-def plugins(**narrowed: Any) -> list[catalog.Plugin]:
-    """Give the plugins, in order."""
+def plugins(**filters: Any) -> list[catalog.Plugin]:
+    """Return the plugins, in order."""
     fields = {field.name for field in dataclasses.fields(catalog.Plugin)} - {"upstream"}
-    rows = models.Plugin.objects.filter(**narrowed).annotate(connection=as_text("upstream"))
+    rows = models.Plugin.objects.filter(**filters).annotate(connection=as_text("upstream"))
     return [
-        catalog.Plugin(upstream=row.pop("connection") or "", **row)
+        catalog.Plugin(
+            upstream=row.pop("connection") or "", declared_by=_texts(row.pop("declared_by")), **row
+        )
         for row in rows.values(*sorted(fields), "connection")
     ]
 
 
-def tools(**narrowed: Any) -> list[catalog.Tool]:
-    """Give the tools, by key."""
-    rows = models.Tool.objects.filter(**narrowed).values_list(
+def tools(**filters: Any) -> list[catalog.Tool]:
+    """Return the tools, by key."""
+    rows = models.Tool.objects.filter(**filters).values_list(
         "key",
+        "kind",
         "plugin__name",
         "title",
         "description",
@@ -70,14 +77,17 @@ def tools(**narrowed: Any) -> list[catalog.Tool]:
         "retired",
         "seen",
         "approved",
+        as_text("details"),
+        "details_approved",
         as_text("approved_version"),
         "upstream_name",
         "tokens",
     )
-    # Keys and short texts that many tools share are kept once.
+    # Keys and short texts that many tools share are interned.
     return [
         catalog.Tool(
             key=sys.intern(key),
+            kind=kind,
             plugin=sys.intern(plugin or ""),
             title=title,
             description=description,
@@ -91,12 +101,15 @@ def tools(**narrowed: Any) -> list[catalog.Tool]:
             retired=retired,
             seen=seen,
             approved=approved,
+            details=details or "",
+            details_approved=details_approved,
             approved_version=approved_version or "",
             upstream_name=upstream_name,
             tokens=tokens,
         )
         for (
             key,
+            kind,
             plugin,
             title,
             description,
@@ -110,6 +123,8 @@ def tools(**narrowed: Any) -> list[catalog.Tool]:
             retired,
             seen,
             approved,
+            details,
+            details_approved,
             approved_version,
             upstream_name,
             tokens,
@@ -117,12 +132,12 @@ def tools(**narrowed: Any) -> list[catalog.Tool]:
     ]
 
 
-def toolkits(**narrowed: Any) -> list[catalog.Toolkit]:
-    """Give the toolkits in order, with their members in theirs."""
-    rows = list(models.Toolkit.objects.filter(**narrowed).values())
+def toolkits(**filters: Any) -> list[catalog.Toolkit]:
+    """Return the toolkits in order, with their members in order."""
+    rows = list(models.Toolkit.objects.filter(**filters).values())
     members: dict[int, list[catalog.Member]] = defaultdict(list)
     for toolkit, tool, options in (
-        models.Member.objects.filter(**_under("toolkit", narrowed))
+        models.Member.objects.filter(**_under("toolkit", filters))
         .order_by("position", "id")
         .values_list("toolkit_id", "tool__key", "options")
     ):
@@ -134,16 +149,16 @@ def toolkits(**narrowed: Any) -> list[catalog.Toolkit]:
     ]
 
 
-def loadouts(**narrowed: Any) -> list[catalog.Loadout]:
-    """Give the stored loadouts, in order."""
-    rows = models.Loadout.objects.filter(**narrowed).values()
+def loadouts(**filters: Any) -> list[catalog.Loadout]:
+    """Return the stored loadouts, in order."""
+    rows = models.Loadout.objects.filter(**filters).values()
     return [value for row in rows if (value := read("loadout", row)) is not None]
 
 
-def sub_apps(**narrowed: Any) -> list[catalog.SubApp]:
-    """Give the sub-apps in order, with their tools and agents in theirs."""
-    rows = list(models.SubApp.objects.filter(**narrowed).values("id", "key", "title", "description"))
-    under = _under("sub_app", narrowed)
+def sub_apps(**filters: Any) -> list[catalog.SubApp]:
+    """Return the sub-apps in order, with their tools and agents in order."""
+    rows = list(models.SubApp.objects.filter(**filters).values("id", "key", "title", "description"))
+    under = _under("sub_app", filters)
     bound = _named(models.SubAppTool.objects.filter(**under), "tool__key")
     embedded = _named(models.SubAppAgent.objects.filter(**under), "agent__key")
     return [
@@ -159,9 +174,9 @@ def sub_apps(**narrowed: Any) -> list[catalog.SubApp]:
 
 
 def read(kind: belts.KindName, row: Mapping[str, Any]) -> Any:
-    """Read the columns of a row that an entry of this kind has, too; None for a row that has no name to go by.
+    """Return the value of a row whose columns an entry of this kind has as well; None for a row without a name.
 
-    Documents in columns are read as those of a belt are: what cannot be understood is passed over.
+    JSON columns are read like those of a belt: what cannot be understood is skipped.
     """
     fields = belts.KINDS[kind].fields
     try:
@@ -171,17 +186,22 @@ def read(kind: belts.KindName, row: Mapping[str, Any]) -> Any:
 
 
 def as_text(field: str) -> functions.Cast:
-    """Ask for a document as its text: the database hands it over, and nobody parses it."""
+    """Return an expression for a JSON column as text, which is not parsed."""
     return functions.Cast(field, orm.TextField())
 
 
-def _under(parent: str, narrowed: dict[str, Any]) -> dict[str, Any]:
-    return {f"{parent}__{field}": wanted for field, wanted in narrowed.items()}
+def _texts(stored: Any) -> tuple[str, ...]:
+    """Return the texts of a list that is stored as JSON, whatever else it contains."""
+    return tuple(item for item in stored if isinstance(item, str)) if isinstance(stored, list) else ()
+
+
+def _under(parent: str, filters: dict[str, Any]) -> dict[str, Any]:
+    return {f"{parent}__{field}": value for field, value in filters.items()}
 
 
 def _named(rows: orm.QuerySet[Any], name: str) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = defaultdict(list)
+    by_sub_app: dict[int, list[str]] = defaultdict(list)
     ordered: Iterable[tuple[int, str]] = rows.order_by("position", "id").values_list("sub_app_id", name)
     for sub_app, key in ordered:
-        found[sub_app].append(key)
-    return found
+        by_sub_app[sub_app].append(key)
+    return by_sub_app

@@ -1,4 +1,4 @@
-"""What time is it? Asked here by whatever depends on it, so that a test can stop the clock."""
+"""The current time, which tests can stop."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _stopped: dt.datetime | None = None
 
 
 def now() -> dt.datetime:
-    """Give this moment, in UTC."""
+    """Return the current time, in UTC."""
     return _stopped or dt.datetime.now(dt.UTC)
 
 
 @contextlib.contextmanager
 def stopped(at: dt.datetime) -> Iterator[None]:
-    """Let it be this moment within the block, for all threads of the process. For tests."""
+    """Stop the clock at this time within the block, for all threads of the process. For tests."""
     global _stopped
     before, _stopped = _stopped, at
     try:

@@ -1,4 +1,4 @@
-"""What stands as a number around every page? Counted in one query, as every page pays for it."""
+"""The counts in the navigation, read in one query, because every page shows them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from toolbelt import models
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many agents there are that are not archived, how many tools of plugins wait for a look (new ones, and those
-    held), and the number of the last write of configuration.
+    """The number of agents that are not archived, the number of plugins' tools to review (new ones, and those held),
+    and the number of the last write of configuration.
     """
 
     agents: int
@@ -22,7 +22,7 @@ class Counts:
 
 
 def count() -> Counts:
-    """Count."""
+    """Return the counts."""
     held = Q(seen=False) | Q(approved_version__isnull=False)
     waiting = models.Tool.objects.filter(held, retired=False, plugin__isnull=False)
     revision = (
@@ -35,7 +35,7 @@ def count() -> Counts:
 
 
 def _counted(what: str, rows: QuerySet[Any]) -> QuerySet[Any]:
-    # No aggregate() in place of this: that would be asked at once, and on its own.
+    # aggregate() would run a query of its own.
     number = Func(F("pk"), function="COUNT", output_field=IntegerField())
-    found: QuerySet[Any] = rows.order_by().annotate(what=Value(what), number=number)
-    return found.values_list("what", "number")
+    counted: QuerySet[Any] = rows.order_by().annotate(what=Value(what), number=number)
+    return counted.values_list("what", "number")

@@ -1,7 +1,7 @@
-"""Notice that the SQLite file was exchanged under a running server: moved away, or replaced by another one.
+"""Detection of a SQLite file that was replaced under a running server.
 
-Some of a server's connections stay with the file that they opened, and the log beside a file (``-wal``) belongs to the
-file that it was written for. So a server has to be started again with another file, and says so.
+Some of the server's connections would keep the file that they opened, and the log beside a file (``-wal``) belongs to
+one file only. The server must therefore be restarted, and logs that.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _reported: set[Path] = set()
 
 
 def open_existing_only() -> None:
-    """Keep this process from making an empty database where the file is missing, and remember which file it is.
+    """Prevent this process from creating an empty database if the file is missing, and remember the file's identity.
 
-    For servers, when they start. Nothing for a database in memory or on a server, or where there is no file yet.
+    For servers, when they start. Does nothing for a database in memory or on a server, or if there is no file yet.
     """
     connection = connections[DEFAULT_DB_ALIAS]
     path = _path()
@@ -32,7 +32,7 @@ def open_existing_only() -> None:
             _opened.setdefault(path, _identity(path))
 
 
-def was_exchanged() -> bool:
+def was_replaced() -> bool:
     """Return whether the file is another one than when this server started; log it as an error, once."""
     path = _path()
     opened = _opened.get(path) if path is not None else None
@@ -42,7 +42,7 @@ def was_exchanged() -> bool:
         if _identity(path) == opened:
             return False
     except OSError:
-        pass  # it is gone
+        pass  # it was removed
     with _lock:
         is_new = path not in _reported
         _reported.add(path)
@@ -52,7 +52,7 @@ def was_exchanged() -> bool:
 
 
 def forget() -> None:
-    """Forget which file this process started with. For tests."""
+    """Forget the file that this process started with. For tests."""
     for path in list(_opened):
         connections[DEFAULT_DB_ALIAS].settings_dict["OPTIONS"].pop("database", None)
         del _opened[path]

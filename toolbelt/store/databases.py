@@ -1,4 +1,4 @@
-"""The database connection of the running thread: giving it back, and who may take one."""
+"""The database connection of the current thread: releasing it, and reserving some for operators."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from django.db import connections
 from django.db.utils import DEFAULT_DB_ALIAS
 
-# How long a server may take to let a connection in, in seconds, before it counts as away.
+# How many seconds a server may take to accept a connection before it counts as away.
 CONNECT_SECONDS = 2
 
-# Whether what runs here was asked for by an agent. The pool keeps a few connections for everyone else.
+# Whether the current code runs for an agent. The pool reserves a few connections for everything else.
 FOR_AN_AGENT: contextvars.ContextVar[bool] = contextvars.ContextVar("toolbelt_for_an_agent", default=False)
 
 
@@ -20,8 +20,7 @@ def release() -> None:
     """Return this thread's connection to the pool, unless a transaction is open on it.
 
     To be called before anything that may take long: a tool, an upstream server. The next query takes a connection
-    again. SQLite's are kept, unless an error occurred on one: opening the file costs more than keeping it open, and
-    nobody waits for it.
+    again. SQLite's are kept, unless an error occurred: reopening the file costs more, and no other thread waits for it.
     """
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block and (connection.vendor != "sqlite" or connection.errors_occurred):
@@ -30,7 +29,7 @@ def release() -> None:
 
 @contextlib.contextmanager
 def for_an_agent() -> Iterator[None]:
-    """Take connections on behalf of an agent within the block: all but those that are kept for operators."""
+    """Take connections on behalf of an agent within the block: all but those reserved for operators."""
     token = FOR_AN_AGENT.set(True)
     try:
         yield
@@ -39,10 +38,10 @@ def for_an_agent() -> Iterator[None]:
 
 
 def is_busy() -> bool:
-    """Return whether every connection of the pool is taken, so that requests wait for one.
+    """Return whether every connection of the pool is in use, so that requests wait.
 
-    Raises OperationalError if the database does not answer. Where there is a pool it is asked over a connection of its
-    own: waiting for the pool would tell only that others wait, too.
+    Raise OperationalError if the database does not answer. With a pool, this uses a connection of its own: waiting for
+    the pool would only show that others wait as well.
     """
     connection = connections[DEFAULT_DB_ALIAS]
     pool = getattr(connection, "pool", None)
@@ -53,7 +52,7 @@ def is_busy() -> bool:
     # PostgreSQL's driver, which an installation on SQLite need not have.
     import psycopg
 
-    from toolbelt.store.looks import postgresql
+    from toolbelt.store.state_probe import postgresql
 
     parameters = {**postgresql.parameters(connection), "connect_timeout": CONNECT_SECONDS}
     with connection.wrap_database_errors, psycopg.connect(**parameters, autocommit=True) as probe:

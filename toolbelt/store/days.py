@@ -1,8 +1,8 @@
-"""On which day was a moment, by the clock of the installation?
+"""Days in the installation's time zone, computed by the database.
 
-For SQLite, Django asks Python, row by row and wherever a query names the day, which takes longer than all else in
-adding up calls. SQLite can add minutes itself, and says the same, for it is known when in a period the clock was put
-forward or back.
+On SQLite, Django computes the day in Python for each row and each use in a query, which takes longer than everything
+else in the statistics. SQLite can add minutes itself, with the same result, because the changes of the clock in a
+period are known.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 from django.db.models import functions
 from django.utils import timezone
 
-# Above so many days, looking for changes of the clock is no longer cheap: Django's own way has to do.
-LONGEST = dt.timedelta(days=800)
+# For longer periods, finding the changes of the clock is slow: Django's own way is used.
+MAX_SPAN = dt.timedelta(days=800)
 _DAY, _MINUTE = dt.timedelta(days=1), dt.timedelta(minutes=1)
 
 
 def of(column: str, since: dt.datetime | None, until: dt.datetime | None = None) -> functions.TruncDate:
-    """Give the day of a column whose moments are from ``since`` to ``until`` (now)."""
+    """Return an expression for the day of a column whose times are from ``since`` to ``until`` (default: now)."""
     until = until or timezone.now() + _DAY
-    if since is None or not dt.timedelta(0) <= until - since <= LONGEST:
+    if since is None or not dt.timedelta(0) <= until - since <= MAX_SPAN:
         return functions.TruncDate(column)
     return Day(column, tuple(offsets(timezone.get_current_timezone(), since, until)))
 
 
 def offsets(zone: dt.tzinfo, since: dt.datetime, until: dt.datetime) -> Iterator[tuple[dt.datetime, int]]:
-    """Say how many minutes the clock is ahead of UTC, and until when: once for each change, and once at the end."""
+    """Yield the minutes by which the clock is ahead of UTC, and until when: for each change, and for the end."""
     moment = since.astimezone(dt.UTC)
     while moment < until:
         later = min(moment + _DAY, until.astimezone(dt.UTC))
@@ -39,27 +39,27 @@ def offsets(zone: dt.tzinfo, since: dt.datetime, until: dt.datetime) -> Iterator
 
 
 class Day(functions.TruncDate):
-    """The day of a moment, told by SQLite itself; PostgreSQL can anyway."""
+    """The day of a time, computed by SQLite itself; PostgreSQL does so anyway."""
 
     def __init__(self, expression: Any, ahead: tuple[tuple[dt.datetime, int], ...], **extra: Any) -> None:
         super().__init__(expression, **extra)
         self.ahead = ahead
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, tuple[Any, ...]]:
-        """Write it as SQLite understands it."""
-        column, given = compiler.compile(self.lhs)
+        """Return the SQL for SQLite."""
+        column, column_params = compiler.compile(self.lhs)
         *before, (_, last) = self.ahead
         sql, params = "", []
         for until, minutes in before:
             sql += f"WHEN {column} < %s THEN date({column}, %s) "
             params += [
-                *given,
+                *column_params,
                 connection.ops.adapt_datetimefield_value(until),
-                *given,
+                *column_params,
                 f"{minutes:+} minutes",
             ]
         day = f"date({column}, %s)"
-        params += [*given, f"{last:+} minutes"]
+        params += [*column_params, f"{last:+} minutes"]
         return (f"CASE {sql}ELSE {day} END" if before else day), tuple(params)
 
 
@@ -68,9 +68,11 @@ def _ahead(zone: dt.tzinfo, moment: dt.datetime) -> int:
 
 
 def _change(zone: dt.tzinfo, moment: dt.datetime, later: dt.datetime) -> dt.datetime:
-    """Find the minute in which the clock changes, which it does once between these two."""
+    """Return the minute in which the clock changes, which it does once between these two times."""
     early, late = moment.replace(second=0, microsecond=0), later
     while late - early > _MINUTE:
-        middle = early + (late - early) // (2 * _MINUTE) * _MINUTE
-        early, late = (middle, late) if _ahead(zone, middle) == _ahead(zone, moment) else (early, middle)
+        midpoint = early + (late - early) // (2 * _MINUTE) * _MINUTE
+        early, late = (
+            (midpoint, late) if _ahead(zone, midpoint) == _ahead(zone, moment) else (early, midpoint)
+        )
     return late.replace(second=0, microsecond=0)

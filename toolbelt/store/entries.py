@@ -1,8 +1,8 @@
-"""What is configured, as entries of a belt: the one vocabulary of writes.
+"""Reading and writing of configuration as entries of a belt.
 
-An entry is one category, plugin, tool, toolkit, loadout, agent or sub-app, in the shape in which a belt holds it
-(:mod:`toolbelt.core.belts`); what has its default is left out. Categories, which a belt holds as bare names, are
-``{"name": …}`` here. Whether an entry is sound is not asked here.
+An entry is one category, plugin, tool, toolkit, loadout, agent or sub-app in the form of a belt
+(:mod:`toolbelt.core.belts`), without default values. Categories, which are bare names in a belt, are ``{"name": …}``
+here. Whether an entry is valid is not checked here.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ _VALUES: Mapping[str, Callable[..., Iterable[Any]]] = {
 
 
 def read(kind: str, name: str) -> dict[str, Any] | None:
-    """Give the entry as it is stored, None if it is not."""
-    known = _known(kind)
+    """Return the entry as it is stored, or None."""
+    kind_ = _kind(kind)
     if "\0" in name:
-        return None  # PostgreSQL cannot even be asked for it
-    for value in _VALUES[known](**{writing.named_by(known): name}):
-        entry = belts.entry(known, value)
-        return {"name": entry} if known == "category" else entry
+        return None  # PostgreSQL rejects such a parameter
+    for value in _VALUES[kind_](**{writing.named_by(kind_): name}):
+        entry = belts.entry(kind_, value)
+        return {"name": entry} if kind_ == "category" else entry
     return None
 
 
 def write(kind: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the rows be as the entry says, whole; give the entry as it is stored then."""
-    known = _known(kind)
-    name = entry[writing.named_by(known)]
-    value = belts.value(known, name if known == "category" else dict(entry), _around(known, entry))
-    writing.put(known, name, {} if known == "category" else belts.entry(known, value))
+    """Change the rows to match the whole entry; return the entry as it is stored."""
+    kind_ = _kind(kind)
+    name = entry[writing.named_by(kind_)]
+    value = belts.value(kind_, name if kind_ == "category" else dict(entry), _referenced(kind_, entry))
+    writing.put(kind_, name, {} if kind_ == "category" else belts.entry(kind_, value))
     stored = read(kind, name)
     if stored is None:
-        raise errors.NotFound(belts.KINDS[known].word, name)
+        raise errors.NotFound(belts.KINDS[kind_].word, name)
     return stored
 
 
 def delete(kind: str, name: str) -> None:
-    """Delete it with what is its own. Raises errors.NotFound, and errors.Refused while something needs it."""
-    known = _known(kind)
-    row = writing.ROWS[known]._default_manager.filter(**{writing.named_by(known): name}).first()
+    """Delete the entry and what belongs to it; raise errors.NotFound, or errors.Refused if it is in use."""
+    kind_ = _kind(kind)
+    row = writing.ROWS[kind_]._default_manager.filter(**{writing.named_by(kind_): name}).first()
     if row is None:
-        raise errors.NotFound(belts.KINDS[known].word, name, names(kind))
+        raise errors.NotFound(belts.KINDS[kind_].word, name, names(kind))
     try:
         row.delete()
     except orm.ProtectedError as error:
@@ -65,43 +65,43 @@ def delete(kind: str, name: str) -> None:
 
 
 def export() -> dict[str, Any]:
-    """Give the whole configuration as a belt, in stored order."""
+    """Return the whole configuration as a belt, in stored order."""
     stored = agents.every()
     return belts.dump(belts.Belt(catalog=catalog.load(), agents={agent.key: agent for agent in stored}))
 
 
 def names(kind: str) -> list[str]:
-    """Name everything of this kind, in stored order."""
-    known = _known(kind)
-    return list(writing.ROWS[known]._default_manager.values_list(writing.named_by(known), flat=True))
+    """Return the names of all entries of this kind, in stored order."""
+    kind_ = _kind(kind)
+    return list(writing.ROWS[kind_]._default_manager.values_list(writing.named_by(kind_), flat=True))
 
 
 def is_ordered(kind: str) -> bool:
-    """Say whether entries of this kind stand in an order that somebody chose."""
-    return writing.is_ordered(writing.ROWS[_known(kind)])
+    """Return whether operators choose the order of entries of this kind."""
+    return writing.is_ordered(writing.ROWS[_kind(kind)])
 
 
 def order(kind: str, names: Iterable[str]) -> None:
-    """Let all entries of this kind stand as they are named here."""
-    writing.order(_known(kind), names)
+    """Put all entries of this kind in this order."""
+    writing.order(_kind(kind), names)
 
 
 def users(kind: str, name: str) -> list[str]:
-    """Say in words what refers to this, such as "the agent assistant"."""
+    """Return in words what refers to this entry, such as "the agent assistant"."""
     return references.users(kind, name)
 
 
-def _known(kind: str) -> belts.KindName:
+def _kind(kind: str) -> belts.KindName:
     if kind not in belts.KINDS:
         raise errors.NotFound("kind of entry", kind, belts.KINDS)
     return cast(belts.KindName, kind)
 
 
-def _around(kind: belts.KindName, entry: Mapping[str, Any]) -> values.Catalog:
-    """Give a catalog that knows what the entry may name, and no more: reading it all would cost what it counts."""
-    named = set(_texts(entry)) if kind in ("toolkit", "agent", "sub_app") else set()
-    tools = models.Tool.objects.filter(key__in=named).values_list("key", flat=True) if named else ()
-    toolkits = models.Toolkit.objects.filter(key__in=named).values_list("key", flat=True) if named else ()
+def _referenced(kind: belts.KindName, entry: Mapping[str, Any]) -> values.Catalog:
+    """Return a catalog with only what the entry may refer to, because reading everything would be slow."""
+    names_ = set(_texts(entry)) if kind in ("toolkit", "agent", "sub_app") else set()
+    tools = models.Tool.objects.filter(key__in=names_).values_list("key", flat=True) if names_ else ()
+    toolkits = models.Toolkit.objects.filter(key__in=names_).values_list("key", flat=True) if names_ else ()
     return values.compile_(
         categories=catalog.categories() if kind in ("plugin", "tool") else (),
         tools=[values.Tool(key=key) for key in tools],
@@ -113,10 +113,10 @@ _NAMING_FIELDS = ("members", "tools", "tools_config", "allowed_toolkits", "initi
 
 
 def _texts(entry: Mapping[str, Any]) -> Iterator[str]:
-    """Give the texts in those fields of an entry that name tools and toolkits."""
+    """Yield the texts in the fields of an entry that name tools and toolkits."""
     for field in _NAMING_FIELDS:
-        given = entry.get(field)
-        for one in given if isinstance(given, (list, tuple, Mapping)) else ():
-            name = one.get("tool") if isinstance(one, Mapping) else one
+        values_ = entry.get(field)
+        for item in values_ if isinstance(values_, (list, tuple, Mapping)) else ():
+            name = item.get("tool") if isinstance(item, Mapping) else item
             if isinstance(name, str):
                 yield name

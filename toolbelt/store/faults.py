@@ -1,7 +1,7 @@
-"""Distinguishes a fault of the database (away, busy, read-only, full, damaged) from a defect of ours.
+"""Classification of database errors: unavailable, busy, read-only, full or damaged, or a defect of Toolbelt.
 
-:func:`classify` is the one place that knows what SQLite, PostgreSQL and the connection pool say in such a case. Whoever
-answers people or programs gives its answer: an :class:`errors.Unavailable`.
+:func:`classify` is the only place that knows the errors of SQLite, PostgreSQL and the connection pool. Every interface
+answers with its result: an :class:`errors.Unavailable`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from django.db import DEFAULT_DB_ALIAS, connections
 
 from toolbelt.core import errors
 
-# A disk with less room than this counts as full where SQLite only says that reading or writing failed.
-LEAST_FREE_BYTES = 64 * 1024
+# With less free space than this, the disk counts as full if SQLite reports only that reading or writing failed.
+MIN_FREE_BYTES = 64 * 1024
 
 _Fault = tuple[errors.UnavailableCode, str, int]
 
 _AWAY: _Fault = (
     "database-unavailable",
-    "The database cannot be reached at the moment. Try again in a few seconds.",
+    "The database cannot be reached now. Try again in a few seconds.",
     5,
 )
 _NO_TABLES: _Fault = (
@@ -61,7 +61,7 @@ _NO_CONNECTION: _Fault = (
 )
 _READ_ONLY: _Fault = (
     "database-read-only",
-    "The database takes no changes at the moment: it is read-only.",
+    "The database is read-only now, so nothing can be changed.",
     30,
 )
 _FULL: _Fault = (
@@ -70,7 +70,7 @@ _FULL: _Fault = (
     60,
 )
 
-# By the primary result code of SQLite, which is the low byte of an extended one.
+# By SQLite's primary result code, which is the low byte of an extended one.
 _OF_SQLITE: dict[int, _Fault] = {
     sqlite3.SQLITE_BUSY: _BUSY,
     sqlite3.SQLITE_LOCKED: _BUSY,
@@ -83,7 +83,7 @@ _OF_SQLITE: dict[int, _Fault] = {
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: _DAMAGED,
 }
-# By SQLSTATE, the longest beginning that fits.
+# By SQLSTATE; the longest matching prefix applies.
 _OF_POSTGRESQL: dict[str, _Fault] = {
     "08": _AWAY,  # connection exceptions
     "25006": _READ_ONLY,  # in a transaction that is read-only, as on a hot standby
@@ -102,12 +102,12 @@ _OF_POSTGRESQL: dict[str, _Fault] = {
     "XX001": _DAMAGED,
     "XX002": _DAMAGED,
 }
-# Why a connection was refused comes without SQLSTATE.
+# Errors of refused connections have no SQLSTATE.
 _TOO_MANY_CLIENTS = ("too many clients", "too many connections", "remaining connection slots")
 
 
 def classify(error: BaseException | None) -> errors.Unavailable | None:
-    """Return what to answer where ``error`` is a fault of the database, or was raised from one; None otherwise."""
+    """Return the answer for a database error, or an error that was raised from one; None for other errors."""
     while error is not None:
         if isinstance(error, errors.Unavailable):
             return error
@@ -125,7 +125,7 @@ def classify(error: BaseException | None) -> errors.Unavailable | None:
 
 @contextmanager
 def raised_as_unavailable() -> Iterator[None]:
-    """Raise errors.Unavailable within the block where the database's own error would come."""
+    """Raise errors.Unavailable instead of the database's own error within the block."""
     try:
         yield
     except db.Error as error:
@@ -146,17 +146,17 @@ def _of_sqlite(error: sqlite3.Error) -> _Fault | None:
 
 
 def _is_disk_full() -> bool:
-    """Return whether the disk of the SQLite file is full: some writes fail without saying so."""
+    """Return whether the disk of the SQLite file is full: some failed writes do not say so."""
     name = connections[DEFAULT_DB_ALIAS].settings_dict["NAME"]
     try:
-        return shutil.disk_usage(Path(name).parent).free < LEAST_FREE_BYTES
+        return shutil.disk_usage(Path(name).parent).free < MIN_FREE_BYTES
     except OSError:
         return False
 
 
 def _of_postgresql(error: psycopg.Error) -> _Fault | None:
     if isinstance(error, psycopg_pool.PoolTimeout):
-        # The pool does not say why it has no connection: because none could be made, or because all are in use.
+        # The pool does not report why it has no connection: none could be opened, or all are in use.
         refused = _last_refusal()
         return _NO_CONNECTION if refused is None else _of_postgresql(refused)
     if error.sqlstate is not None:
@@ -166,11 +166,11 @@ def _of_postgresql(error: psycopg.Error) -> _Fault | None:
         return None
     if any(words in str(error) for words in _TOO_MANY_CLIENTS):
         return _NO_CONNECTION
-    # Without SQLSTATE the server did not answer: the connection could not be made, or was lost.
+    # Without SQLSTATE, the server did not answer: the connection failed or was lost.
     return _AWAY if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) else None
 
 
 def _last_refusal() -> psycopg.Error | None:
-    """Return why the pool's last connection could not be made; None where it was made."""
+    """Return the error of the pool's last attempt to connect; None if it succeeded."""
     pool = getattr(connections[DEFAULT_DB_ALIAS], "pool", None)
     return getattr(getattr(pool, "connection_class", None), "refusal", None)

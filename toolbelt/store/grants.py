@@ -1,4 +1,4 @@
-"""How is one switch or override set, or cleared?"""
+"""Setting and clearing one switch or override."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def write(
     on: bool | None,
     end: agents.End | None = None,
 ) -> None:
-    """Set the agent's switch of a toolkit, or its override of a tool, until its end if it has one; None clears it:
-    then there is no row.
+    """Set the agent's switch of a toolkit, or its override of a tool, with an optional expiry; None clears it and
+    deletes the row.
     """
-    grant, named, word = _ROWS[family]
-    target = named._default_manager.filter(key=key).values_list("pk", flat=True).first()
+    grant, target_model, word = _ROWS[family]
+    target = target_model._default_manager.filter(key=key).values_list("pk", flat=True).first()
     if target is None:
-        raise errors.NotFound(word, key, named._default_manager.values_list("key", flat=True))
+        raise errors.NotFound(word, key, target_model._default_manager.values_list("key", flat=True))
     row: dict[str, Any] = {"agent_id": agent_id, f"{word}_id": target}
     if on is None:
         grant._default_manager.filter(**row).delete()
@@ -37,7 +37,7 @@ def write(
 
 
 def columns(end: agents.End | None) -> dict[str, Any]:
-    """Give the columns of an end; those of what stands for good."""
+    """Return the columns of an expiry, or of none."""
     if end is None:
         return {"ends": None, "then": None, "by": ""}
     return {"ends": end.at, "then": end.then, "by": end.by}

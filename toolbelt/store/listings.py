@@ -1,4 +1,4 @@
-"""What did each upstream server say when it was last asked, and what of it could not be taken?"""
+"""The last answers of upstream servers, and the problems with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolbelt.core import errors
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """The last answer of one server. ``answered`` is when it last had one; ``error`` says why it had none since."""
+    """The last answer of one server. ``answered`` is when it last answered; ``error`` is why it has not since."""
 
     asked: dt.datetime
     answered: dt.datetime | None = None
@@ -26,7 +26,7 @@ class Listing:
     stderr: str = ""
 
 
-def answered(
+def record_answer(
     plugin: str,
     *,
     protocol: str,
@@ -35,7 +35,7 @@ def answered(
     problems: Iterable[errors.Problem],
     stderr: str,
 ) -> None:
-    """Keep what the server answered just now."""
+    """Store the server's answer."""
     now = timezone.now()
     written = [{"path": problem.path, "message": problem.message} for problem in problems]
     _put(
@@ -51,27 +51,27 @@ def answered(
     )
 
 
-def failed(plugin: str, *, error: str, stderr: str) -> None:
-    """Keep why the server had no answer just now, beside what it last said."""
+def record_failure(plugin: str, *, error: str, stderr: str) -> None:
+    """Store why the server did not answer, with its earlier answer."""
     _put(plugin, asked=timezone.now(), error=error, stderr=stderr)
 
 
 def every() -> Mapping[str, Listing]:
-    """Give the last answers, by the plugin's name."""
+    """Return the last answers, by the plugin's name."""
     rows = models.Listing.objects.select_related("plugin")
     return {row.plugin.name: _read(row) for row in rows}
 
 
 def find(plugin: str) -> Listing | None:
-    """Give the last answer of one server, if it was ever asked."""
+    """Return the last answer of one server, if it was ever asked."""
     row = models.Listing.objects.filter(plugin__name=plugin).first()
     return None if row is None else _read(row)
 
 
 def _put(plugin: str, **columns: object) -> None:
-    found = models.Plugin.objects.filter(name=plugin).first()
-    if found is not None:
-        models.Listing.objects.update_or_create(plugin=found, defaults=columns)
+    plugin_row = models.Plugin.objects.filter(name=plugin).first()
+    if plugin_row is not None:
+        models.Listing.objects.update_or_create(plugin=plugin_row, defaults=columns)
 
 
 def _read(row: models.Listing) -> Listing:
@@ -82,9 +82,9 @@ def _read(row: models.Listing) -> Listing:
         server=row.server,
         tools=row.tools,
         problems=tuple(
-            errors.Problem(path=str(one.get("path", "")), message=str(one.get("message", "")))
-            for one in row.problems
-            if isinstance(one, Mapping)
+            errors.Problem(path=str(problem.get("path", "")), message=str(problem.get("message", "")))
+            for problem in row.problems
+            if isinstance(problem, Mapping)
         ),
         error=row.error,
         stderr=row.stderr,

@@ -1,7 +1,7 @@
-"""Does every name of a loadout name one?
+"""System checks of the names of loadouts.
 
-Loadouts are named by words, so rows that were written past the doors, and settings, can name what is not there. An
-answer goes on without it; who runs this installation is told here, as a system check.
+Loadouts are referred to by name, so rows that were written around Toolbelt, and settings, can name loadouts that do not
+exist. Requests are answered without them; these checks report them.
 """
 
 from __future__ import annotations
@@ -11,75 +11,114 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.core import checks
-from django.db import DatabaseError, connections
+from django.db import Error, connections
+from django.db import models as orm
 
 from toolbelt import conf, models
 from toolbelt.core import catalog, keys, loadouts
 
-_Known = Mapping[str, catalog.Loadout]
+_Loadouts = Mapping[str, catalog.Loadout]
+
+# The fields of a loadout that name plugins and tools.
+_NAMING = ("plugins", "discoverable", "disabled")
 
 
 def connect() -> None:
-    """Let the system checks that look into databases look for such names."""
+    """Register the check with Django's system checks of databases."""
     checks.register(check, checks.Tags.database)
 
 
 def check(
     app_configs: Sequence[AppConfig] | None, databases: Iterable[str] | None = None, **options: Any
 ) -> list[checks.CheckMessage]:
-    """Warn of names of loadouts that name none, and of loadouts that build on themselves."""
+    """Return a warning for each name of a loadout that does not exist, and each loadout that inherits from itself."""
     return [message for alias in databases or () for message in _messages(alias)]
 
 
 def _messages(alias: str) -> list[checks.CheckMessage]:
-    needed = {models.Loadout._meta.db_table, models.Agent._meta.db_table}
+    needed = {model._meta.db_table for model in (models.Loadout, models.Agent, models.Plugin, models.Tool)}
     try:
-        # `migrate` checks first: there may be no tables yet, or tables without all of their columns.
+        # `migrate` runs the checks first: tables or some of their columns may be missing.
         if not needed <= set(connections[alias].introspection.table_names()):
             return []
-        rows = models.Loadout.objects.using(alias).values_list("name", "parent")
-        known = {keys.fold(name): catalog.Loadout(name=name, parent=parent) for name, parent in rows}
-        return [*_parents(known), *_agents(known, alias), *_settings(known)]
-    except DatabaseError:
+        rows = models.Loadout.objects.using(alias).values_list("name", "parent", *_NAMING)
+        loadouts_ = {keys.fold(row[0]): _loadout(*row) for row in rows}
+        return [
+            *_parents(loadouts_),
+            *_agents(loadouts_, alias),
+            *_settings(loadouts_),
+            *_unresolved(loadouts_, alias),
+        ]
+    except Error:
         return []
 
 
-def _parents(known: _Known) -> Iterator[checks.CheckMessage]:
+def _parents(known: _Loadouts) -> Iterator[checks.CheckMessage]:
     for loadout in known.values():
         if not loadout.parent:
             continue
         if not loadouts.exists(known, loadout.parent):
-            problem = f"builds on {loadout.parent!r}, which is no loadout"
+            problem = f"inherits from {loadout.parent!r}, which does not exist"
         elif keys.fold(loadouts.chain(known, loadout.name)[-1].parent) == keys.fold(loadout.name):
-            problem = f"builds on itself, by way of {loadout.parent!r}"
+            problem = f"inherits from itself, through {loadout.parent!r}"
         else:
             continue
         yield checks.Warning(
-            f"The loadout {loadout.name!r} {problem}: its chain is cut there.",
+            f"The loadout {loadout.name!r} {problem}: its chain ends there.",
             hint="Give it another parent, or none.",
             id="toolbelt.W003",
         )
 
 
-def _agents(known: _Known, alias: str) -> Iterator[checks.CheckMessage]:
+def _agents(known: _Loadouts, alias: str) -> Iterator[checks.CheckMessage]:
     rows = models.Agent.objects.using(alias).values_list("key", "loadout", "session_loadouts")
     for agent, own, of_sessions in rows.iterator():
         for name in dict.fromkeys((own, *of_sessions)):
             if name and not loadouts.exists(known, str(name)):
                 yield checks.Warning(
-                    f"The agent {agent!r} names the loadout {name!r}, which there is not: it brings nothing in.",
-                    hint="Make a loadout of this name, or let the agent's loadout or session_loadouts name another.",
+                    f"The agent {agent!r} names the loadout {name!r}, which does not exist and adds no tools.",
+                    hint="Create a loadout with this name, or change the agent's loadout or session_loadouts.",
                     id="toolbelt.W004",
                 )
 
 
-def _settings(known: _Known) -> Iterator[checks.CheckMessage]:
-    if any(name == "TOOLBELT_KIND_LOADOUTS" for name, _ in conf.unsound()):
-        return  # that is an error of its own (toolbelt.E001)
+def _settings(known: _Loadouts) -> Iterator[checks.CheckMessage]:
+    if any(name == "TOOLBELT_KIND_LOADOUTS" for name, _ in conf.invalid_settings()):
+        return  # reported as an error of its own (toolbelt.E001)
     for kind, name in conf.KIND_LOADOUTS.items():
         if not loadouts.exists(known, name):
             yield checks.Warning(
-                f"TOOLBELT_KIND_LOADOUTS gives the kind {kind} the loadout {name!r}, which there is not.",
-                hint="Make a loadout of this name, or let the setting name another.",
+                f"TOOLBELT_KIND_LOADOUTS gives the kind {kind} the loadout {name!r}, which does not exist.",
+                hint="Create a loadout with this name, or change the setting.",
                 id="toolbelt.W005",
             )
+
+
+def _unresolved(known: _Loadouts, alias: str) -> Iterator[checks.CheckMessage]:
+    plugins = _names(models.Plugin, "name", alias)
+    names = list(plugins.union(_names(models.Tool, "key", alias), all=True))
+    stored = catalog.compile_(
+        plugins=[catalog.Plugin(name=name) for table, name in names if table == "Plugin"],
+        tools=[catalog.Tool(key=key) for table, key in names if table == "Tool"],
+    )
+    for loadout in known.values():
+        for entry in loadouts.unresolved(stored, loadout):
+            yield checks.Warning(
+                f"The loadout {entry.loadout!r} names {entry.name!r} in {entry.field}: {entry.message}",
+                hint="Correct the name, or remove it, unless it is still to come.",
+                id="toolbelt.W006",
+            )
+
+
+def _names(model: type[orm.Model], field: str, alias: str) -> orm.QuerySet[Any, Any]:
+    """Return the names in a table, each behind the table's."""
+    rows = model._default_manager.using(alias).order_by().annotate(table=orm.Value(model.__name__))
+    names: orm.QuerySet[Any, Any] = rows.values_list("table", field)
+    return names
+
+
+def _loadout(name: str, parent: str, *named: Iterable[Any]) -> catalog.Loadout:
+    plugins, discoverable, disabled = (tuple(map(str, names)) for names in named)
+    return catalog.Loadout(
+        name=name, parent=parent, plugins=plugins, discoverable=discoverable, disabled=disabled
+    )

@@ -1,4 +1,4 @@
-"""Who does this alone? A lock that every process of the installation sees, held without a transaction."""
+"""A lock that all processes of the installation share, held without a transaction."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from django.db import connection
 
 @contextmanager
 def alone(name: str) -> Iterator[bool]:
-    """Hold the lock of this name, and say whether it could be had; nobody waits for it.
+    """Try to hold the lock with this name within the block, without waiting; yield whether it was acquired.
 
-    PostgreSQL holds it for all machines. SQLite is one machine's, so a file beside the database does: its own lock
-    would keep every other writer out for as long.
+    PostgreSQL holds it for all machines. SQLite runs on one machine, so a file beside the database is locked: SQLite's
+    own lock would block every other writer.
     """
     if connection.vendor == "postgresql":
         number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_try_advisory_lock(%s)", [number])
-            had = bool(cursor.fetchone()[0])
+            is_held = bool(cursor.fetchone()[0])
             try:
-                yield had
+                yield is_held
             finally:
-                if had:
+                if is_held:
                     cursor.execute("SELECT pg_advisory_unlock(%s)", [number])
         return
-    beside = Path(str(connection.settings_dict["NAME"]) + f".{name}.lock")
-    with beside.open("w") as file:
+    lock_path = Path(str(connection.settings_dict["NAME"]) + f".{name}.lock")
+    with lock_path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,17 +1,16 @@
-"""What does the store listen to? One line for whoever starts the application."""
+"""The signal receivers of the store, connected when the application starts."""
 
 from __future__ import annotations
 
-from toolbelt.store import loadout_names, reconnecting, revisions, tokens, turns
+from toolbelt.store import loadout_names, reconnecting, revisions, tokens, write_turns
 
 
 def connect() -> None:
-    """Keep revisions moving and tokens counted, whoever writes; check what names loadouts.
-
-    And see to it that connections bear what happens to them: reads that were cut run again, writers take turns.
+    """Connect the receivers: revisions, token counts, checks of loadouts' names, retries of reads, and turns of
+    writers.
     """
     revisions.connect()
     tokens.connect()
     loadout_names.connect()
     reconnecting.connect()
-    turns.connect()
+    write_turns.connect()

@@ -1,7 +1,7 @@
-"""Run a read again, once, where the connection to PostgreSQL was cut under it: its caller does not notice.
+"""Retrying a read once when the connection to PostgreSQL was lost.
 
-Only a read outside of a transaction: what is in a transaction belongs together, and a write may have been done although
-its answer was lost.
+Only reads outside of transactions are retried: the statements of a transaction belong together, and a write may have
+been executed although its answer was lost.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from django.db.backends import signals
 
 
 def connect() -> None:
-    """Let each connection of this process do so."""
+    """Install the wrapper on each connection of this process."""
     signals.connection_created.connect(_install, dispatch_uid="toolbelt.reconnecting")
 
 
-def _install(connection: Any, **about: Any) -> None:
+def _install(connection: Any, **kwargs: Any) -> None:
     if connection.vendor == "postgresql" and run_reads_again not in connection.execute_wrappers:
         connection.execute_wrappers.append(run_reads_again)
 
 
 def run_reads_again(execute: Any, sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
-    """Execute a statement; a read that was cut off a second time, over a new connection (an execute wrapper)."""
+    """Execute a statement, and retry a read over a new connection if the connection was lost (an execute wrapper)."""
     connection, cursor = context["connection"], context["cursor"]
     try:
         return execute(sql, params, many, context)
@@ -31,7 +31,7 @@ def run_reads_again(execute: Any, sql: Any, params: Any, many: bool, context: di
         if many or not _is_read(sql) or connection.in_atomic_block or not _is_cut(connection):
             raise
         if getattr(cursor.cursor, "name", None):
-            # A cursor on the server was lost with its place in the rows.
+            # A server-side cursor has lost its position in the rows.
             raise
         connection.close()
         connection.connect()

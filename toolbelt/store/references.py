@@ -1,4 +1,4 @@
-"""What refers to this? In words, for whoever would take it away."""
+"""References to an entry, in words, to explain why it cannot be removed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from toolbelt import models
 from toolbelt.core import keys, loadouts
 
 _AT_ONCE = 500
-# By kind: the rows that point at one of its rows, in words, and how they find what they are part of and point at.
+# By kind: the models that refer to it, their description, and the lookups of their owner and of what they refer to.
 _POINTING = {
     "plugin": ((models.Tool, "the tool", "key", "plugin__name"),),
     "tool": (
@@ -28,28 +28,28 @@ _POINTING = {
 
 
 def users(kind: str, name: str) -> list[str]:
-    """Name what refers to this, such as "the agent assistant", each once."""
-    found = list(_pointing(kind, name))
+    """Return what refers to this entry, such as "the agent assistant", each once."""
+    descriptions = list(_pointing(kind, name))
     if kind == "category":
-        found += _of_category(name)
+        descriptions += _of_category(name)
     elif kind == "loadout" and keys.fold(name) not in loadouts.BUILT_IN:
-        # Without its row, a built-in loadout of the same name would take its place.
-        found += _of_loadout(name)
-    return list(dict.fromkeys(found))
+        # Without its row, a built-in loadout with the same name would replace it.
+        descriptions += _of_loadout(name)
+    return list(dict.fromkeys(descriptions))
 
 
 def of_tools(tools: Iterable[str]) -> dict[str, list[str]]:
-    """Name what refers to each of these tools, in as many queries for all of them as for one."""
-    wanted = list(tools)
-    found: dict[str, list[str]] = {}
+    """Return what refers to each of these tools, in as many queries as for one tool."""
+    keys_ = list(tools)
+    by_tool: dict[str, list[str]] = {}
     for model, word, owner, target in _POINTING["tool"]:
-        for start in range(0, len(wanted), _AT_ONCE):
-            rows = model._default_manager.filter(**{f"{target}__in": wanted[start : start + _AT_ONCE]})
+        for start in range(0, len(keys_), _AT_ONCE):
+            rows = model._default_manager.filter(**{f"{target}__in": keys_[start : start + _AT_ONCE]})
             for tool, key in rows.order_by(owner).values_list(target, owner):
-                named = found.setdefault(tool, [])
-                if f"{word} {key}" not in named:
-                    named.append(f"{word} {key}")
-    return found
+                descriptions = by_tool.setdefault(tool, [])
+                if f"{word} {key}" not in descriptions:
+                    descriptions.append(f"{word} {key}")
+    return by_tool
 
 
 def _pointing(kind: str, name: str) -> Iterator[str]:
@@ -81,5 +81,5 @@ def _of_loadout(name: str) -> Iterator[str]:
 
 def _lists(names: object, name: str) -> bool:
     return isinstance(names, list) and any(
-        isinstance(one, str) and keys.fold(one) == keys.fold(name) for one in names
+        isinstance(listed, str) and keys.fold(listed) == keys.fold(name) for listed in names
     )

@@ -1,4 +1,4 @@
-"""Which state of the configuration is this, and who may write the next one?"""
+"""The revision of the configuration, and the lock of its writers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from toolbelt.store import triggers
 
 
 def lock() -> None:
-    """Let writers of configuration go one after the other; the lock is held until the transaction ends.
+    """Serialize writers of configuration; the lock is held until the transaction ends.
 
-    SQLite has taken its write lock when the transaction began (``transaction_mode``: IMMEDIATE).
+    SQLite took its write lock when the transaction began (``transaction_mode``: IMMEDIATE).
     """
     if not connection.in_atomic_block:
         raise transaction.TransactionManagementError(
-            "The lock lasts as long as a transaction: open one first."
+            "The lock lasts until the transaction ends: open one first."
         )
     locked = models.Revision.objects.select_for_update().filter(pk=models.Revision.THE_ONE)
     if locked.first() is None:
@@ -32,7 +32,7 @@ def lock() -> None:
 
 
 def number() -> int:
-    """Give the number of the last write of configuration."""
+    """Return the number of the last write of configuration."""
     return (
         models.Revision.objects.filter(pk=models.Revision.THE_ONE).values_list("number", flat=True).first()
         or 0
@@ -40,17 +40,17 @@ def number() -> int:
 
 
 def number_of(agent: str) -> int:
-    """Give the number of the last write that may concern this agent: its own, or the catalog's. Raises NotFound."""
-    found = models.Agent.objects.filter(key=agent).values_list("pk", flat=True).first()
-    if found is None:
+    """Return the number of the last write that may concern this agent: its own, or the catalog's. Raise NotFound."""
+    agent_id = models.Agent.objects.filter(key=agent).values_list("pk", flat=True).first()
+    if agent_id is None:
         raise errors.NotFound("agent", agent, models.Agent.objects.values_list("key", flat=True))
-    own = models.AgentRevision.objects.filter(pk=found).values_list("number", flat=True).first()
+    own = models.AgentRevision.objects.filter(pk=agent_id).values_list("number", flat=True).first()
     of_catalog = models.Revision.objects.values_list("catalog_number", flat=True).first()
     return max(own or 0, of_catalog or 0)
 
 
 def connect() -> None:
-    """Keep the triggers in place through migrations, and say in the system checks where they are not."""
+    """Maintain the triggers through migrations, and check for missing ones."""
     config = apps.get_app_config("toolbelt")
     signals.pre_migrate.connect(_before_migrating, sender=config, dispatch_uid="toolbelt.revisions")
     signals.post_migrate.connect(_after_migrating, sender=config, dispatch_uid="toolbelt.revisions")
@@ -62,7 +62,9 @@ def connect() -> None:
 def check(
     app_configs: Sequence[AppConfig] | None, databases: Iterable[str] | None = None, **options: Any
 ) -> list[checks.CheckMessage]:
-    """Warn of databases that do not see every write. No error: `migrate` puts it right, and it checks first."""
+    """Return a warning for each database without all triggers. It is no error, because `migrate` fixes it and runs the
+    checks first.
+    """
     return [
         checks.Warning(
             f"Writes may go unnoticed: {len(missing)} triggers are missing in the database {alias!r}.",
@@ -75,7 +77,7 @@ def check(
 
 
 def _before_migrating(using: str, plan: Sequence[tuple[Any, bool]] = (), **options: Any) -> None:
-    # SQLite rebuilds a table to change it, and fails while a trigger names what is not there for a moment.
+    # SQLite rebuilds a table to change it, and fails while a trigger refers to one that is briefly missing.
     if any(migration.app_label == "toolbelt" for migration, _ in plan):
         triggers.remove(connections[using])
 
@@ -87,7 +89,7 @@ def _after_migrating(using: str, **options: Any) -> None:
 def _before_saving(
     instance: models.Revision | models.AgentRevision, raw: bool, using: str, **options: Any
 ) -> None:
-    """Give a revision that comes from a fixture a stamp of its own: that one names the state of another database."""
+    """Set a new stamp on a revision from a fixture, because its stamp identifies the state of another database."""
     if not raw:
         return
     now = models.Revision.objects.using(using).filter(pk=models.Revision.THE_ONE).first()

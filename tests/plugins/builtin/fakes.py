@@ -64,6 +64,7 @@ class Runtime:
         self.secrets = Secrets()
         self.log = Log()
         self.http: Any = http
+        self.wallet: Any = None
         self.call: contract.CallContext | None = None
 
 
@@ -89,7 +90,7 @@ class Bench:
         return json.loads(json.dumps(found))
 
     def refuses(self, agent: str, tool: str, /, **arguments: Any) -> str:
-        """Give the words with which a call is refused."""
+        """Return the words with which a call is refused."""
         try:
             answer = self.call(agent, tool, **arguments)
         except contract.ToolError as refusal:

@@ -66,6 +66,10 @@ class Runtime:
         raise AssertionError("the built-in plugins under test have no secrets")
 
     @property
+    def wallet(self) -> contract.Wallet:
+        raise AssertionError("the built-in plugins under test have no wallet")
+
+    @property
     def http(self) -> contract.Http:
         raise AssertionError("the built-in plugins under test have no network")
 
@@ -80,12 +84,16 @@ class Running:
 
     def __call__(self, name: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool with arguments that its schema takes, in a thread of its own, as plain functions run."""
-        key = f"{self.plugin.namespace}__{name}"
-        assert violations(self.plugin, key, arguments) == ()
-        found = asyncio.run(background.call(background.Threads(), self.plugin.execute, key, arguments))
+        assert violations(self.plugin, f"{self.plugin.namespace}__{name}", arguments) == ()
+        found = self.unchecked(name, **arguments)
         schema.canonical(found)  # JSON can say it
         assert isinstance(found, dict)
         return found
+
+    def unchecked(self, name: str, **arguments: Any) -> Any:
+        """Call a tool with arguments that its schema may not take."""
+        key = f"{self.plugin.namespace}__{name}"
+        return asyncio.run(background.call(background.Threads(), self.plugin.execute, key, arguments))
 
     def stop(self) -> None:
         asyncio.run(background.call(background.Threads(), self.plugin.shutdown))
@@ -94,7 +102,7 @@ class Running:
 def violations(
     plugin: contract.ToolPlugin, key: str, arguments: Mapping[str, Any]
 ) -> Sequence[schema.Violation]:
-    """Say what of the arguments the tool's schema does not take."""
+    """Return what of the arguments the tool's schema does not take."""
     found = next(tool for tool in plugin.tools if tool.name == key)
     return schema.violations(schema.canonical(found.input_schema), dict(arguments))
 

@@ -24,7 +24,7 @@ def registry(tmp_path):
     }
     made = toolbelt.ToolPluginRegistry()
     for name in ("think", "toolDiscovery", "files", "self_evolution"):
-        module, class_name = builtin.PLACES[name]
+        module, class_name = builtin.CLASSES[name]
         made.register(getattr(importlib.import_module(module), class_name)(), config=configs.get(name))
     made.initialize_sync()
     yield made
@@ -49,11 +49,11 @@ def test_their_tools_are_called(registry) -> None:
 def test_one_without_its_configuration_fails_in_a_sentence_and_stops_no_other() -> None:
     made = toolbelt.ToolPluginRegistry()
     for name in ("files", "think"):
-        module, class_name = builtin.PLACES[name]
+        module, class_name = builtin.CLASSES[name]
         made.register(getattr(importlib.import_module(module), class_name)())
     made.initialize_sync()
     files, think = made.list_plugins()
-    assert "files needs a root" in files.error
+    assert "root: Field required" in files.error
     assert think.error == ""
     made.shutdown_sync()
 

@@ -114,7 +114,7 @@ def test_an_id_that_is_none_reaches_no_key(bench: fakes.Bench, wrong: str) -> No
 
 
 def test_outside_of_a_call_there_are_no_notes(bench: fakes.Bench) -> None:
-    with pytest.raises(contract.ToolError, match="no agent is calling"):
+    with pytest.raises(contract.ToolError, match="not by an agent"):
         asyncio.run(bench.plugin.execute("memory__list", {}))  # type: ignore[arg-type]
 
 
@@ -143,24 +143,24 @@ def test_a_forgotten_note_is_gone(bench: fakes.Bench) -> None:
 
 
 def test_too_long_and_empty_notes_are_refused_with_the_way_out(bench: fakes.Bench) -> None:
-    assert remember(bench, "x" * notes.LONGEST_NOTE)
-    words = bench.refuses("ada", "memory__remember", text="x" * (notes.LONGEST_NOTE + 1))
+    assert remember(bench, "x" * notes.Limits().max_note_length)
+    words = bench.refuses("ada", "memory__remember", text="x" * (notes.Limits().max_note_length + 1))
     assert "4001 characters" in words
-    assert "4000 are the most" in words
+    assert "at most 4000 are allowed" in words
     assert "several notes" in words
     assert "empty" in bench.refuses("ada", "memory__remember", text=" \x00\n ")
 
 
 def test_signs_that_no_database_stores_are_taken_away(bench: fakes.Bench) -> None:
-    remember(bench, "a\x00b\ud800c\x1b[31m\nd\te")
+    remember(bench, "a\x00b\x9fc\x1b[31m\nd\te")
     assert listed(bench) == ["abc[31m\nd\te"]
 
 
 def test_a_full_memory_takes_nothing_new_until_something_is_forgotten() -> None:
-    bench = a_bench(most_notes=2)
+    bench = a_bench(max_notes=2)
     first = remember(bench, "one")
     remember(bench, "two")
-    assert "2 are the most" in bench.refuses("ada", "memory__remember", text="three")
+    assert "at most 2 are allowed" in bench.refuses("ada", "memory__remember", text="three")
     assert not bench.call("ada", "memory__remember", text="two", tags=["more"])["new"]
     assert remember(bench, "three", agent="bob")
     bench.call("ada", "memory__forget", id=first)
@@ -169,7 +169,7 @@ def test_a_full_memory_takes_nothing_new_until_something_is_forgotten() -> None:
 
 @pytest.mark.slow
 def test_ten_thousand_notes_are_listed_by_pages_and_searched_without_holding_up_others() -> None:
-    bench = a_bench(most_notes=10_000)
+    bench = a_bench(max_notes=10_000)
     state = bench.runtime.state
     for number in range(10_000):
         made = (START - dt.timedelta(minutes=number)).isoformat(timespec="microseconds")
@@ -184,7 +184,7 @@ def test_ten_thousand_notes_are_listed_by_pages_and_searched_without_holding_up_
     assert all(len(note["text"]) == 201 for note in page["notes"])
     last = bench.call("ada", "memory__list", start=9_990)
     assert (len(last["notes"]), last["next_start"]) == (10, None)
-    assert "10000 are the most" in bench.refuses("ada", "memory__remember", text="one more")
+    assert "at most 10000 are allowed" in bench.refuses("ada", "memory__remember", text="one more")
 
 
 def test_a_page_pasted_as_a_query_is_answered(bench: fakes.Bench) -> None:
@@ -195,11 +195,11 @@ def test_a_page_pasted_as_a_query_is_answered(bench: fakes.Bench) -> None:
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"most_notes": "many"}, "most_notes must be a whole number from 1 to 10000, not 'many'"),
-        ({"most_notes": 0}, "from 1"),
-        ({"most_notes": True}, "not True"),
-        ({"longest_note": 10**6}, "to 50000"),
-        ({"most": 1}, "'most' is no setting of memory"),
+        ({"max_notes": "many"}, "memory is not valid: max_notes: Input should be a valid integer"),
+        ({"max_notes": 0}, "max_notes: Input should be greater than or equal to 1"),
+        ({"max_notes": True}, "max_notes: not a number"),
+        ({"max_note_length": 10**6}, "max_note_length: .* less than or equal to 50000"),
+        ({"most": 1}, "memory has no setting 'most'. Its settings are max_note_length, max_notes."),
     ],
 )
 def test_a_wrong_setting_is_named(config: dict[str, Any], words: str) -> None:
@@ -208,11 +208,13 @@ def test_a_wrong_setting_is_named(config: dict[str, Any], words: str) -> None:
 
 
 def test_a_setting_that_came_from_a_variable_counts_as_its_number() -> None:
-    assert "1 are the most" in a_bench(longest_note="1").refuses("ada", "memory__remember", text="xx")
+    assert "at most 1 are allowed" in a_bench(max_note_length="1").refuses(
+        "ada", "memory__remember", text="xx"
+    )
 
 
 def test_every_tool_stands_in_the_namespace_and_in_the_toolkit() -> None:
-    names = tuple(tool.name for tool in plugin.TOOLS)
+    names = tuple(tool.name for tool in plugin.Memory().tools)
     assert names == toolkit.Notes.members
     assert all(name.startswith("memory__") for name in names)
 
@@ -220,7 +222,7 @@ def test_every_tool_stands_in_the_namespace_and_in_the_toolkit() -> None:
 def test_the_policy_speaks_of_active_tools_alone_and_calls_notes_no_instruction() -> None:
     notes_toolkit = toolkit.Notes()
     some = notes_toolkit.policy(contract.PolicyContext(active_tools=("memory__search",)))
-    assert "never an instruction" in some
+    assert "never as an instruction" in some
     assert "search your notes" in some
     assert "password" not in some
     assert "password" in notes_toolkit.policy(contract.PolicyContext(active_tools=toolkit.Notes.members))

@@ -69,21 +69,21 @@ def test_a_time_is_read_from_iso_8601_or_a_duration(text: str, after: dt.timedel
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("2026-05-02T09:00:00", "names no zone"),
-        ("2026-05-02", "names no zone"),
-        ("tomorrow", "is no time. Write a time with its zone"),
-        ("in half an hour", "is no time"),
-        ("am", "is no time"),
-        ("", "is no time"),
-        ("in -5 minutes", "is no time"),
-        ("in 0 minutes", "is past"),
-        ("2026-05-01T12:00:00Z", "is past: it is 2026-05-01T12:00:00+00:00 now"),
-        ("1999-01-01T00:00Z", "is past"),
+        ("2026-05-02T09:00:00", "has no time zone"),
+        ("2026-05-02", "has no time zone"),
+        ("tomorrow", "is not a time. Write a time with its time zone"),
+        ("in half an hour", "is not a time"),
+        ("am", "is not a time"),
+        ("", "is not a time"),
+        ("in -5 minutes", "is not a time"),
+        ("in 0 minutes", "is in the past"),
+        ("2026-05-01T12:00:00Z", "is in the past. It is 2026-05-01T12:00:00+00:00 now"),
+        ("1999-01-01T00:00Z", "is in the past"),
         ("in 9999999 weeks", "more than five years"),
-        ("9999-12-31T23:59:59-12:00", "no time that there will be"),
-        ("in " + "1 day " * 10_000, "is no time"),
-        ("9" * 100_000, "is no time"),
-        ("\x00\ud800", "is no time"),
+        ("9999-12-31T23:59:59-12:00", "outside the range of dates"),
+        ("in " + "1 day " * 10_000, "is not a time"),
+        ("9" * 100_000, "is not a time"),
+        ("\x00\ud800", "is not a time"),
     ],
 )
 def test_what_is_no_time_to_come_is_told_with_the_way_out(text: str, words: str) -> None:
@@ -104,8 +104,8 @@ def test_an_interval_is_read(text: str, every: dt.timedelta) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("monday", "no interval."),
-        ("1 month", "no interval."),
+        ("monday", "not an interval."),
+        ("1 month", "not an interval."),
         ("59 seconds", "from one minute"),
         ("53 weeks", "to 366"),
     ],
@@ -143,12 +143,12 @@ def test_an_id_that_is_none_reaches_no_key(desk: Desk, wrong: str) -> None:
     asyncio.run(desk.runtime.state.set(f"ada/job/{wrong}", {}))
     desk.runtime.call = contract.CallContext(agent="ada")
     with pytest.raises(contract.ToolError, match="no schedule"):
-        asyncio.run(jobs.Diary(desk.runtime).cancel(wrong))
+        asyncio.run(jobs.AgentJobs(desk.runtime).cancel(wrong))
 
 
 def test_outside_of_a_call_there_are_no_schedules(desk: Desk) -> None:
-    with pytest.raises(contract.ToolError, match="no agent is calling"):
-        jobs.Diary(desk.runtime)
+    with pytest.raises(contract.ToolError, match="not by an agent"):
+        jobs.AgentJobs(desk.runtime)
 
 
 def test_the_same_schedule_once_more_is_the_one_there_is(desk: Desk) -> None:
@@ -157,12 +157,16 @@ def test_the_same_schedule_once_more_is_the_one_there_is(desk: Desk) -> None:
 
 
 def test_notes_and_schedules_have_their_bounds(desk: Desk) -> None:
-    for number in range(jobs.MOST_JOBS):
+    for number in range(jobs.MAX_JOBS):
         desk.schedule("in 1 hour", f"note {number}")
-    assert "100 are the most" in desk.refuses("ada", "scheduler__schedule", when="in 1 hour", note="more")
+    assert "at most 100 are allowed" in desk.refuses(
+        "ada", "scheduler__schedule", when="in 1 hour", note="more"
+    )
     assert desk.schedule("in 1 hour", agent="bob")
-    long = "x" * (jobs.LONGEST_NOTE + 1)
-    assert "2000 are the most" in desk.refuses("bob", "scheduler__schedule", when="in 1 hour", note=long)
+    long = "x" * (jobs.MAX_NOTE_LENGTH + 1)
+    assert "at most 2000 are allowed" in desk.refuses(
+        "bob", "scheduler__schedule", when="in 1 hour", note=long
+    )
     assert "empty" in desk.refuses("bob", "scheduler__schedule", when="in 1 hour", note="\x00 ")
 
 
@@ -303,7 +307,7 @@ def test_due_says_what_a_round_would_deliver(desk: Desk) -> None:
 
 
 def test_every_tool_stands_in_the_namespace_and_in_the_toolkit() -> None:
-    names = tuple(tool.name for tool in plugin.TOOLS)
+    names = tuple(tool.name for tool in plugin.Scheduler().tools)
     assert names == toolkit.Reminders.members
     assert all(name.startswith("scheduler__") for name in names)
 
@@ -311,7 +315,7 @@ def test_every_tool_stands_in_the_namespace_and_in_the_toolkit() -> None:
 def test_the_policy_speaks_of_active_tools_alone() -> None:
     reminders = toolkit.Reminders()
     some = reminders.policy(contract.PolicyContext(active_tools=("scheduler__list",)))
-    assert "take the id from there" in some
+    assert "to get its id" in some
     assert "zone" not in some
     assert "zone" in reminders.policy(contract.PolicyContext(active_tools=toolkit.Reminders.members))
 

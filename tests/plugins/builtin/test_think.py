@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.plugins.builtin import runtime
@@ -26,8 +28,8 @@ def test_a_thought_is_needed_and_has_an_end() -> None:
 
 
 def test_another_tool_is_not_taken_for_it() -> None:
-    with pytest.raises(ValueError, match="no tool 'think__act'"):
-        plugin.Think().execute("think__act", {})
+    with pytest.raises(ValueError, match="Unknown tool: think__act"):
+        asyncio.run(plugin.Think().execute("think__act", {}))
 
 
 def test_who_asks_for_thought_gets_it_first() -> None:

@@ -39,7 +39,9 @@ def test_one_plugin_can_be_asked_for_ignoring_case(discovery) -> None:
 
 
 def test_what_is_not_active_is_answered_with_what_is(discovery) -> None:
-    with pytest.raises(toolbelt.ToolError, match=r"nothing active of 'docker'\. Active are: git, think"):
+    with pytest.raises(
+        toolbelt.ToolError, match=r"no active tools of 'docker'\. Plugins with active tools: git, think"
+    ):
         discovery("capability_list", plugin="docker")
 
 
@@ -50,7 +52,7 @@ def test_the_next_call_may_have_another_answer(discovery) -> None:
 
 def test_without_an_agent_there_is_nothing_to_list(discovery) -> None:
     discovery.runtime.call = None
-    with pytest.raises(toolbelt.ToolError, match="no agent is calling"):
+    with pytest.raises(toolbelt.ToolError, match="not by an agent"):
         discovery("capability_list")
 
 

@@ -3,6 +3,9 @@
 ``python scripted.py DIRECTORY``: in it, ``tools.json`` is read anew at each listing, so that a test changes what the
 server says behind everybody's back. Tools by these names do something of their own; any other one says its arguments.
 It needs nothing but Python, so that it is there in no time.
+
+``others.json``, if it is there, says what other methods answer, and that it has prompts, resources and completions: a
+result, ``{"error": {…}}``, or null for no answer at all. What they are asked is written to ``asked``, one a line.
 """
 
 from __future__ import annotations
@@ -15,11 +18,22 @@ from pathlib import Path
 from typing import Any
 
 PAGE = 1_000
+OTHERS = {
+    "prompts": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+    "completions": {},
+}
+# What came while a user was asked.
+LATER: list[dict[str, Any]] = []
+
+# What ``put`` kept.
+_kept = {"text": "nothing"}
 
 
 def main(directory: Path) -> None:
     with (directory / "starts").open("a") as starts:
         starts.write("x")
+    (directory / f"process-{os.getpid()}").touch()
     if (directory / "broken").exists():
         sys.stderr.write("\x1b[31mcannot find my database\x1b[0m\n")
         sys.exit(3)
@@ -32,16 +46,19 @@ def main(directory: Path) -> None:
             (directory / "cancelled").write_text(str(message["params"]["requestId"]))
         if "id" in message and "method" in message:
             answer(directory, message)
+        while LATER:
+            answer(directory, LATER.pop(0))
 
 
 def answer(directory: Path, message: dict[str, Any]) -> None:
     method, params = message["method"], message.get("params") or {}
     if method == "initialize":
+        (directory / "capabilities.json").write_text(json.dumps(params["capabilities"]))
         if (directory / "delay").exists():
             time.sleep(float((directory / "delay").read_text()))
         result = {
             "protocolVersion": "2025-11-25",
-            "capabilities": {"tools": {"listChanged": True}},
+            "capabilities": {"tools": {"listChanged": True}, **(OTHERS if others(directory) else {})},
             "serverInfo": {"name": "scripted", "version": "1"},
         }
         send({"id": message["id"], "result": result})
@@ -54,8 +71,21 @@ def answer(directory: Path, message: dict[str, Any]) -> None:
         send({"id": message["id"], "result": page})
     elif method == "tools/call":
         call(directory, message["id"], params)
+    elif method in others(directory):
+        with (directory / "asked").open("a") as asked:
+            asked.write(json.dumps([method, params]) + "\n")
+        said = others(directory)[method]
+        if said is not None:
+            send({"id": message["id"], **(said if "error" in said else {"result": said})})
     else:
         send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+
+
+def others(directory: Path) -> dict[str, Any]:
+    if not (directory / "others.json").exists():
+        return {}
+    found: dict[str, Any] = json.loads((directory / "others.json").read_text())
+    return found
 
 
 def call(directory: Path, number: object, params: dict[str, Any]) -> None:
@@ -93,6 +123,25 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
                 send({"method": "notifications/progress", "params": said})
                 time.sleep(0.1)
             text(number, "worked")
+        case "notify":
+            for _ in range(arguments.get("times", 1)):
+                send({"method": arguments["method"], "params": arguments.get("params", {})})
+            text(number, "notified")
+        case "put":
+            _kept["text"] = arguments["text"]
+            text(number, "kept")
+        case "get":
+            text(number, _kept["text"])
+        case "who":
+            text(number, f"process {os.getpid()}")
+        case "ask":
+            text(number, json.dumps(asked(directory, arguments), sort_keys=True))
+        case "log":
+            for said in arguments["messages"]:
+                send({"method": "notifications/message", "params": said})
+            # As above.
+            time.sleep(0.05)
+            text(number, "logged")
         case "announce":
             send({"method": "notifications/tools/list_changed"})
             text(number, "announced")
@@ -114,6 +163,23 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
             text(number, '{"n":1}', structuredContent={"n": 1})
         case _:
             text(number, json.dumps(arguments, sort_keys=True))
+
+
+def asked(directory: Path, params: dict[str, Any]) -> Any:
+    """Ask the user, and give what comes back: the result or the error. Once more, if somebody else calls meanwhile."""
+    send({"id": "q1", "method": "elicitation/create", "params": params})
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("id") == "q1":
+            return message.get("result") or message["error"]
+        if message.get("id") == "q2":
+            (directory / "second").write_text(json.dumps(message.get("result") or message["error"]))
+        elif message.get("method") == "tools/call":
+            LATER.append(message)
+            send({"id": "q2", "method": "elicitation/create", "params": params})
+        elif message.get("method") == "notifications/cancelled":
+            (directory / "cancelled").write_text(str(message["params"]["requestId"]))
+    return None
 
 
 def text(number: object, said: str, **more: Any) -> None:

@@ -17,12 +17,16 @@ ODD = (
     "environment",
     "progress",
     "announce",
+    "ask",
+    "log",
     "picture",
     "structure",
     "result",
     "work",
     "flood",
     "chatter",
+    "notify",
+    "who",
 )
 
 
@@ -43,6 +47,20 @@ class Script:
         """Let it answer this where its list of tools belongs."""
         (self._directory / "tools.json").write_text(json.dumps(listed))
 
+    def offers(self, answers: dict[str, Any]) -> None:
+        """Let it have prompts and resources, and answer other methods so: a result, an error, or never (None)."""
+        lists = {"prompts/list": "prompts", "resources/list": "resources"}
+        lists["resources/templates/list"] = "resourceTemplates"
+        empty: dict[str, Any] = {method: {section: []} for method, section in lists.items()}
+        (self._directory / "others.json").write_text(json.dumps(empty | answers))
+
+    @property
+    def asked(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return what other methods than those of tools were asked: the method and the parameters, in order."""
+        marks = self._directory / "asked"
+        lines = marks.read_text().splitlines() if marks.exists() else []
+        return [(method, params) for method, params in map(json.loads, lines)]
+
     def results_in(self, result: Any) -> None:
         """Let its tool ``result`` answer this."""
         (self._directory / "result.json").write_text(json.dumps(result))
@@ -54,7 +72,7 @@ class Script:
 
     @property
     def connection(self) -> dict[str, Any]:
-        """Give how it is reached, as a belt has it."""
+        """Return how it is reached, as a belt has it."""
         assert scripted.__file__ is not None
         return {"command": sys.executable, "args": [scripted.__file__, str(self._directory)]}
 
@@ -74,10 +92,22 @@ class Script:
         """Let it take so long to answer ``initialize``."""
         (self._directory / "delay").write_text(str(seconds))
 
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """Return what was announced to it last."""
+        found: dict[str, Any] = json.loads((self._directory / "capabilities.json").read_text())
+        return found
+
+    @property
+    def second_answer(self) -> Any:
+        """Return what came back of the question that it asked as somebody else called meanwhile; None so far."""
+        mark = self._directory / "second"
+        return json.loads(mark.read_text()) if mark.exists() and mark.read_text() else None
+
     def has_heard_of_a_cancellation(self) -> bool:
-        """Say whether a request was taken back."""
+        """Return whether a request was taken back."""
         return (self._directory / "cancelled").exists()
 
     def has_begun_to_hang(self) -> bool:
-        """Say whether the tool that never answers was called."""
+        """Return whether the tool that never answers was called."""
         return (self._directory / "hanging").exists()

@@ -30,7 +30,7 @@ def _application() -> Any:
     return server.streamable_http_app()
 
 
-class _WithSessions:
+class WithSessions:
     """Refuses the revision that has no sessions, as a server does that does not know it."""
 
     def __init__(self, application: Any) -> None:
@@ -90,4 +90,4 @@ def running() -> Any:
 if __name__ == "__main__":
     import uvicorn
 
-    uvicorn.run(_WithSessions(_application()), host="127.0.0.1", port=int(sys.argv[1]), log_level="critical")
+    uvicorn.run(WithSessions(_application()), host="127.0.0.1", port=int(sys.argv[1]), log_level="critical")

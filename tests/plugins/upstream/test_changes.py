@@ -24,10 +24,10 @@ def test_a_server_is_listened_to_before_it_is_asked() -> None:
     with serving.served() as address:
         asyncio.run(asked(address))
 
-    assert [method for method in serving.asked if method != "server/discover"] == [
-        "subscriptions/listen",
-        "tools/list",
-    ]
+    asked_for = [method for method in serving.asked if method != "server/discover"]
+    assert asked_for[:2] == ["subscriptions/listen", "tools/list"]
+    # Then what it has beside, side by side.
+    assert {*asked_for[2:]} == {"prompts/list", "resources/list", "resources/templates/list"}
 
 
 def test_one_that_never_answers_that_is_asked_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,18 @@ import pytest
 from tests.plugins.upstream import listing, scripting
 from toolbelt.core import connections
 from toolbelt.plugins import contract
-from toolbelt.plugins.upstream import connection, importing, lives, opening, transports
+from toolbelt.plugins.upstream import (
+    backoff,
+    connection,
+    importing,
+    live_connection,
+    opening,
+    requests,
+    transports,
+)
 from toolbelt.plugins.upstream import limits as bounds
+
+pytestmark = pytest.mark.slow
 
 T = TypeVar("T")
 NEVER = 30
@@ -127,7 +137,7 @@ def test_an_answer_that_is_no_list_fails_the_server_in_plain_words(
 ) -> None:
     script.answers(listed)
 
-    with pytest.raises(lives.Unreachable, match="answered what is no list of tools"):
+    with pytest.raises(live_connection.UnreachableError, match="answered what is no list of tools"):
         Using(script).run(lambda server: server.tools())
 
 
@@ -135,7 +145,7 @@ def test_a_server_that_dies_in_mid_call_answers_at_once_and_is_there_for_the_nex
     script: scripting.Script,
 ) -> None:
     async def story(server: connection.Server) -> None:
-        with pytest.raises(lives.Unreachable, match="It wrote last: killed by a test"):
+        with pytest.raises(live_connection.UnreachableError, match="It wrote last: killed by a test"):
             await server.call("die", {})
         assert text(await server.call("echo", {"n": 1})) == '{"n": 1}'
 
@@ -151,10 +161,10 @@ def test_a_server_that_dies_in_mid_call_answers_at_once_and_is_there_for_the_nex
 def test_a_server_that_writes_what_nobody_can_read_is_given_up_and_is_there_for_the_next(
     script: scripting.Script, monkeypatch: pytest.MonkeyPatch, tool: str, said: str
 ) -> None:
-    monkeypatch.setattr(transports, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(transports, "MAX_BYTES", 1_000_000)
 
     async def story(server: connection.Server) -> None:
-        with pytest.raises(lives.Unreachable, match=said):
+        with pytest.raises(live_connection.UnreachableError, match=said):
             await server.call(tool, {})
         assert text(await server.call("echo", {"n": 1})) == '{"n": 1}'
 
@@ -170,17 +180,17 @@ def test_who_waits_while_it_dies_is_told_too(script: scripting.Script) -> None:
         return ended
 
     for ended in Using(script).run(story):
-        assert isinstance(ended, lives.Unreachable)
+        assert isinstance(ended, live_connection.UnreachableError)
 
 
 def test_a_server_that_cannot_start_says_why_and_is_left_alone_for_a_while(script: scripting.Script) -> None:
     script.is_made("broken")
 
     async def story(server: connection.Server) -> None:
-        with pytest.raises(lives.Unreachable, match="cannot find my database"):
+        with pytest.raises(live_connection.UnreachableError, match="cannot find my database"):
             await server.tools()
         assert server.status().state == "waiting"
-        with pytest.raises(lives.Unreachable, match=r"It is tried again in \d+ s"):
+        with pytest.raises(live_connection.UnreachableError, match=r"The next attempt is in \d+ s"):
             await server.call("echo", {})
         assert script.starts == 1
 
@@ -318,6 +328,8 @@ def test_a_server_that_never_stops_telling_is_listed_ever_more_seldom(script: sc
     using = Using(script, limits=limits, sleep=passed)
 
     async def story(server: connection.Server) -> None:
+        await server.tools()
+        await using.told.get()
         for _ in range(6):
             await server.call("announce", {})
             await using.told.get()
@@ -351,7 +363,7 @@ def test_a_variable_that_is_not_set_names_itself(script: scripting.Script) -> No
 
     answer = using.run(lambda server: server.ask())
 
-    assert answer.error == ("The variable 'FILES_TOKEN' is not set: set it in the environment of the server.")
+    assert answer.error == ("The variable 'FILES_TOKEN' is not set. Set it in the environment of the server.")
     assert script.starts == 0
 
 
@@ -361,3 +373,77 @@ def test_without_the_client_it_is_said_how_to_get_it(
     monkeypatch.setitem(__import__("sys").modules, "mcp", None)
 
     assert Using(script).run(lambda server: server.ask()).error == opening.INSTALL
+
+
+def test_a_connection_that_is_closed_while_it_is_made_leaves_the_server_to_others(
+    script: scripting.Script,
+) -> None:
+    script.delay(20)
+    reached = connections.of(script.connection)
+    assert reached is not None
+    away = backoff.Backoff(bounds.Limits(first_pause=60.0))
+    server = connection.Server(reached, environ={}, away=away)
+
+    async def story() -> None:
+        asking = asyncio.ensure_future(server.tools())
+        # It begins to connect, which takes a while.
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert server.status().state == "connecting"
+        await server.close()
+        with pytest.raises(live_connection.UnreachableError):
+            await asking
+
+    asyncio.run(story())
+
+    assert away.left() == 0
+
+
+def test_whoever_waits_for_a_connection_that_is_closed_before_it_begins_is_told(
+    script: scripting.Script,
+) -> None:
+    async def story(server: connection.Server) -> None:
+        waiting = asyncio.create_task(server.tools())
+        await asyncio.sleep(0)
+        await server.close()
+        with pytest.raises(live_connection.ClosedError):
+            await waiting
+
+    Using(script).run(story)
+
+    assert script.starts == 0
+
+
+def test_a_server_that_tells_of_many_updates_is_heard_once_a_pause(script: scripting.Script) -> None:
+    script.offers({"resources/subscribe": {}, "resources/unsubscribe": {}})
+    updated = {"method": "notifications/resources/updated", "params": {"uri": "note://a"}, "times": 2_000}
+    pauses_asked: list[float] = []
+    heard: asyncio.Queue[float] = asyncio.Queue()
+    go_on = asyncio.Semaphore(0)
+
+    async def pause(seconds: float) -> None:
+        pauses_asked.append(seconds)
+        await go_on.acquire()
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.put_nowait(progress)
+
+    async def story(server: connection.Server) -> None:
+        following = asyncio.create_task(
+            server.call("", {"uri": "note://a"}, method=requests.FOLLOW, progress=hear)
+        )
+        # The server may not know yet that somebody wants to hear.
+        while heard.empty():
+            await server.call("notify", updated)
+        # By now there is more to tell.
+        await server.call("notify", updated)
+        assert (heard.qsize(), pauses_asked) == (1, [1.0])
+        await heard.get()
+        go_on.release()
+        await heard.get()
+        following.cancel()
+        await asyncio.wait({following})
+        assert len(pauses_asked) == 2
+        assert heard.empty()
+
+    Using(script, sleep=pause).run(story)

@@ -70,7 +70,7 @@ def test_a_text_is_cleaned_and_cut_and_that_is_said() -> None:
     found = made(listing.tool("read", "Reads\u202e a file. " + "x" * 20_000))
 
     assert found.description.startswith("Reads a file.")
-    assert len(found.description) == importing.LONGEST_DESCRIPTION
+    assert len(found.description) == importing.MAX_DESCRIPTION_LENGTH
     assert [said.partition(" ")[0] for said in found.done] == ["Characters", "Its"]
 
 
@@ -155,7 +155,9 @@ def test_an_output_schema_whose_names_and_values_speak_is_left_out(stated: dict[
     found = made(listing.tool("read", outputSchema=stated))
 
     assert found.output_schema is None
-    assert found.done == ("Its output schema speaks to models, and was left out.",)
+    assert found.done == (
+        "Its output schema speaks to models, and is left out until its details are approved.",
+    )
 
 
 def test_no_output_schema_of_a_real_catalog_is_left_out() -> None:
@@ -232,3 +234,61 @@ def test_the_version_is_that_of_the_tool_as_it_is_stored() -> None:
 
     assert one.version() == made(listing.tool("read", "Re\u200bads.", title="Read")).version()
     assert one.version() != other.version()
+
+
+def test_details_hold_the_whole_output_schema_icons_and_meta():
+    stated = {"type": "object", "properties": {"a": {"type": "string", "title": "A", "examples": ["x"]}}}
+    listed = listing.tool(
+        "read",
+        outputSchema=stated,
+        icons=[{"src": "https://x.example/i.png", "sizes": ["48x48"], "x-note": "no"}],
+        _meta={"fastmcp": {"wrap_result": True}, "toolbelt/toolkits": ["a"], "io.modelcontextprotocol/x": 1},
+    )
+
+    found = made(listed)
+
+    assert found.details == {
+        "outputSchema": stated,
+        "icons": [{"src": "https://x.example/i.png", "sizes": ["48x48"]}],
+        "_meta": {"fastmcp": {"wrap_result": True}},
+    }
+    assert found.output_schema == {"type": "object", "properties": {"a": {"type": "string"}}}
+    assert found.done == ()
+
+
+def test_an_output_schema_that_is_bare_already_is_no_detail():
+    assert made(listing.tool("read", outputSchema={"type": "object"})).details == {}
+
+
+def test_details_are_outside_the_approved_version():
+    assert made(listing.tool("read", _meta={"a": 1})).version() == made(listing.tool("read")).version()
+
+
+def test_hidden_characters_are_taken_out_of_meta():
+    found = made(listing.tool("read", _meta={"a\u200b": ["b\u202ec"]}))
+
+    assert found.details == {"_meta": {"a": ["bc"]}}
+
+
+@pytest.mark.parametrize(
+    "src",
+    ["http://x.example/i.png", "javascript:alert(1)", "data:text/html,<script>", "file:///etc/passwd", 3],
+)
+def test_an_icon_from_elsewhere_is_left_out_and_that_is_said(src: Any):
+    found = made(listing.tool("read", icons=[{"src": src}, {"src": "data:image/png;base64,AA=="}]))
+
+    assert found.details == {"icons": [{"src": "data:image/png;base64,AA=="}]}
+    assert found.done[0].startswith("Of its 2 icons 1 were taken")
+
+
+def test_details_that_are_too_large_lose_their_icons_first():
+    found = made(
+        listing.tool(
+            "read",
+            icons=[{"src": "https://x.example/" + "i" * 15_000}] * 4,
+            _meta={"a": "b" * 60_000},
+        )
+    )
+
+    assert found.details == {"_meta": {"a": "b" * 60_000}}
+    assert found.done == ("Its details have more than 100000 characters: icons were left out.",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import Any
 
 import httpx2
@@ -117,3 +118,24 @@ def test_a_request_that_waits_for_a_connection_is_checked_when_it_has_one() -> N
         assert checked == ["first", "second"]
 
     asyncio.run(story())
+
+
+def test_what_comes_after_the_check_is_not_told_any_more() -> None:
+    made: list[str] = []
+
+    async def check() -> None:
+        made.append("checked")
+
+    last = last_check.LastCheck(check)
+    extensions: dict[str, object] = {}
+    extensions["trace"] = tell = functools.partial(transports._before_writing, last, extensions)
+
+    async def send() -> None:
+        await tell("connection.connect_tcp.started", {})
+        assert "trace" in extensions
+        await tell("http11.send_request_headers.started", {})
+
+    asyncio.run(send())
+
+    assert made == ["checked"]
+    assert "trace" not in extensions

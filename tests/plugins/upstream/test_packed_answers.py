@@ -10,12 +10,14 @@ import pytest
 
 from tests.plugins.upstream import packing
 from toolbelt.core import connections
-from toolbelt.plugins.upstream import connection, lives, transports
+from toolbelt.plugins.upstream import connection, live_connection, transports
 from toolbelt.plugins.upstream import limits as bounds
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
-UNPACKED = 2 * transports.MOST_BYTES
-NOT_READ = "though it was asked not to: such answers are not read."
+UNPACKED = 2 * transports.MAX_BYTES
+NOT_READ = "although it was asked not to, so it was not read."
 
 
 def using(server: packing.Server, story: Callable[[connection.Server], Awaitable[T]]) -> T:
@@ -42,7 +44,7 @@ def test_a_packed_answer_is_not_unpacked_before_anything_was_approved(
     with packing.served(method, coding, as_events=as_events, padding=UNPACKED) as server:
         answer = using(server, lambda client: client.ask())
 
-    assert f"({coding}), {NOT_READ}" in answer.error
+    assert f"({coding}) {NOT_READ}" in answer.error
     assert answer.tools == ()
 
 
@@ -53,7 +55,7 @@ def test_a_packed_answer_to_a_call_is_not_unpacked() -> None:
 
     with (
         packing.served("tools/call", padding=UNPACKED) as server,
-        pytest.raises(lives.Unreachable, match=NOT_READ),
+        pytest.raises(live_connection.UnreachableError, match=NOT_READ),
     ):
         using(server, story)
 

@@ -19,6 +19,8 @@ from mcp.shared import message
 from tests.plugins import killing
 from toolbelt.plugins.upstream import pipes
 
+pytestmark = pytest.mark.slow
+
 
 @given(
     lines=st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line)),
@@ -39,7 +41,7 @@ def test_a_line_is_read_up_to_a_size_whether_or_not_it_ends(end: bytes) -> None:
     reading = pipes.Lines(10)
 
     assert reading.of(b"0123456789\n01234") == [b"0123456789"]
-    with pytest.raises(pipes.TooMuch, match="more than 10 bytes"):
+    with pytest.raises(pipes.TooMuchError, match="more than 10 bytes"):
         reading.of(b"567890" + end)
 
 
@@ -63,12 +65,12 @@ time.sleep(60)
 Story = Callable[[Any, Any], Awaitable[None]]
 
 
-def _nothing(error: pipes.TooMuch) -> None:
+def _nothing(error: pipes.TooMuchError) -> None:
     pytest.fail(str(error))
 
 
 def run(
-    program: str, argument: Path, story: Story, wrong: Callable[[pipes.TooMuch], None] = _nothing
+    program: str, argument: Path, story: Story, give_up: Callable[[pipes.TooMuchError], None] = _nothing
 ) -> None:
     async def told(errors: IO[str]) -> None:
         streams = pipes.opened(
@@ -77,7 +79,7 @@ def run(
             cwd=None,
             stderr=errors,
             most_bytes=1_000,
-            wrong=wrong,
+            give_up=give_up,
         )
         async with streams as (read, write):
             await story(read, write)
@@ -97,7 +99,7 @@ def test_messages_go_there_and_back_and_what_is_none_is_passed_over(tmp_path: Pa
 
 
 def test_a_process_that_writes_what_is_no_message_without_end_is_given_up(tmp_path: Path) -> None:
-    said: list[pipes.TooMuch] = []
+    said: list[pipes.TooMuchError] = []
 
     async def story(read: Any, write: Any) -> None:
         async with asyncio.timeout(20):
@@ -162,7 +164,7 @@ from toolbelt.plugins.upstream import pipes
 async def connected():
     command = [sys.executable, "-c", sys.argv[1]]
     with open(os.devnull, "w") as errors:
-        streams = pipes.opened(command, env={}, cwd=None, stderr=errors, most_bytes=1_000, wrong=print)
+        streams = pipes.opened(command, env={}, cwd=None, stderr=errors, most_bytes=1_000, give_up=print)
         async with streams as (read, _):
             print((await read.receive()).message.method, flush=True)
             await asyncio.sleep(300)

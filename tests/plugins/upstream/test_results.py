@@ -44,5 +44,5 @@ def test_an_answer_is_said_in_json(result: dict[str, Any], content: Any) -> None
 def test_a_failure_is_told_in_the_tools_own_words_without_what_cannot_be_seen() -> None:
     with pytest.raises(contract.ToolError, match=r"^no such file$"):
         results.read({"isError": True, "content": [{"type": "text", "text": "no such\u200b file"}]})
-    with pytest.raises(contract.ToolError, match="did not say why"):
+    with pytest.raises(contract.ToolError, match="without a message"):
         results.read({"isError": True, "content": []})

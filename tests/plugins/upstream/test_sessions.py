@@ -12,8 +12,10 @@ import pytest
 from tests.plugins.upstream import forgetting, listing, stateful
 from toolbelt.core import connections
 from toolbelt.plugins import contract
-from toolbelt.plugins.upstream import connection, importing, lives
+from toolbelt.plugins.upstream import connection, importing, live_connection
 from toolbelt.plugins.upstream import limits as bounds
+
+pytestmark = pytest.mark.slow
 
 T = TypeVar("T")
 
@@ -80,7 +82,7 @@ def test_a_server_that_refuses_every_session_is_asked_twice_and_called_unreachab
     async def story(server: connection.Server) -> None:
         await server.call("echo", {})
         forgetful.answer = forgetful.refusal
-        with pytest.raises(lives.Unreachable, match="HTTP 404: Session not found"):
+        with pytest.raises(live_connection.UnreachableError, match="HTTP 404: Session not found"):
             await server.call("echo", {})
 
     with forgetting.served(forgetting.REFUSALS["TypeScript SDK"]) as forgetful:

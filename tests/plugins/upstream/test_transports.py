@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx2
 import pytest
+import uvloop
 
-from toolbelt.plugins.upstream import transports
+from toolbelt.core import connections
+from toolbelt.plugins.upstream import ring_buffer, transports
 
 NAMES = {
     "tools.test": ["10.0.0.7"],
@@ -61,7 +64,7 @@ def test_a_private_address_is_asked_under_its_own_name() -> None:
 def test_a_name_that_leads_to_a_platforms_own_address_is_not_asked(host: str) -> None:
     inner = Answering()
 
-    with pytest.raises(transports.AddressRefused, match="a platform's own address"):
+    with pytest.raises(transports.AddressRefusedError, match="a cloud platform's own address"):
         ask(f"http://{host}/latest", inner)
     assert inner.sent == []
 
@@ -75,9 +78,9 @@ def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
 
 
 def test_an_answer_without_an_end_is_not_read_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transports, "MOST_BYTES", 10)
+    monkeypatch.setattr(transports, "MAX_BYTES", 10)
 
-    with pytest.raises(httpx2.ReadError, match="more than 10 bytes"):
+    with pytest.raises(transports.TooLargeError, match="more than 10 bytes"):
         ask("http://tools.test/", Answering(b"x" * 11))
 
 
@@ -87,3 +90,24 @@ def test_the_status_of_each_answer_is_told() -> None:
     ask("http://tools.test/", Answering(), answered=seen.append)
 
     assert seen == [200]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_the_error_output_of_a_process_is_kept_and_its_pipe_closed(
+    make_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    command = connections.Connection(command="/bin/sh", args=("-c", "echo no database > /dev/stderr; cat"))
+    errors = ring_buffer.RingBuffer()
+
+    async def run() -> None:
+        async with transports.process(command, {}, errors, lambda: None, lambda error: None):
+            while not errors.text():  # noqa: ASYNC110 (no event tells of it)
+                await asyncio.sleep(0.01)
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(run())
+        before = os.listdir("/proc/self/fd")
+        runner.run(run())
+        assert sorted(os.listdir("/proc/self/fd")) == sorted(before)
+    assert errors.text() == "no database\nno database"

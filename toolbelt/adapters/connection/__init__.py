@@ -1,5 +1,5 @@
-"""Ask Toolbelt and call through it, from a program: the same two requests over HTTP and in process.
+"""Connections from a program to Toolbelt, with two requests: fetch a surface, and call a tool.
 
-``protocol`` is what the client of a framework is handed, ``http`` the way over HTTP; toolbelt.runtime.connection is the
-one in process.
+``protocol`` is the interface that framework integrations use, and ``http`` implements it over HTTP.
+toolbelt.runtime.connection implements it in process.
 """

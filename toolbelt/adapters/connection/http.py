@@ -1,4 +1,4 @@
-"""How is Toolbelt asked over HTTP? With the agent's token, from an event loop or from a thread that may block."""
+"""Connections to Toolbelt over HTTP with an agent's token, for event loops and for threads that may block."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import httpx
 
 from toolbelt.adapters.connection import protocol, wire
 
-# Before a question is asked again, in seconds: a restart of Toolbelt takes about as long.
+# The pauses before a surface is requested again, in seconds. A restart of Toolbelt takes about as long.
 PAUSES = (0.1, 0.5, 2.0)
-# A tool may take its time to answer a call.
+# Tools may be slow.
 TIMEOUT = httpx.Timeout(10.0, read=300.0)
 
 
 class Http:
-    """A connection over HTTP, from whichever event loop. Close it, or use it as an asynchronous context.
+    """A connection over HTTP, for any event loop. Close it, or use it as an asynchronous context manager.
 
-    ``blocking``: its twin for threads that may block, where that takes a transport of its own, too.
+    ``blocking``: the connection that :meth:`blocking` returns, if it needs settings of its own, such as a transport.
     """
 
     def __init__(
@@ -37,16 +37,16 @@ class Http:
         blocking: BlockingHttp | None = None,
     ) -> None:
         self._wire = wire.Wire(address, agent, pauses)
-        self._client_of = functools.partial(
+        self._create_client = functools.partial(
             httpx.AsyncClient, transport=transport, headers=_headers(token), timeout=TIMEOUT
         )
-        self._trusted: ssl.SSLContext | None = None
-        # Frameworks that are asked from a thread run a loop for each question, and what is open belongs to its loop.
+        self._ssl_context: ssl.SSLContext | None = None
+        # A client belongs to its event loop, and frameworks may run a new loop for each request.
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
             weakref.WeakKeyDictionary()
         )
-        self._twin = blocking
-        self._twin_of = functools.partial(BlockingHttp, address, agent, token, pauses=pauses)
+        self._blocking = blocking
+        self._create_blocking = functools.partial(BlockingHttp, address, agent, token, pauses=pauses)
 
     async def surface(
         self,
@@ -56,25 +56,25 @@ class Http:
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
     ) -> protocol.Document:
-        """Ask what the model gets now; see Connection."""
-        return await self._have(self._wire.asking(run, message, form, declared))
+        """Return the current surface. See Connection."""
+        return await self._exchange(self._wire.fetch_surface(run, message, form, declared))
 
     async def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
-        """Call a tool, once; see Connection."""
-        return await self._have(self._wire.calling(run, tool, arguments))
+        """Call a tool. See Connection."""
+        return await self._exchange(self._wire.call_tool(run, tool, arguments))
 
     def blocking(self) -> BlockingHttp:
-        """Give its twin for threads that may block; see Connection."""
-        if self._twin is None:
-            self._twin = self._twin_of()
-        return self._twin
+        """Return the connection for threads that may block. See Connection."""
+        if self._blocking is None:
+            self._blocking = self._create_blocking()
+        return self._blocking
 
     async def aclose(self) -> None:
-        """Let go of what is open in this loop, and in the twin."""
+        """Close the client of this loop, and the blocking connection."""
         if client := self._clients.pop(asyncio.get_running_loop(), None):
             await client.aclose()
-        if self._twin is not None:
-            self._twin.close()
+        if self._blocking is not None:
+            self._blocking.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -82,34 +82,34 @@ class Http:
     async def __aexit__(self, *raised: object) -> None:
         await self.aclose()
 
-    async def _have(self, talk: wire.Talk) -> protocol.Document:
-        told: wire.Told = None
+    async def _exchange(self, exchange: wire.Exchange) -> protocol.Document:
+        response: wire.Response = None
         while True:
             try:
-                asked = talk.send(told)
+                step = exchange.send(response)
             except StopIteration as done:
                 answer: protocol.Document = done.value
                 return answer
-            told = None
-            if isinstance(asked, dict):
+            response = None
+            if isinstance(step, dict):
                 try:
-                    told = await self._client().request(**asked)
+                    response = await self._client().request(**step)
                 except httpx.RequestError as error:
-                    told = error
+                    response = error
             else:
-                await asyncio.sleep(asked)
+                await asyncio.sleep(step)
 
     def _client(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
-            # To read whom to trust takes longer than to ask.
-            self._trusted = self._trusted or httpx.create_ssl_context()
-            self._clients[loop] = self._client_of(verify=self._trusted)
+            # Reading the certificates takes longer than a request.
+            self._ssl_context = self._ssl_context or httpx.create_ssl_context()
+            self._clients[loop] = self._create_client(verify=self._ssl_context)
         return self._clients[loop]
 
 
 class BlockingHttp:
-    """The blocking twin of Http. Close it, or use it as a context."""
+    """The same as Http, for threads that may block. Close it, or use it as a context manager."""
 
     def __init__(
         self,
@@ -131,15 +131,15 @@ class BlockingHttp:
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
     ) -> protocol.Document:
-        """Ask what the model gets now; see Connection."""
-        return self._have(self._wire.asking(run, message, form, declared))
+        """Return the current surface. See Connection."""
+        return self._exchange(self._wire.fetch_surface(run, message, form, declared))
 
     def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
-        """Call a tool, once; see Connection."""
-        return self._have(self._wire.calling(run, tool, arguments))
+        """Call a tool. See Connection."""
+        return self._exchange(self._wire.call_tool(run, tool, arguments))
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close the client."""
         self._client.close()
 
     def __enter__(self) -> Self:
@@ -148,22 +148,22 @@ class BlockingHttp:
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def _have(self, talk: wire.Talk) -> protocol.Document:
-        told: wire.Told = None
+    def _exchange(self, exchange: wire.Exchange) -> protocol.Document:
+        response: wire.Response = None
         while True:
             try:
-                asked = talk.send(told)
+                step = exchange.send(response)
             except StopIteration as done:
                 answer: protocol.Document = done.value
                 return answer
-            told = None
-            if isinstance(asked, dict):
+            response = None
+            if isinstance(step, dict):
                 try:
-                    told = self._client.request(**asked)
+                    response = self._client.request(**step)
                 except httpx.RequestError as error:
-                    told = error
+                    response = error
             else:
-                time.sleep(asked)
+                time.sleep(step)
 
 
 def _headers(token: str) -> dict[str, str]:

@@ -1,31 +1,34 @@
-"""What can be asked of a connection to Toolbelt, and what can come in place of an answer?
+"""The interface of connections to Toolbelt, and their errors.
 
-A connection speaks for one agent: ``surface`` says what the model gets, ``call`` runs a tool. What can go wrong ::
+A connection is for one agent: ``surface`` returns what the model receives, ``call`` runs a tool. The errors::
 
     ToolbeltError
-    ├── Invalid, ProviderLimit, NotFound   as in process: what was asked for is not sound, or not there
-    └── Unanswered         there is no answer
-        ├── NotAllowed     whoever set this program up: the token does not open it
-        ├── TooMany        nobody: it was asked too often; ``retry_after`` says when to ask again
-        └── Unreachable    whoever runs Toolbelt: nobody answers, or somebody else does
+    ├── Invalid, ProviderLimit, NotFound   as in process: the request is not valid, or its object does not exist
+    └── Unanswered         there is no response
+        ├── NotAllowed     the token does not permit this
+        ├── TooMany        too many requests; try again after ``retry_after`` seconds
+        └── Unreachable    there is no response, or it is not from Toolbelt
 
-A call that is refused is an answer, which the model can read.
+A refused call is not an error but a result, which the model can read.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from toolbelt.core import errors
 
 Document = Mapping[str, Any]
+# When a toolkit that the model loads is available: from the next step of the run, or from the next run.
+Loads = Literal["step", "run"]
 
 
 class Unanswered(errors.ToolbeltError):
-    """There is no answer. ``code`` says why: that of the problem, where there is one."""
+    """There is no response. ``code`` is the code of the problem, if the server sent one."""
 
     code = "unanswered"
 
@@ -35,13 +38,13 @@ class Unanswered(errors.ToolbeltError):
 
 
 class NotAllowed(Unanswered):
-    """The token is not known, or it does not open this."""
+    """The token is not valid, or does not permit the request."""
 
     code = "forbidden"
 
 
 class TooMany(Unanswered):
-    """It was asked too often. ``retry_after``: in how many seconds to ask again, if that is known."""
+    """There were too many requests. ``retry_after`` is how many seconds to wait, if known."""
 
     code = "too-many-requests"
 
@@ -51,16 +54,16 @@ class TooMany(Unanswered):
 
 
 class Unreachable(Unanswered):
-    """Nobody answers, or not as Toolbelt does."""
+    """There is no response, or it is not from Toolbelt."""
 
     code = "unreachable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run of an agent: a session, and the one ``request_id`` that all steps of the run share.
+    """One run of an agent, or one step of it: its session, and the ``request_id`` of its requests.
 
-    So what the model loads counts from its next run on, and nothing that it loads changes under its feet.
+    Tools that the model loads are available from the next request: see :meth:`at`.
     """
 
     session: str | None = None
@@ -71,17 +74,27 @@ class Run:
     def begin(
         cls, session: str | None = None, subagent: str | None = None, request_id: str | None = None
     ) -> Self:
-        """Begin a run, with a request of its own; ``request_id`` is what a framework calls the run, if it does."""
+        """Return a new run. ``request_id`` is the framework's own id of the run, if it has one."""
         return cls(session=session, request_id=request_id or uuid.uuid4().hex, subagent=subagent)
 
+    def at(self, step: int, loads: Loads = "step") -> Self:
+        """Return the run for this request to the model and the calls that it leads to.
+
+        Each step is a request of its own (``run.1``, ``run.2`` …), so tools that the model loads in one step are
+        available in the next. With ``loads="run"``, all steps are one request, and they are available in the next run.
+        """
+        if loads == "run":
+            return self
+        return dataclasses.replace(self, request_id=f"{self.request_id}.{step}")
+
     def document(self) -> dict[str, str]:
-        """Give the run as both requests say it."""
-        said = {"session": self.session, "request_id": self.request_id, "subagent": self.subagent}
-        return {key: value for key, value in said.items() if value is not None}
+        """Return the fields of the run that both requests contain."""
+        fields = {"session": self.session, "request_id": self.request_id, "subagent": self.subagent}
+        return {key: value for key, value in fields.items() if value is not None}
 
 
 class Connection(Protocol):
-    """A way to ask Toolbelt for one agent."""
+    """A connection to Toolbelt for one agent."""
 
     async def surface(
         self,
@@ -91,17 +104,17 @@ class Connection(Protocol):
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
     ) -> Document:
-        """Ask what the model gets now. ``message`` is the user's, with the first step of the run only."""
+        """Return the current surface. ``message`` is the user's, sent with the first step of the run only."""
 
     async def call(self, run: Run, tool: str, arguments: Any) -> Document:
-        """Call a tool. Gives ``is_error`` and ``content``, or ``code`` and ``message`` of a refusal."""
+        """Call a tool. Return ``is_error`` and ``content``, or the ``code`` and ``message`` of a refusal."""
 
     def blocking(self) -> BlockingConnection:
-        """Give its twin for threads that may block, the same one each time."""
+        """Return the connection for threads that may block; always the same one."""
 
 
 class BlockingConnection(Protocol):
-    """A way to ask Toolbelt for one agent, from a thread that may block."""
+    """A connection to Toolbelt for one agent, for threads that may block."""
 
     def surface(
         self,
@@ -111,7 +124,7 @@ class BlockingConnection(Protocol):
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
     ) -> Document:
-        """Ask what the model gets now. ``message`` is the user's, with the first step of the run only."""
+        """Return the current surface. ``message`` is the user's, sent with the first step of the run only."""
 
     def call(self, run: Run, tool: str, arguments: Any) -> Document:
-        """Call a tool. Gives ``is_error`` and ``content``, or ``code`` and ``message`` of a refusal."""
+        """Call a tool. Return ``is_error`` and ``content``, or the ``code`` and ``message`` of a refusal."""

@@ -1,5 +1,5 @@
-"""Say a schema in a form that a provider takes, without a change of its meaning.
+"""Conversion of JSON Schemas into forms that a provider accepts, without changing their meaning.
 
-No provider takes all of JSON Schema. Where there is a form that means the same and that is taken, a schema is put into
-it; where there is none, it is refused with the reason. Nothing is ever left out to make it fit.
+No provider accepts all of JSON Schema. A schema is converted to an equivalent form that the provider accepts, or
+refused with the reason if there is none. Nothing is ever left out to make a schema fit.
 """

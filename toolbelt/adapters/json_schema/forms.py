@@ -1,7 +1,7 @@
-"""How else can this schema be said, without a change of its meaning? (JSON Schema 2020-12)
+"""Equivalent forms of schemas that providers accept. (JSON Schema 2020-12)
 
-Each function gives a form that means the same, or raises words.Inexpressible. Schemas come from upstream servers and
-are hostile until proven otherwise: what is written out is bounded.
+Each function returns a schema with the same meaning, or raises keywords.UnsupportedSchemaError. Schemas come from
+upstream servers and may be hostile, so the size of the result is limited.
 """
 
 from __future__ import annotations
@@ -10,148 +10,158 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from toolbelt.adapters.json_schema import merging, words
-from toolbelt.adapters.json_schema.words import Schema
+from toolbelt.adapters.json_schema import keywords, merging
+from toolbelt.adapters.json_schema.keywords import Schema
 
-# How long a schema may become when its references are written out; the longest real ones come to some ten thousand.
-MOST_CHARACTERS = 500_000
+# The maximum size of a schema with its references inlined. The largest real schemas have about 10,000 characters.
+MAX_CHARACTERS = 500_000
 
 
-def rooted(schema: Schema, refused: Collection[str]) -> dict[str, Any]:
-    """Say the schema as an object with properties, with no reference and none of the ``refused`` words at its top.
+def to_object(schema: Schema, refused: Collection[str]) -> dict[str, Any]:
+    """Return the schema as an object with properties, without references or ``refused`` keywords at its top level.
 
-    A reference, an ``allOf`` and a choice of one are merged into what stands beside them. Arguments are always an
-    object, so ``type`` and ``properties`` can be said where they are missing. Raises words.Inexpressible.
+    References, ``allOf`` and choices with a single option are merged into the top level. Arguments are always an
+    object, so a missing ``type`` and ``properties`` can be added. Raise keywords.UnsupportedSchemaError.
     """
-    said = _unwrapped(schema, schema, (), _Room())
-    if said.keys() & {*refused}:
-        raise words.Inexpressible(f"it has {' and '.join(sorted(said.keys() & {*refused}))} at its top")
-    if "object" not in words.types(said, "object"):
-        raise words.Inexpressible("it is not of an object")
-    said = {**said, "type": "object", "properties": said.get("properties", {})}
-    if schema.keys() - said.keys():
-        # What was merged is no longer where it was, and something may refer to it there.
-        words.changed(said, lambda node: _resolving(said, node))
-    return said
+    result = _unwrap(schema, schema, (), _SizeLimit())
+    if result.keys() & {*refused}:
+        raise keywords.UnsupportedSchemaError(
+            f"it has {' and '.join(sorted(result.keys() & {*refused}))} at its top level"
+        )
+    if "object" not in keywords.types(result, "object"):
+        raise keywords.UnsupportedSchemaError("it does not describe an object")
+    result = {**result, "type": "object", "properties": result.get("properties", {})}
+    if schema.keys() - result.keys():
+        # Merged parts have moved, so references to them may no longer resolve.
+        keywords.transform(result, lambda node: _check_reference(result, node))
+    return result
 
 
 def with_items(schema: Schema) -> dict[str, Any]:
-    """Say what the items of each array are (anything, where nothing is said), and no schema as a mere true or false."""
+    """Return the schema with explicit ``items`` in each array (anything by default), and without boolean schemas."""
 
-    def change(said: dict[str, Any]) -> dict[str, Any]:
-        for word in words.ONE:
-            if word in said and not word.startswith(("additional", "unevaluated")):
-                said[word] = words.spelled(said[word])
-        for word in words.MANY:
-            if word in said:
-                said[word] = [words.spelled(one) for one in said[word]]
-        for word in words.NAMED:
-            if word in said:
-                said[word] = {name: words.spelled(one) for name, one in said[word].items()}
-        if "array" in words.types(said):
-            said.setdefault("items", {})
-        return said
+    def change(result: dict[str, Any]) -> dict[str, Any]:
+        for keyword in keywords.SINGLE:
+            if keyword in result and not keyword.startswith(("additional", "unevaluated")):
+                result[keyword] = keywords.expand_boolean(result[keyword])
+        for keyword in keywords.LISTS:
+            if keyword in result:
+                result[keyword] = [keywords.expand_boolean(child) for child in result[keyword]]
+        for keyword in keywords.MAPPINGS:
+            if keyword in result:
+                result[keyword] = {
+                    name: keywords.expand_boolean(child) for name, child in result[keyword].items()
+                }
+        if "array" in keywords.types(result):
+            result.setdefault("items", {})
+        return result
 
-    return words.changed(schema, change)
+    return keywords.transform(schema, change)
 
 
 def with_enums(schema: Schema) -> dict[str, Any]:
-    """Say each ``const`` as an ``enum`` of one. Raises words.Inexpressible."""
+    """Return the schema with each ``const`` as an ``enum`` of one value. Raise keywords.UnsupportedSchemaError."""
 
-    def change(said: dict[str, Any]) -> dict[str, Any]:
-        if "const" not in said:
-            return said
-        value = said.pop("const")
-        if not any(words.alike(value, one) for one in said.get("enum", [value])):
-            raise words.Inexpressible("it has a const that is not in the enum beside it")
-        return {**said, "enum": [value]}
+    def change(result: dict[str, Any]) -> dict[str, Any]:
+        if "const" not in result:
+            return result
+        value = result.pop("const")
+        if not any(keywords.is_equal(value, allowed) for allowed in result.get("enum", [value])):
+            raise keywords.UnsupportedSchemaError("it has a const that is not in the enum beside it")
+        return {**result, "enum": [value]}
 
-    return words.changed(schema, change)
+    return keywords.transform(schema, change)
 
 
-def inlined(schema: Schema) -> dict[str, Any]:
-    """Write out what references lead to. Only what is part of itself stays referred to, with its definition.
+def inline_references(schema: Schema) -> dict[str, Any]:
+    """Return the schema with references replaced by their targets. Recursive ones stay, with their definitions.
 
-    Raises words.Inexpressible.
+    Raise keywords.UnsupportedSchemaError.
     """
-    top = {word: value for word, value in schema.items() if word not in words.DEFINITIONS}
+    top = {keyword: value for keyword, value in schema.items() if keyword not in keywords.DEFINITIONS}
     text = json.dumps(top)
     if '"$ref"' not in text and '"$dynamicRef"' not in text:
         return top
-    room = _Room()
+    size_limit = _SizeLimit()
     recursive: dict[str, None] = {}
 
     def expand(node: Any, within: tuple[str, ...]) -> Any:
-        room.take(words.spelled(node))
+        size_limit.add(keywords.expand_boolean(node))
         if not isinstance(node, Mapping):
             return node
         if "$dynamicRef" in node or ("$id" in node and node is not top):
-            raise words.Inexpressible(
-                "it has a reference that depends on where it is read ($dynamicRef, $id)"
+            raise keywords.UnsupportedSchemaError(
+                "it has a reference whose target depends on its context ($dynamicRef, $id)"
             )
-        said = words.mapped(node, lambda one: expand(one, within))
-        reference = said.pop("$ref", None)
+        result = keywords.map_children(node, lambda child: expand(child, within))
+        reference = result.pop("$ref", None)
         if reference is None:
-            return said
+            return result
         if reference != "#" and reference not in within:
-            return merging.merged(said, [expand(words.at(schema, reference), (*within, reference))])
-        if said.keys() - words.REMARKS:
-            rules = ", ".join(sorted(said.keys() - words.REMARKS))
-            raise words.Inexpressible(f"it has {rules} beside a reference to what it is part of")
+            return merging.merge(result, [expand(keywords.resolve(schema, reference), (*within, reference))])
+        if result.keys() - keywords.ANNOTATIONS:
+            rules = ", ".join(sorted(result.keys() - keywords.ANNOTATIONS))
+            raise keywords.UnsupportedSchemaError(f"it has {rules} beside a recursive reference")
         recursive[reference] = None
         return {
             "$ref": reference,
-            **{word: said[word] for word in ("default", "description") if word in said},
+            **{keyword: result[keyword] for keyword in ("default", "description") if keyword in result},
         }
 
     whole: dict[str, Any] = expand(top, ())
-    kept: list[str] = []
-    while len(kept) < len(recursive):
-        reference = list(recursive)[len(kept)]
-        kept.append(reference)
-        match words.path(reference):
-            case [("$defs" | "definitions") as place, name]:
-                whole.setdefault(place, {})[name] = expand(words.at(schema, reference), (reference,))
-    for reference in kept:
-        words.at(whole, reference)
+    expanded: list[str] = []
+    while len(expanded) < len(recursive):
+        reference = list(recursive)[len(expanded)]
+        expanded.append(reference)
+        match keywords.parse_reference(reference):
+            case [("$defs" | "definitions") as section, name]:
+                whole.setdefault(section, {})[name] = expand(
+                    keywords.resolve(schema, reference), (reference,)
+                )
+    for reference in expanded:
+        keywords.resolve(whole, reference)
     return whole
 
 
-def _unwrapped(schema: Schema, root: Schema, seen: tuple[str, ...], room: _Room) -> dict[str, Any]:
-    """Merge what the top refers to, all of its ``allOf``, and a choice of one, into the top."""
-    room.take(schema)
-    said = dict(schema)
+def _unwrap(schema: Schema, root: Schema, seen: tuple[str, ...], size_limit: _SizeLimit) -> dict[str, Any]:
+    """Return the schema with its reference, ``allOf`` and single-option choices merged into the top level."""
+    size_limit.add(schema)
+    result = dict(schema)
     parts: list[Any] = []
-    reference = said.pop("$ref", None)
+    reference = result.pop("$ref", None)
     if reference is not None:
         if reference in seen or reference == "#":
-            raise words.Inexpressible(f"it refers to {reference}, which leads to itself")
+            raise keywords.UnsupportedSchemaError(f"it refers to {reference}, which refers to itself")
         seen = (*seen, reference)
-        parts.append(words.at(root, reference))
-    parts += said.pop("allOf", ())
-    for word in ("anyOf", "oneOf"):
-        if len(said.get(word, ())) == 1:
-            parts += said.pop(word)
-    return merging.merged(said, [_unwrapped(words.spelled(part), root, seen, room) for part in parts])
+        parts.append(keywords.resolve(root, reference))
+    parts += result.pop("allOf", ())
+    for keyword in ("anyOf", "oneOf"):
+        if len(result.get(keyword, ())) == 1:
+            parts += result.pop(keyword)
+    return merging.merge(
+        result, [_unwrap(keywords.expand_boolean(part), root, seen, size_limit) for part in parts]
+    )
 
 
-def _resolving(root: Schema, node: dict[str, Any]) -> dict[str, Any]:
-    """Give the schema back if what it refers to is there."""
+def _check_reference(root: Schema, node: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema unchanged if its reference resolves."""
     if "$ref" in node:
-        words.at(root, node["$ref"])
+        keywords.resolve(root, node["$ref"])
     return node
 
 
-class _Room:
-    """How much may still be written out: what refers to itself ten times over would fill any memory."""
+class _SizeLimit:
+    """The size that is left for inlining: a few references can multiply a schema beyond any memory."""
 
     def __init__(self) -> None:
-        self._left = MOST_CHARACTERS
+        self._left = MAX_CHARACTERS
 
-    def take(self, schema: Schema) -> None:
-        """Take the room of a schema without the schemas in it, or raise words.Inexpressible."""
-        own = {word: value for word, value in schema.items() if word not in words.HOLDING}
-        named = sum(len(name) for word in words.NAMED for name in schema.get(word, ()))
+    def add(self, schema: Schema) -> None:
+        """Take the size_limit of a schema without the schemas in it, or raise keywords.UnsupportedSchemaError."""
+        own = {keyword: value for keyword, value in schema.items() if keyword not in keywords.CONTAINERS}
+        named = sum(len(name) for keyword in keywords.MAPPINGS for name in schema.get(keyword, ()))
         self._left -= named + len(json.dumps(own))
         if self._left < 0:
-            raise words.Inexpressible(f"it has more than {MOST_CHARACTERS} characters when it is written out")
+            raise keywords.UnsupportedSchemaError(
+                f"it has more than {MAX_CHARACTERS} characters with its references inlined"
+            )

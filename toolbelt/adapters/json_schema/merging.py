@@ -1,6 +1,6 @@
-"""How are two schemas that both hold said as one? (JSON Schema 2020-12)
+"""Merging of two schemas that both apply into one. (JSON Schema 2020-12)
 
-Not every two can be: a word that reads its neighbours would read others afterwards, and say something else.
+Not all schemas can be merged: keywords that depend on their neighbors would change their meaning.
 """
 
 from __future__ import annotations
@@ -8,66 +8,74 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolbelt.adapters.json_schema import words
+from toolbelt.adapters.json_schema import keywords
 
-# Words that read each other: in one schema, they are to be one set of rules.
-_TOGETHER = (
+# Keywords that depend on each other: a merged schema must take a group from one side.
+_GROUPS = (
     ("if", "then", "else"),
     ("contains", "minContains", "maxContains"),
     ("prefixItems", "items", "additionalItems", "unevaluatedItems"),
 )
-# What judges the properties that no neighbour has judged, and the neighbours that judge some without naming them.
+# Keywords for otherwise unlisted properties, and the neighbors that cover properties without naming them.
 _CLOSING: Mapping[str, frozenset[str]] = {
     "additionalProperties": frozenset(),
     "unevaluatedProperties": frozenset(
-        {*words.COMBINING, "$ref", "additionalProperties", "dependentSchemas", "else", "if", "then"}
+        {*keywords.COMBINING, "$ref", "additionalProperties", "dependentSchemas", "else", "if", "then"}
     ),
 }
 
 
-def merged(schema: words.Schema, parts: Sequence[Any]) -> dict[str, Any]:
-    """Say a schema and parts of it that hold, too, as one; its own remarks stand before theirs."""
-    said = dict(schema)
-    # It judges what no part has judged, so it is said again when all are in.
-    rest = said.pop("unevaluatedProperties", None)
-    for part in map(words.spelled, parts):
-        _keep_apart(said, part)
-        for word, value in part.items():
-            said[word] = _both(word, said[word], value) if word in said else value
+def merge(schema: keywords.Schema, parts: Sequence[Any]) -> dict[str, Any]:
+    """Return one schema for a schema and parts that also apply. Its own annotations take precedence."""
+    result = dict(schema)
+    # It applies to properties that no part covers, so it is added after merging the parts.
+    rest = result.pop("unevaluatedProperties", None)
+    for part in map(keywords.expand_boolean, parts):
+        _check_mergeable(result, part)
+        for keyword, value in part.items():
+            result[keyword] = _merge_keyword(keyword, result[keyword], value) if keyword in result else value
     if rest is not None:
-        said["unevaluatedProperties"] = _both(
-            "unevaluatedProperties", rest, said.get("unevaluatedProperties", rest)
+        result["unevaluatedProperties"] = _merge_keyword(
+            "unevaluatedProperties", rest, result.get("unevaluatedProperties", rest)
         )
-    return said
+    return result
 
 
-def _both(word: str, one: Any, other: Any) -> Any:
-    """Give what says ``word`` where both hold."""
-    if word in words.REMARKS or words.alike(one, other):
+def _merge_keyword(keyword: str, one: Any, other: Any) -> Any:
+    """Return the value of the keyword for a schema in which both values apply."""
+    if keyword in keywords.ANNOTATIONS or keywords.is_equal(one, other):
         return one
-    if word == "required":
+    if keyword == "required":
         return [*one, *(name for name in other if name not in one)]
-    if word in words.BOTH_HOLD:
-        shared = {name: merged(words.spelled(one[name]), [other[name]]) for name in one if name in other}
+    if keyword in keywords.MERGEABLE:
+        shared = {
+            name: merge(keywords.expand_boolean(one[name]), [other[name]]) for name in one if name in other
+        }
         return {**other, **one, **shared}
-    raise words.Inexpressible(f"it has two rules of {word} in one place")
+    raise keywords.UnsupportedSchemaError(f"it has two values of {keyword} in one place")
 
 
-def _keep_apart(one: words.Schema, other: words.Schema) -> None:
-    """Refuse to merge words that read their neighbours, where they would read others afterwards."""
-    for group in _TOGETHER:
-        here, there = ({word: said[word] for word in group if word in said} for said in (one, other))
-        if here and there and not words.alike(here, there):
-            raise words.Inexpressible(
-                f"it has two rules of {', '.join(sorted({*here, *there}))} in one place"
+def _check_mergeable(one: keywords.Schema, other: keywords.Schema) -> None:
+    """Raise UnsupportedSchemaError if merging would change the meaning of a keyword that depends on its neighbors."""
+    for group in _GROUPS:
+        here, there = (
+            {keyword: result[keyword] for keyword in group if keyword in result} for result in (one, other)
+        )
+        if here and there and not keywords.is_equal(here, there):
+            raise keywords.UnsupportedSchemaError(
+                f"it has two values of {', '.join(sorted({*here, *there}))} in one place"
             )
     for closed, beside in ((one, other), (other, one)):
-        for word, hidden in _CLOSING.items():
-            if closed.get(word, True) in (True, {}):
+        for keyword, hidden in _CLOSING.items():
+            if closed.get(keyword, True) in (True, {}):
                 continue
             if not _properties(beside) <= _properties(closed) or not hidden.isdisjoint(beside):
-                raise words.Inexpressible(f"it has {word} that say nothing of the properties beside them")
+                raise keywords.UnsupportedSchemaError(
+                    f"its {keyword} does not cover the properties beside it"
+                )
 
 
-def _properties(schema: words.Schema) -> set[tuple[str, str]]:
-    return {(word, name) for word in ("patternProperties", "properties") for name in schema.get(word, ())}
+def _properties(schema: keywords.Schema) -> set[tuple[str, str]]:
+    return {
+        (keyword, name) for keyword in ("patternProperties", "properties") for name in schema.get(keyword, ())
+    }

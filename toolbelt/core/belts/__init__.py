@@ -1,27 +1,26 @@
-"""Is this whole configuration sound? Reading, checking and writing of belts.
+"""Reading, checking and writing of belts: whole configurations as documents.
 
-A belt is a whole configuration as one document, the form of export and import::
+A belt is the format of export and import::
 
-    {"categories": ["crm"], "plugins": [{"name": "git", "namespace": "git"}], "tools": [...], "toolkits": [...],
-     "loadouts": [...], "agents": [...], "sub_apps": [...]}
+    {"categories": ["crm"], "plugins": [{"name": "git", "namespace": "git"}], "tools": [...], "toolkits": [...],\n
+"loadouts": [...], "agents": [...], "sub_apps": [...]}
 
-Its entries are the one vocabulary of writes: what puts a single thing in place checks the same entry by the
-same rules, beside what is :class:`Known`, and gets the same problems at the same paths. All problems are reported
-at once, each with its path, in the order of the document. A path names the key of an entry, or its ``[index]``
-where the key is blank: ``toolkits.dev.members[2]``, ``agents.ada.tools_config.run_sql``, ``loadouts[0].name``.
-Everywhere in an entry ``null`` means: not given.
+Its entries are also how single things are written: an entry is checked by the same rules, against a :class:`NameIndex`
+of what exists, and gets the same problems at the same paths. All problems are reported at once, each with its path, in
+the order of the document. A path names the key of an entry, or its ``[index]`` if the key is blank:
+``toolkits.dev.members[2]``, ``agents.ada.tools_config.run_sql``, ``loadouts[0].name``. Everywhere in an entry, ``null``
+means "not given".
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from toolbelt.core import agents, catalog, errors
+from toolbelt.core import catalog, errors
 from toolbelt.core.belts import (
     checking,
     comparing,
-    known,
-    profile_rules,
+    name_index,
     reading,
     rebuilding,
     vocabulary,
@@ -29,21 +28,21 @@ from toolbelt.core.belts import (
 )
 
 Belt = reading.Belt
-Known = known.Known
+NameIndex = name_index.NameIndex
 KindName = vocabulary.KindName
 KINDS = vocabulary.KINDS
 Row = comparing.Row
-Logged = rebuilding.Change
+LoggedChange = rebuilding.Change
 Rebuilt = rebuilding.Rebuilt
-back = rebuilding.back
-forward = rebuilding.forward
+rewind = rebuilding.rewind
+replay = rebuilding.replay
 differences = comparing.differences
-copied = comparing.copied
+copy_rows = comparing.copy_rows
 
 
 def check(document: Any) -> list[errors.Problem]:
-    """Check a whole document: every problem, in its order."""
-    return checking.document(document, reading.belt(document))
+    """Return every problem of a whole document that is to be saved, in its order."""
+    return checking.document(document, reading.belt(document), is_saved=True)
 
 
 def load(
@@ -51,71 +50,66 @@ def load(
     *,
     count_tokens: reading.CountTokens | None = None,
     lenient: bool = False,
+    is_saved: bool = False,
     number: int = 0,
     stamp: str = "",
 ) -> Belt:
-    """Read a whole document; raise :class:`errors.Invalid` with all its problems where it is not sound.
+    """Read a whole document; raise :class:`errors.Invalid` with all its problems if it has any.
 
-    ``count_tokens`` counts the tokens of a tool as it is sent. ``lenient`` takes any document at all, as if it had
-    been written behind this check: what cannot be understood is passed over, and nothing is raised.
+    ``count_tokens`` counts the tokens of a tool's JSON. ``lenient`` accepts any document, as if it had been written
+    around this check: what cannot be understood is skipped, and nothing is raised. ``is_saved``: it is to be saved,
+    which is stricter than resolving it (see :func:`toolbelt.core.loadouts.pattern_problem`).
     """
     belt = reading.belt(document, count_tokens=count_tokens, number=number, stamp=stamp)
-    problems = [] if lenient else checking.document(document, belt)
+    problems = [] if lenient else checking.document(document, belt, is_saved=is_saved)
     if problems:
         raise errors.Invalid(problems)
     return belt
 
 
 def dump(belt: Belt) -> dict[str, Any]:
-    """Write a whole configuration: loading it gives the same again."""
+    """Return a whole configuration as a document; loading it returns the same configuration."""
     return writing.document(belt)
 
 
-def check_entry(kind: KindName, written: Any, there: Known) -> list[errors.Problem]:
-    """Check one entry that is to be written beside what is there, which may hold an older form of it."""
-    return checking.entry(kind, written, there)
-
-
-def check_conflicts(stored: catalog.Catalog, agent: agents.Agent) -> list[errors.Problem]:
-    """Check an agent for options that differ, after a write that is not its own: of a toolkit, of a sub-app."""
-    return list(profile_rules.conflicting(writing.entry("agent", agent), agent, stored))
+def check_entry(kind: KindName, written: Any, index: NameIndex) -> list[errors.Problem]:
+    """Return the problems of one entry, checked against what exists, which may include an older form of it."""
+    return checking.entry(kind, written, index)
 
 
 def value(
     kind: KindName, written: Any, stored: catalog.Catalog, *, count_tokens: reading.CountTokens | None = None
 ) -> Any:
-    """Give the value that a sound entry stands for: a ``catalog.Tool``, an ``agents.Agent``, a category's name.
+    """Return the value of a valid entry: a ``catalog.Tool``, an ``agents.Agent``, a category's name.
 
-    What it names is looked up in ``stored``, as that tells a toolkit from a tool in ``tools_config``.
+    Names in the entry are looked up in ``stored``, which tells toolkits from tools in ``tools_config``.
     """
-    given = reading.clean(kind, written)
-    if given is None:
+    fields = reading.clean(kind, written)
+    if fields is None:
         path = checking.address(kind, written)
-        raise errors.Invalid(
-            [errors.Problem(path=path, message="An entry without a name stands for nothing.")]
-        )
+        raise errors.Invalid([errors.Problem(path=path, message="An entry needs a name.")])
     match kind:
         case "category":
-            return given
+            return fields
         case "plugin":
-            return reading.plugin(given, stored.categories)
+            return reading.plugin(fields, stored.categories)
         case "tool":
-            return reading.tool(given, stored.categories, count_tokens)
+            return reading.tool(fields, stored.categories, count_tokens)
         case "toolkit":
-            return reading.toolkit(given, stored.tools)
+            return reading.toolkit(fields, stored.tools)
         case "loadout":
-            return reading.loadout(given)
+            return reading.loadout(fields)
         case "agent":
-            return reading.agent(given, stored)
+            return reading.agent(fields, stored)
         case "sub_app":
-            return reading.sub_app(given, stored.tools)
+            return reading.sub_app(fields, stored.tools)
 
 
 def entry(kind: KindName, value: Any) -> Any:
-    """Write one value as the entry that stands for it: the inverse of :func:`value`."""
+    """Return the entry for a value: the inverse of :func:`value`."""
     return writing.entry(kind, value)
 
 
 def address(kind: KindName, written: Any) -> str:
-    """Give the path of an entry that is written alone: what comes behind it in a problem's path is a field."""
+    """Return the path of an entry that is written alone; the rest of a problem's path is a field of it."""
     return checking.address(kind, written)

@@ -1,6 +1,6 @@
-"""Is this category, plugin, tool, toolkit or sub-app sound, beside what is known?
+"""Checks of categories, plugins, tools, toolkits and sub-apps against what exists.
 
-Rules read an entry's fields that fit; that a field does not fit, its shape has said.
+Rules read only the fields whose shape fits: a field that does not fit has been reported already.
 """
 
 from __future__ import annotations
@@ -10,145 +10,168 @@ import json
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
-from toolbelt.core import connections, directives, keys, schema
-from toolbelt.core.belts import findings, known, vocabulary
+from toolbelt.core import connections, details, directives, keys, schema
+from toolbelt.core.belts import findings, name_index, vocabulary
 
-Given = Mapping[str, Any]
-
-
-def category(given: str, there: known.Known) -> Iterator[findings.Found]:
-    """Check the name of a category beyond the thirteen."""
-    yield from naming("category", given, there, keys.name_problem)
+Fields = Mapping[str, Any]
 
 
-def plugin(given: Given, there: known.Known) -> Iterator[findings.Found]:
-    """Check a plugin: its name, a namespace of its own, its category, one word on whether it is active."""
+def category(given: str, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    """Check the name of a category that an operator adds."""
+    yield from naming("category", given, index, keys.name_problem)
+
+
+def plugin(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    """Check a plugin: its name, its own namespace, its category, and that status and active agree."""
     name = given.get("name", "")
-    yield from naming("plugin", name, there, keys.name_problem)
+    yield from naming("plugin", name, index, keys.name_problem)
     if namespace := given.get("namespace"):
-        owner = there.namespaces.get(keys.fold(namespace), name)
+        owner = index.namespaces.get(keys.fold(namespace), name)
         if problem := keys.namespace_problem(namespace):
-            yield findings.Found(("namespace",), problem)
+            yield findings.Finding(("namespace",), problem)
         elif owner != name:
             message = f"The namespace {namespace!r} is taken by the plugin {owner!r}: choose another one."
-            yield findings.Found(("namespace",), message)
-    yield from _stated_category(given, there)
+            yield findings.Finding(("namespace",), message)
+    yield from _stated_category(given, index)
     if given.get("status") == "disabled" and given.get("active") is True:
         message = "A plugin whose status is 'disabled' is not active: leave out one of the two."
-        yield findings.Found(("active",), message)
+        yield findings.Finding(("active",), message)
     for place, message in connections.problems(given["upstream"]) if "upstream" in given else ():
-        yield findings.Found(("upstream", *place), message)
+        yield findings.Finding(("upstream", *place), message)
+    yield from _runner(given)
 
 
-def leaves_outside(given: Given, there: known.Known) -> Iterator[findings.Found]:
-    """Check a plugin that is written alone: the tools that it has already must lie in its namespace."""
+def _runner(given: Fields) -> Iterator[findings.Finding]:
+    """Check who runs the plugin's tools, and that agents are named only where their program runs them."""
+    is_in_code, declared_by = given.get("in_code"), given.get("declared_by", ())
+    if is_in_code and given.get("upstream"):
+        message = "A plugin with an upstream server is not in code: leave out one of the two."
+        yield findings.Finding(("in_code",), message)
+    if declared_by and (is_in_code or given.get("upstream")):
+        owner = "installed code" if is_in_code else "an upstream server"
+        message = f"The tools of this plugin come from {owner}: only those that the agent's program runs are declared."
+        yield findings.Finding(("declared_by",), message)
+    # An agent that does not exist is allowed: a belt may bring the plugin first.
+    for position, agent in enumerate(declared_by):
+        if agent is not None and (problem := keys.name_problem(agent)):
+            yield findings.Finding(("declared_by", position), problem)
+    yield from repeated("declared_by", declared_by)
+
+
+def namespace_of_tools(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    """Check that a plugin's existing tools are in its namespace, when the plugin is written alone."""
     namespace = given.get("namespace", "")
-    of_plugin = there.stored.tools_of_plugin.get(given.get("name", ""), ())
-    outside = [key for key in of_plugin if namespace and not keys.in_namespace(key, namespace)]
+    tools = index.stored.tools_of_plugin.get(given.get("name", ""), ())
+    outside = [key for key in tools if namespace and not keys.in_namespace(key, namespace)]
     if outside:
         named = ", ".join(outside[:3]) + (" and more" if len(outside) > 3 else "")
         message = (
-            f"Tools of this plugin lie outside the namespace {namespace!r}: {named}. Leave it as it was."
+            f"Tools of this plugin are outside the namespace {namespace!r}: {named}. Restore its namespace."
         )
-        yield findings.Found(("namespace",), message)
+        yield findings.Finding(("namespace",), message)
 
 
-def tool(given: Given, there: known.Known) -> Iterator[findings.Found]:
-    """Check a tool: its key, in its plugin's namespace where that has one, its plugin, category and schemas."""
+def tool(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    """Check a tool: its key, which must be in its plugin's namespace, its plugin, category and schemas."""
     key, plugin_name = given.get("key", ""), given.get("plugin", "")
-    yield from naming("tool", key, there, keys.tool_key_problem)
-    owner = there.stored.plugins.get(plugin_name)
+    yield from naming("tool", key, index, keys.tool_key_problem)
+    owner = index.stored.plugins.get(plugin_name)
     if owner is not None and owner.namespace and key and not keys.in_namespace(key, owner.namespace):
-        fitting = keys.fit(key, owner.namespace)
-        message = f"{key!r} lies outside the namespace of its plugin {plugin_name!r}: call it {fitting!r}."
-        yield findings.Found(("key",), message)
+        suggestion = keys.fit(key, owner.namespace)
+        message = f"{key!r} is outside the namespace of its plugin {plugin_name!r}: call it {suggestion!r}."
+        yield findings.Finding(("key",), message)
     if plugin_name and owner is None:
-        yield findings.missing(("plugin",), "plugin", plugin_name, there.stored.plugins)
-    yield from _stated_category(given, there)
+        yield findings.missing(("plugin",), "plugin", plugin_name, index.stored.plugins)
+    yield from _stated_category(given, index)
     for field in ("input_schema", "output_schema"):
         if field in given and (problem := _schema_problem(schema.canonical(given[field]))):
-            yield findings.Found((field,), f"A tool cannot have this schema: {problem}.")
+            yield findings.Finding((field,), f"This schema is invalid: {problem}.")
+    kind = given.get("kind", "tool")
+    if kind in ("resource", "template") and not given.get("upstream_name"):
+        yield findings.Finding(("upstream_name",), f"A {kind} needs its URI here.")
+    if "details" in given and (problem := details.problem(kind, given["details"])):
+        yield findings.Finding(("details",), f"These details are invalid: {problem}.")
 
 
-def toolkit(given: Given, there: known.Known) -> Iterator[findings.Found]:
-    """Check a toolkit: its key, its owner, its members, the tools that notes and triggers speak of, its patterns."""
-    yield from naming("toolkit", given.get("key", ""), there, keys.toolkit_key_problem)
-    if (owner := given.get("plugin")) and owner not in there.stored.plugins:
-        yield findings.missing(("plugin",), "plugin", owner, there.stored.plugins)
+def toolkit(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    """Check a toolkit: its key, owner and members, the tools that its notes and triggers name, and its patterns."""
+    yield from naming("toolkit", given.get("key", ""), index, keys.toolkit_key_problem)
+    if (owner := given.get("plugin")) and owner not in index.stored.plugins:
+        yield findings.missing(("plugin",), "plugin", owner, index.stored.plugins)
     members = [use and use["tool"] for use in given.get("members", ())]
-    yield from unknown("members", members, "tool", there.stored.tools)
+    yield from unknown("members", members, "tool", index.stored.tools)
     yield from repeated("members", members)
     for key in given.get("tool_notes", {}):
-        if key not in there.stored.tools:
-            yield findings.missing(("tool_notes", key), "tool", key, there.stored.tools)
+        if key not in index.stored.tools:
+            yield findings.missing(("tool_notes", key), "tool", key, index.stored.tools)
     for position, trigger in enumerate(given.get("triggers", ())):
-        for found in _trigger(trigger, there) if trigger is not None else ():
+        for found in _trigger(trigger, index) if trigger is not None else ():
             yield found._replace(at=("triggers", position, *found.at))
 
 
-def sub_app(given: Given, there: known.Known) -> Iterator[findings.Found]:
+def sub_app(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check a sub-app: its key, the tools that it binds, the agents that it embeds."""
-    yield from naming("sub_app", given.get("key", ""), there, keys.name_problem)
-    for field, what, among in (("tool_names", "tool", there.stored.tools), ("agents", "agent", there.agents)):
+    yield from naming("sub_app", given.get("key", ""), index, keys.name_problem)
+    for field, what, among in (("tool_names", "tool", index.stored.tools), ("agents", "agent", index.agents)):
         names = given.get(field, ())
         yield from unknown(field, names, what, among)
         yield from repeated(field, names)
 
 
-def _trigger(given: Given, there: known.Known) -> Iterator[findings.Found]:
+def _trigger(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     if not given.get("any") and not given.get("all"):
-        yield findings.Found((), "A trigger needs patterns that must match: give it 'any' or 'all'.")
+        yield findings.Finding((), "A trigger needs patterns that must match: set 'any' or 'all'.")
     for field in ("any", "none"):
         yield from _patterns((field,), given.get(field, ()))
     for position, group in enumerate(given.get("all", ())):
         if group == []:
-            message = "A group without patterns never matches: fill it, or take it out."
-            yield findings.Found(("all", position), message)
+            message = "A group without patterns never matches: add patterns, or remove the group."
+            yield findings.Finding(("all", position), message)
         yield from _patterns(("all", position), group or ())
-    yield from unknown("focus", given.get("focus", ()), "tool", there.stored.tools)
+    yield from unknown("focus", given.get("focus", ()), "tool", index.stored.tools)
 
 
-def _patterns(at: findings.Place, patterns: Iterable[str | None]) -> Iterator[findings.Found]:
+def _patterns(at: findings.Place, patterns: Iterable[str | None]) -> Iterator[findings.Finding]:
     for position, pattern in enumerate(patterns):
         if pattern is not None and (problem := directives.pattern_problem(pattern)):
-            yield findings.Found((*at, position), problem)
+            yield findings.Finding((*at, position), problem)
 
 
-def _stated_category(given: Given, there: known.Known) -> Iterator[findings.Found]:
+def _stated_category(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     name = given.get("category", "")
-    if name and not there.has_category(name):
-        yield findings.missing(("category",), "category", name, there.categories())
+    if name and not index.has_category(name):
+        yield findings.missing(("category",), "category", name, index.categories())
 
 
 @functools.lru_cache(maxsize=4096)
 def _schema_problem(text: str) -> str | None:
-    """Say what is wrong with a schema; kept, because the meta-schema takes milliseconds and belts come again."""
+    """Return what is wrong with a schema; cached, because checking takes milliseconds and belts repeat schemas."""
     return schema.problem(json.loads(text))
 
 
 def naming(
-    kind: vocabulary.KindName, name: str, there: known.Known, problem_of: Callable[[str], str | None]
-) -> Iterator[findings.Found]:
-    """Check a name that is given: well-formed, and not another's."""
+    kind: vocabulary.KindName, name: str, index: name_index.NameIndex, problem_of: Callable[[str], str | None]
+) -> Iterator[findings.Finding]:
+    """Check that a name is well-formed and not taken."""
     at = vocabulary.KINDS[kind].place()
     if not name.strip() and at:
         return
     if problem := problem_of(name):
-        yield findings.Found(at, problem)
-    owner = there.owner(kind, name)
+        yield findings.Finding(at, problem)
+    owner = index.owner(kind, name)
     if owner is None or owner == (kind, name):
         return
-    theirs = f"the {owner[0].replace('_', '-')} {owner[1]!r}"
+    other = f"the {owner[0].replace('_', '-')} {owner[1]!r}"
     if owner[1] == name:
-        yield findings.Found(at, f"{name!r} is taken by {theirs}: choose another name.")
+        yield findings.Finding(at, f"{name!r} is taken by {other}: choose another name.")
     else:
-        yield findings.Found(at, f"{name!r} differs from {theirs} in case alone: choose another name.")
+        yield findings.Finding(at, f"{name!r} differs from {other} in case alone: choose another name.")
 
 
 def unknown(
     field: str, names: Iterable[str | None], what: str, among: Collection[str]
-) -> Iterator[findings.Found]:
-    """Find the items of a list that name nothing."""
+) -> Iterator[findings.Finding]:
+    """Yield a finding for each item of a list that names nothing in ``among``."""
     for position, name in enumerate(names):
         if name is not None and name not in among:
             yield findings.missing((field, position), what, name, among)
@@ -156,13 +179,13 @@ def unknown(
 
 def repeated(
     field: str, names: Iterable[str | None], alike: Callable[[str], Hashable] = str
-) -> Iterator[findings.Found]:
-    """Find the items of a list that stand in it before, where ``alike`` says the same of both."""
+) -> Iterator[findings.Finding]:
+    """Yield a finding for each item that repeats an earlier one; ``alike`` returns equal values for equal items."""
     first: dict[Hashable, int] = {}
     for position, name in enumerate(names):
         if name is None:
             continue
         earlier = first.setdefault(alike(name), position)
         if earlier != position:
-            message = f"{name!r} stands twice: it is {field}[{earlier}] already. Take one out."
-            yield findings.Found((field, position), message)
+            message = f"{name!r} is listed twice: {field}[{earlier}] is the same. Remove one of them."
+            yield findings.Finding((field, position), message)

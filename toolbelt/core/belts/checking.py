@@ -1,4 +1,4 @@
-"""Is this entry, is this whole document sound? Every problem with its path, in the order of the document."""
+"""Checks of an entry and of a whole document: every problem with its path, in the order of the document."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolbelt.core import errors
-from toolbelt.core.belts import catalog_rules, findings, known, profile_rules, reading, vocabulary
+from toolbelt.core.belts import catalog_rules, findings, name_index, profile_rules, reading, vocabulary
 
-Rule = Callable[[Any, known.Known], Iterator[findings.Found]]
+Rule = Callable[[Any, name_index.NameIndex], Iterator[findings.Finding]]
 
 _RULES: Mapping[vocabulary.KindName, Rule] = {
     "category": catalog_rules.category,
@@ -21,23 +21,25 @@ _RULES: Mapping[vocabulary.KindName, Rule] = {
 }
 
 
-def entry(kind: vocabulary.KindName, written: Any, there: known.Known) -> list[errors.Problem]:
-    """Check one entry that is written beside what is stored, which may be an older form of it."""
-    found = list(_inside(kind, written, there))
-    given = reading.clean(kind, written)
-    if kind == "plugin" and given is not None:
-        found += catalog_rules.leaves_outside(given, there)
-    problems = list(findings.problems(address(kind, written), written, found, findings.Hints()))
+def entry(kind: vocabulary.KindName, written: Any, index: name_index.NameIndex) -> list[errors.Problem]:
+    """Return the problems of one entry, checked against what is stored, which may include an older form of it."""
+    items = list(_inside(kind, written, index, is_saved=True))
+    fields = reading.clean(kind, written)
+    if kind == "plugin" and fields is not None:
+        items += catalog_rules.namespace_of_tools(fields, index)
+    problems = list(findings.problems(address(kind, written), written, items, findings.Hints()))
     if kind == "agent" and not problems:
-        problems += profile_rules.conflicting(written, reading.agent(given, there.stored), there.stored)
+        problems += profile_rules.conflicting(written, reading.agent(fields, index.stored), index.stored)
     return problems
 
 
-def document(written: Any, belt: reading.Belt) -> list[errors.Problem]:
-    """Check a whole document; ``belt`` is what can be read of it."""
+def document(written: Any, belt: reading.Belt, *, is_saved: bool) -> list[errors.Problem]:
+    """Return the problems of a whole document; ``belt`` is what can be read of it, ``is_saved`` whether it is to be
+    saved.
+    """
     if not isinstance(written, Mapping):
         return [errors.Problem(path="", message=f"A belt is a mapping of {', '.join(vocabulary.SECTIONS)}.")]
-    there = known.Known.of_names(belt.catalog, tuple(belt.agents), _names(written))
+    index = name_index.NameIndex.of_names(belt.catalog, tuple(belt.agents), _names(written))
     hints = findings.Hints()
     problems: list[errors.Problem] = []
     for position, (section, entries) in enumerate(written.items()):
@@ -45,13 +47,13 @@ def document(written: Any, belt: reading.Belt) -> list[errors.Problem]:
         kind = vocabulary.SECTIONS.get(section) if isinstance(section, str) else None
         if kind is None:
             message, among = f"A belt has no section {section!r}.", tuple(vocabulary.SECTIONS)
-            found = findings.Found(at, message, str(section), among, f"It has {', '.join(among)}.")
-            problems += findings.problems("", written, [found], hints)
+            finding = findings.Finding(at, message, str(section), among, f"It has {', '.join(among)}.")
+            problems += findings.problems("", written, [finding], hints)
         elif isinstance(entries, (list, tuple)):
-            problems += _section(kind, entries, there, hints)
+            problems += _section(kind, entries, index, hints, is_saved=is_saved)
         elif entries is not None:
-            found = findings.Found(at, f"{section!r} must be a list of entries.")
-            problems += findings.problems("", written, [found], hints)
+            finding = findings.Finding(at, f"{section!r} must be a list of entries.")
+            problems += findings.problems("", written, [finding], hints)
     if problems:
         return problems
     for written_agent, agent in zip(written.get("agents") or (), belt.agents.values(), strict=True):
@@ -60,39 +62,50 @@ def document(written: Any, belt: reading.Belt) -> list[errors.Problem]:
 
 
 def address(kind: vocabulary.KindName, written: Any, position: int = 0) -> str:
-    """Give the path of an entry; a category is a name in a list, and stands by its index."""
-    spoken = vocabulary.KINDS[kind]
-    return findings.address(spoken.section, spoken.name_of(written) if spoken.named_by else None, position)
+    """Return the path of an entry; a category has no key, so its path is its index."""
+    spec = vocabulary.KINDS[kind]
+    return findings.address(spec.section, spec.name_of(written) if spec.named_by else None, position)
 
 
 def _section(
-    kind: vocabulary.KindName, entries: Sequence[Any], there: known.Known, hints: findings.Hints
+    kind: vocabulary.KindName,
+    entries: Sequence[Any],
+    index: name_index.NameIndex,
+    hints: findings.Hints,
+    *,
+    is_saved: bool,
 ) -> Iterator[errors.Problem]:
-    spoken = vocabulary.KINDS[kind]
+    spec = vocabulary.KINDS[kind]
     first: dict[str, int] = {}
     for position, written in enumerate(entries):
-        found = list(_inside(kind, written, there))
-        name = spoken.name_of(written)
+        items = list(_inside(kind, written, index, is_saved=is_saved))
+        name = spec.name_of(written)
         if isinstance(name, str) and name.strip():
             earlier = first.setdefault(name, position)
             if earlier != position:
-                message = f"{name!r} stands twice: it is {spoken.section}[{earlier}] already. Take one out."
-                found.append(findings.Found(spoken.place(), message))
-        yield from findings.problems(address(kind, written, position), written, found, hints)
+                message = (
+                    f"{name!r} is listed twice: {spec.section}[{earlier}] is the same. Remove one of them."
+                )
+                items.append(findings.Finding(spec.place(), message))
+        yield from findings.problems(address(kind, written, position), written, items, hints)
 
 
-def _inside(kind: vocabulary.KindName, written: Any, there: known.Known) -> Iterator[findings.Found]:
+def _inside(
+    kind: vocabulary.KindName, written: Any, index: name_index.NameIndex, *, is_saved: bool
+) -> Iterator[findings.Finding]:
     shape = vocabulary.KINDS[kind].shape
     yield from shape.problems(written, ())
-    given = shape.read(written)
-    if given is not None:
-        yield from _RULES[kind](given, there)
+    fields = shape.read(written)
+    if fields is not None:
+        yield from _RULES[kind](fields, index)
+        if kind == "loadout" and is_saved and isinstance(fields, Mapping):
+            yield from profile_rules.patterns(fields)
 
 
-def _names(written: Mapping[str, Any]) -> Iterator[known.Owner]:
-    """Name what the document defines, kind by kind, in its order."""
-    for kind, spoken in vocabulary.KINDS.items():
-        for one in reading.entries(written, spoken.section):
-            name = spoken.name_of(one)
+def _names(written: Mapping[str, Any]) -> Iterator[name_index.Owner]:
+    """Yield what the document defines, kind by kind, in its order."""
+    for kind, spec in vocabulary.KINDS.items():
+        for entry_ in reading.entries(written, spec.section):
+            name = spec.name_of(entry_)
             if isinstance(name, str) and name.strip():
                 yield kind, name

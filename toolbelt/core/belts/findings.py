@@ -1,8 +1,8 @@
-"""Where in a belt is something wrong, and how is that said?
+"""Findings of the checks, their paths and their order.
 
-Rules find things by their place inside one entry, a tuple such as ``("members", 2)``. Here a place gets its
-path (``toolkits.dev.members[2]``), findings get their order, that of the document, and names that nothing
-has get their nearest neighbours.
+Rules report a finding by its place inside an entry, a tuple such as ``("members", 2)``. This module turns the place
+into a path (``toolkits.dev.members[2]``), sorts findings in the order of the document, and suggests similar names for
+names that do not exist.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from toolbelt.core import errors, keys
 
 Place = tuple[str | int, ...]
 
-# Comparing names costs: a belt of ten thousand tools with a thousand misspelt members must be answered too.
-MOST_COMPARISONS = 100_000
+# Comparing names is slow: a belt of ten thousand tools with a thousand misspelled members must be checked as well.
+MAX_COMPARISONS = 100_000
 
 
-class Found(NamedTuple):
-    """One thing that is wrong at a place inside an entry.
+class Finding(NamedTuple):
+    """One problem at a place inside an entry.
 
-    Where it is a ``name`` that nothing has, ``among`` are the names that would have been right, and ``otherwise``
-    is said where none of them looks like it.
+    If the problem is a ``name`` that does not exist, ``among`` are the names that do, and ``otherwise`` is the hint if
+    none of them is similar.
     """
 
     at: Place
@@ -32,50 +32,52 @@ class Found(NamedTuple):
     otherwise: str = ""
 
 
-def missing(at: Place, what: str, name: str, among: Collection[str]) -> Found:
-    """Find that there is no ``what`` of this name."""
+def missing(at: Place, what: str, name: str, among: Collection[str]) -> Finding:
+    """Return the finding that there is no ``what`` with this name."""
     if what.startswith("tool") and keys.fold(name) in keys.RESERVED:
-        return Found(at, f"{name!r} is one of Toolbelt's own tools, which come by themselves: take it out.")
-    return Found(at, f"There is no {what} named {name!r}.", name, among, "Add it first, or take it out here.")
+        return Finding(at, f"{name!r} is one of Toolbelt's own tools, which every agent gets: remove it.")
+    return Finding(at, f"There is no {what} named {name!r}.", name, among, "Add it first, or remove it here.")
 
 
 def part(key: object, position: int) -> str | int:
-    """Give the part of a place that a mapping's key makes: itself, or its position where it is blank or no text."""
+    """Return the part of a place for a mapping's key: the key, or its position if it is blank or not text."""
     return key if isinstance(key, str) and key.strip() else position
 
 
 def address(section: str, name: object, position: int) -> str:
-    """Give the path of an entry: its section with its name, or its ``[index]`` where the name is blank or no text."""
+    """Return the path of an entry: its section with its name, or its ``[index]`` if the name is not a valid key."""
     return section + _text((part(name, position),))
 
 
 class Hints:
-    """What to say after a finding: the nearest names, as long as comparing them is worth its time in one check."""
+    """Suggestions that follow a finding: similar names, until one check has compared too many of them."""
 
     def __init__(self) -> None:
-        self._left = MOST_COMPARISONS
+        self._left = MAX_COMPARISONS
 
-    def after(self, found: Found) -> str:
-        """Give the sentence that shows the way out of a finding, empty where its message has said it."""
-        self._left -= len(found.among)
-        near = errors.nearest(found.name, found.among) if found.among and self._left >= 0 else ()
-        return f"Did you mean {' or '.join(near)}?" if near else found.otherwise
+    def after(self, finding: Finding) -> str:
+        """Return the suggestion for a finding; empty if its message includes it."""
+        self._left -= len(finding.among)
+        near = errors.nearest(finding.name, finding.among) if finding.among and self._left >= 0 else ()
+        return f"Did you mean {' or '.join(near)}?" if near else finding.otherwise
 
 
-def problems(where: str, entry: Any, found: Iterable[Found], hints: Hints) -> Iterator[errors.Problem]:
-    """Turn what was found inside an entry into problems, in its order; ``where`` is its path (empty: the document)."""
+def problems(where: str, entry: Any, items: Iterable[Finding], hints: Hints) -> Iterator[errors.Problem]:
+    """Yield the problems for findings inside an entry, in its order; ``where`` is the entry's path (empty: the
+    document).
+    """
     order = _Order()
-    for one in sorted(found, key=lambda one: order.of(entry, one.at)):
-        path = (where + _text(one.at)).removeprefix(".")
-        yield errors.Problem(path=path, message=f"{one.message} {hints.after(one)}".rstrip())
+    for item in sorted(items, key=lambda item: order.of(entry, item.at)):
+        path = (where + _text(item.at)).removeprefix(".")
+        yield errors.Problem(path=path, message=f"{item.message} {hints.after(item)}".rstrip())
 
 
 def _text(place: Place) -> str:
-    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place)
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
 
 
 class _Order:
-    """The order of places inside one entry; what a place names that is not there (a missing key) comes last."""
+    """The order of places inside one entry. Places of missing keys come last."""
 
     def __init__(self) -> None:
         self._positions: dict[int, dict[Any, int]] = {}
@@ -83,18 +85,18 @@ class _Order:
     def of(self, entry: Any, place: Place) -> tuple[int, ...]:
         ranks = []
         node = entry
-        for one in place:
-            rank, node = self._step(node, one)
+        for step in place:
+            rank, node = self._step(node, step)
             ranks.append(rank)
         return tuple(ranks)
 
-    def _step(self, node: Any, one: str | int) -> tuple[int, Any]:
+    def _step(self, node: Any, step: str | int) -> tuple[int, Any]:
         if isinstance(node, Mapping):
-            known = self._positions.get(id(node))
-            if known is None:
-                known = self._positions[id(node)] = {key: rank for rank, key in enumerate(node)}
-            rank = one if isinstance(one, int) else known.get(one, len(known))
-            return rank, node.get(one)
-        if isinstance(node, Sequence) and isinstance(one, int) and one < len(node):
-            return one, node[one]
-        return (one if isinstance(one, int) else 0), None
+            positions = self._positions.get(id(node))
+            if positions is None:
+                positions = self._positions[id(node)] = {key: rank for rank, key in enumerate(node)}
+            rank = step if isinstance(step, int) else positions.get(step, len(positions))
+            return rank, node.get(step)
+        if isinstance(node, Sequence) and isinstance(step, int) and step < len(node):
+            return step, node[step]
+        return (step if isinstance(step, int) else 0), None

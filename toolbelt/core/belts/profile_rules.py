@@ -1,4 +1,4 @@
-"""Is this loadout or agent sound, beside what is known? (semantics: Loadouts, tools_config, Sessions)"""
+"""Checks of loadouts and agents against what exists (semantics: Loadouts, tools_config, Sessions)."""
 
 from __future__ import annotations
 
@@ -6,120 +6,126 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolbelt.core import agents, catalog, conflicts, errors, keys, loadouts
-from toolbelt.core.belts import catalog_rules, findings, known, vocabulary
+from toolbelt.core.belts import catalog_rules, findings, name_index, vocabulary
 
-Given = Mapping[str, Any]
+Fields = Mapping[str, Any]
 
 
-def loadout(given: Given, there: known.Known) -> Iterator[findings.Found]:
-    """Check a loadout: its name, its parent, and that no entry stands twice or is brought in and disabled at once."""
+def loadout(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    """Check a loadout: its name, its parent, that no entry is repeated, and that none is both included and disabled."""
     name, parent = given.get("name", ""), given.get("parent", "")
-    yield from catalog_rules.naming("loadout", name, there, keys.name_problem)
+    yield from catalog_rules.naming("loadout", name, index, keys.name_problem)
     if parent:
-        yield from _parent(name, parent, there)
+        yield from _parent(name, parent, index)
     for field in ("plugins", "disabled"):
-        # Plugins that are not installed here may be named: a loadout is written for many places.
+        # Plugins that are not installed here are allowed: a loadout may be shared between installations.
         for position, entry in enumerate(given.get(field, ())):
             if entry is not None and keys.name_problem(entry):
                 message = f"{entry!r} is not a name: only 'discoverable' takes patterns. Name a plugin"
                 tail = " or a tool." if field == "disabled" else "."
-                yield findings.Found((field, position), message + tail)
+                yield findings.Finding((field, position), message + tail)
     for position, category in enumerate(given.get("categories", ())):
-        if category is not None and not there.has_category(category):
-            yield findings.missing(("categories", position), "category", category, there.categories())
+        if category is not None and not index.has_category(category):
+            yield findings.missing(("categories", position), "category", category, index.categories())
     for position, pattern in enumerate(given.get("discoverable", ())):
         if pattern is not None and not pattern.strip():
-            message = "A pattern cannot be blank: write a name, the beginning of one with *, or * for all."
-            yield findings.Found(("discoverable", position), message)
+            yield findings.Finding(("discoverable", position), loadouts.BLANK_PATTERN)
     for field in ("plugins", "categories", "discoverable", "disabled"):
         yield from catalog_rules.repeated(field, given.get(field, ()), keys.fold)
     plugins = {keys.fold(plugin) for plugin in given.get("plugins", ()) if plugin is not None}
     for position, entry in enumerate(given.get("disabled", ())):
         if entry is not None and keys.fold(entry) in plugins:
             message = (
-                f"{entry!r} is brought in by 'plugins' and disabled at once: disabled wins. Take one out."
+                f"{entry!r} is in both 'plugins' and 'disabled': disabled wins. Remove it from one of them."
             )
-            yield findings.Found(("disabled", position), message)
+            yield findings.Finding(("disabled", position), message)
 
 
-def _parent(name: str, parent: str, there: known.Known) -> Iterator[findings.Found]:
+def patterns(given: Fields) -> Iterator[findings.Finding]:
+    """Check a loadout's patterns, where it is saved: a scenario may state one that matches nothing."""
+    for position, pattern in enumerate(given.get("discoverable", ())):
+        if pattern and pattern.strip() and (problem := loadouts.pattern_problem(pattern)):
+            yield findings.Finding(("discoverable", position), problem)
+
+
+def _parent(name: str, parent: str, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     own = keys.fold(name)
-    if keys.fold(parent) != own and not there.has_loadout(parent):
-        yield findings.missing(("parent",), "loadout", parent, loadouts.all_names(there.stored))
+    if keys.fold(parent) != own and not index.has_loadout(parent):
+        yield findings.missing(("parent",), "loadout", parent, loadouts.all_names(index.stored))
         return
-    # The entry may be newer than what is known of it, so its own parent is the one given here.
-    way = [name, parent]
-    for link in loadouts.chain(there.stored.loadouts, parent):
-        if keys.fold(way[-1]) == own:
+    # The entry may be newer than the stored one, so its parent is taken from the entry.
+    path = [name, parent]
+    for link in loadouts.chain(index.stored.loadouts, parent):
+        if keys.fold(path[-1]) == own:
             break
-        way.append(link.parent)
-    if keys.fold(way[-1]) == own:
-        message = f"A loadout cannot be its own ancestor: {' → '.join(way)}. Give one of them another parent."
-        yield findings.Found(("parent",), message)
+        path.append(link.parent)
+    if keys.fold(path[-1]) == own:
+        message = (
+            f"A loadout cannot be its own ancestor: {' → '.join(path)}. Give one of them another parent."
+        )
+        yield findings.Finding(("parent",), message)
 
 
-def agent(given: Given, there: known.Known) -> Iterator[findings.Found]:
-    """Check an agent: its key, and that everything it names is there, once, and where it belongs."""
-    yield from catalog_rules.naming("agent", given.get("key", ""), there, keys.name_problem)
-    if (name := given.get("loadout", "")) and not there.has_loadout(name):
-        yield findings.missing(("loadout",), "loadout", name, loadouts.all_names(there.stored))
+def agent(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    """Check an agent: its key, and that everything it names exists, is named once, and fits the field."""
+    yield from catalog_rules.naming("agent", given.get("key", ""), index, keys.name_problem)
+    if (name := given.get("loadout", "")) and not index.has_loadout(name):
+        yield findings.missing(("loadout",), "loadout", name, loadouts.all_names(index.stored))
     always = [use and use["tool"] for use in given.get("tools", ())]
-    yield from catalog_rules.unknown("tools", always, "tool", there.stored.tools)
+    yield from catalog_rules.unknown("tools", always, "tool", index.stored.tools)
     yield from catalog_rules.repeated("tools", always)
-    yield from _flat(given.get("tools_config", {}), there)
+    yield from _tools_config(given.get("tools_config", {}), index)
     yield from _ends(given)
-    yield from _toolkits(given, there)
+    yield from _toolkits(given, index)
     session_loadouts = given.get("session_loadouts", ())
     for position, name in enumerate(session_loadouts):
-        if name is not None and not there.has_loadout(name):
+        if name is not None and not index.has_loadout(name):
             yield findings.missing(
-                ("session_loadouts", position), "loadout", name, loadouts.all_names(there.stored)
+                ("session_loadouts", position), "loadout", name, loadouts.all_names(index.stored)
             )
     yield from catalog_rules.repeated("session_loadouts", session_loadouts, keys.fold)
     yield from catalog_rules.repeated("subagent_kinds", given.get("subagent_kinds", ()))
 
 
-def _flat(tools_config: Given, there: known.Known) -> Iterator[findings.Found]:
-    toolkits, tools = there.stored.toolkits, there.stored.tools
-    nameless = [key for key in tools_config if key not in toolkits and key not in tools]
-    among = [*toolkits, *tools] if nameless else []
-    for key in nameless:
+def _tools_config(tools_config: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    toolkits, tools = index.stored.toolkits, index.stored.tools
+    unknown_keys = [key for key in tools_config if key not in toolkits and key not in tools]
+    among = [*toolkits, *tools] if unknown_keys else []
+    for key in unknown_keys:
         yield findings.missing(("tools_config", key), "tool or toolkit", key, among)
 
 
-def _ends(given: Given) -> Iterator[findings.Found]:
+def _ends(given: Fields) -> Iterator[findings.Finding]:
     flat = given.get("tools_config", {})
     for key, end in given.get("ends", {}).items():
         if end is None:
             continue
         if flat.get(key) is None:
             message = (
-                f"{key!r} is not set in 'tools_config', so it cannot end: set it there, or take this out."
+                f"{key!r} is not set in 'tools_config', so it cannot end: set it there, or remove the end."
             )
-            yield findings.Found(("ends", key), message)
+            yield findings.Finding(("ends", key), message)
         elif end.get("then") is flat[key]:
-            message = (
-                f"{key!r} would be then what it is now: give it no end, or say something else for 'then'."
-            )
-            yield findings.Found(("ends", key, "then"), message)
+            message = f"{key!r} would not change when it ends: remove the end, or change 'then'."
+            yield findings.Finding(("ends", key, "then"), message)
 
 
-def _toolkits(given: Given, there: known.Known) -> Iterator[findings.Found]:
-    toolkits = there.stored.toolkits
+def _toolkits(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    toolkits = index.stored.toolkits
     allowed, initial = given.get("allowed_toolkits", ()), given.get("initial_toolkits", ())
     for field, names in (("allowed_toolkits", allowed), ("initial_toolkits", initial)):
         yield from catalog_rules.unknown(field, names, "toolkit", toolkits)
         yield from catalog_rules.repeated(field, names)
     for position, name in enumerate(initial):
         if name in toolkits and name not in allowed:
-            message = f"{name!r} is not among the allowed toolkits: allow it too, or take it out here."
-            yield findings.Found(("initial_toolkits", position), message)
+            message = f"{name!r} is not among the allowed toolkits: allow it as well, or remove it here."
+            yield findings.Finding(("initial_toolkits", position), message)
 
 
-def conflicting(written: Given, agent: agents.Agent, stored: catalog.Catalog) -> Iterator[errors.Problem]:
-    """Find what brings one tool with different options to an agent that is otherwise sound.
+def conflicting(written: Fields, agent: agents.Agent, stored: catalog.Catalog) -> Iterator[errors.Problem]:
+    """Yield problems where two sources give a tool different options, for an agent that is otherwise valid.
 
-    It is reported at the second source, as it stands in the agent's entry (``written``) or in the sub-app.
+    A conflict is reported at the second source, in the agent's entry (``written``) or in the sub-app.
     """
     for conflict in conflicts.of_agent(stored, agent):
         second = conflict.second
@@ -134,7 +140,7 @@ def conflicting(written: Given, agent: agents.Agent, stored: catalog.Catalog) ->
                 place = _item("initial_toolkits", written["initial_toolkits"], second.name)
         message = f"{conflict.message} Make the options equal, or let only one of them bring the tool."
         where = findings.address(vocabulary.KINDS[kind].section, owner, 0)
-        yield from findings.problems(where, None, [findings.Found(place, message)], findings.Hints())
+        yield from findings.problems(where, None, [findings.Finding(place, message)], findings.Hints())
 
 
 def _item(field: str, names: Sequence[str], name: str) -> findings.Place:

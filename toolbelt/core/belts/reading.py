@@ -1,7 +1,7 @@
-"""Which value does an entry stand for?
+"""Reading of entries into values.
 
-Reading never refuses and never raises: what cannot be understood is passed over (a wrong type, a name that
-nothing has), as if it were not there. Of a sound entry nothing is passed over.
+Reading never fails: what cannot be understood (a wrong type, an unknown name) is skipped as if it were missing. Nothing
+of a valid entry is skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CountTokens = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belt:
-    """A whole configuration: what exists, and who consumes it, in order and by key."""
+    """A whole configuration: the catalog, and the agents by key and in order."""
 
     catalog: catalog.Catalog
     agents: Mapping[str, agents.Agent]
@@ -28,42 +28,43 @@ def belt(document: Any, *, count_tokens: CountTokens | None = None, number: int 
     """Read a whole document."""
     written = dict.fromkeys(_read(document, "category"))
     categories = tuple(name for name in written if name not in catalog.CATEGORIES)
-    tools = {one["key"]: tool(one, categories, count_tokens) for one in _read(document, "tool")}
+    tools = {fields["key"]: tool(fields, categories, count_tokens) for fields in _read(document, "tool")}
     stored = catalog.compile_(
         number=number,
         stamp=stamp,
         categories=categories,
-        plugins=[plugin(one, categories) for one in _read(document, "plugin")],
+        plugins=[plugin(fields, categories) for fields in _read(document, "plugin")],
         tools=tools.values(),
-        toolkits=[toolkit(one, tools) for one in _read(document, "toolkit")],
-        loadouts=[loadout(one) for one in _read(document, "loadout")],
-        sub_apps=[sub_app(one, tools) for one in _read(document, "sub_app")],
+        toolkits=[toolkit(fields, tools) for fields in _read(document, "toolkit")],
+        loadouts=[loadout(fields) for fields in _read(document, "loadout")],
+        sub_apps=[sub_app(fields, tools) for fields in _read(document, "sub_app")],
+        count_tokens=count_tokens,
     )
-    read = [agent(one, stored) for one in _read(document, "agent")]
-    return Belt(catalog=stored, agents={one.key: one for one in read})
+    values = [agent(fields, stored) for fields in _read(document, "agent")]
+    return Belt(catalog=stored, agents={fields.key: fields for fields in values})
 
 
 def entries(document: Any, section: str) -> list[Any] | tuple[Any, ...]:
-    """Give the raw entries of a section; none where it is not given or not a list."""
-    found = document.get(section) if isinstance(document, Mapping) else None
-    return found if isinstance(found, (list, tuple)) else ()
+    """Return the raw entries of a section; none if it is missing or not a list."""
+    listed = document.get(section) if isinstance(document, Mapping) else None
+    return listed if isinstance(listed, (list, tuple)) else ()
 
 
 def clean(kind: vocabulary.KindName, entry: Any) -> Any:
-    """Give the fields of an entry that are given and fit; None for an entry without a name."""
-    spoken = vocabulary.KINDS[kind]
-    read = spoken.shape.read(entry)
-    name = spoken.name_of(read)
-    return read if isinstance(name, str) and name.strip() else None
+    """Return the fields of an entry that are given and fit; None if the entry has no name."""
+    spec = vocabulary.KINDS[kind]
+    fields = spec.shape.read(entry)
+    name = spec.name_of(fields)
+    return fields if isinstance(name, str) and name.strip() else None
 
 
 def _read(document: Any, kind: vocabulary.KindName) -> list[Any]:
-    read = (clean(kind, entry) for entry in entries(document, vocabulary.KINDS[kind].section))
-    return [one for one in read if one is not None]
+    cleaned = (clean(kind, entry) for entry in entries(document, vocabulary.KINDS[kind].section))
+    return [fields for fields in cleaned if fields is not None]
 
 
 def plugin(given: Mapping[str, Any], categories: Iterable[str]) -> catalog.Plugin:
-    """Read a plugin; a status of "disabled" is the operator's word for one that is not active."""
+    """Read a plugin; the status "disabled" means that it is not active."""
     status = given.get("status", "ready")
     return catalog.Plugin(
         **{
@@ -72,6 +73,7 @@ def plugin(given: Mapping[str, Any], categories: Iterable[str]) -> catalog.Plugi
             "status": "failed" if status == "failed" else "ready",
             "active": given.get("active", True) and status != "disabled",
             "upstream": schema.canonical(given["upstream"]) if given.get("upstream") else "",
+            "declared_by": tuple(name for name in given.get("declared_by", ()) if name is not None),
         }
     )
 
@@ -79,25 +81,25 @@ def plugin(given: Mapping[str, Any], categories: Iterable[str]) -> catalog.Plugi
 def tool(
     given: Mapping[str, Any], categories: Iterable[str], count_tokens: CountTokens | None
 ) -> catalog.Tool:
-    """Read a tool; its schemas and annotations become canonical texts, its tokens are counted where they can be."""
+    """Read a tool: its schemas and annotations become canonical JSON, and its tokens are counted if possible."""
     texts = {
         field: schema.canonical(given[field])
-        for field in ("input_schema", "output_schema", "annotations", "approved_version")
+        for field in ("input_schema", "output_schema", "annotations", "details", "approved_version")
         if field in given
     }
     if texts.get("annotations") == "{}":
-        # No hint given is no annotations: the two must not count as different.
+        # Empty annotations are the same as none: the two must not count as different.
         del texts["annotations"]
         given = {key: value for key, value in given.items() if key != "annotations"}
     tokens = 0
-    if count_tokens is not None:
+    if count_tokens is not None and given.get("kind", "tool") == "tool":
         described = given.get("description", ""), given.get("input_schema", schema.EMPTY)
-        tokens = count_tokens(catalog.sent(given["key"], *described))
+        tokens = count_tokens(catalog.model_json(given["key"], *described))
     return catalog.Tool(**{**given, "category": _spelled(given, categories), **texts, "tokens": tokens})
 
 
 def toolkit(given: Mapping[str, Any], tools: Container[str]) -> catalog.Toolkit:
-    """Read a toolkit with those of its members that are tools."""
+    """Read a toolkit, with those of its members that exist."""
     return catalog.Toolkit(
         **{
             **given,
@@ -105,13 +107,15 @@ def toolkit(given: Mapping[str, Any], tools: Container[str]) -> catalog.Toolkit:
             "tool_notes": {
                 key: note for key, note in given.get("tool_notes", {}).items() if note is not None
             },
-            "triggers": tuple(_trigger(one) for one in given.get("triggers", ()) if one is not None),
+            "triggers": tuple(
+                _trigger(trigger) for trigger in given.get("triggers", ()) if trigger is not None
+            ),
         }
     )
 
 
 def _trigger(given: Mapping[str, Any]) -> catalog.Trigger:
-    # An empty list of patterns says nothing; an empty focus does: this message asks for none of the tools.
+    # An empty list of patterns is ignored. An empty focus is not: it means that this message needs none of the tools.
     groups = tuple(_texts(group) for group in given.get("all", ()) if group is not None)
     return catalog.Trigger(
         name=given.get("name", ""),
@@ -130,7 +134,7 @@ def loadout(given: Mapping[str, Any]) -> catalog.Loadout:
 
 
 def sub_app(given: Mapping[str, Any], tools: Container[str]) -> catalog.SubApp:
-    """Read a sub-app with those of its tools that there are."""
+    """Read a sub-app, with those of its tools that exist."""
     return catalog.SubApp(
         **{
             **given,
@@ -141,7 +145,7 @@ def sub_app(given: Mapping[str, Any], tools: Container[str]) -> catalog.SubApp:
 
 
 def agent(given: Mapping[str, Any], stored: catalog.Catalog) -> agents.Agent:
-    """Read an agent: its flat tools_config is parted, its initial toolkits stand in the order of the allowed ones."""
+    """Read an agent: split tools_config into switches and overrides, and sort initial toolkits as the allowed ones."""
     fields = dict(given)
     flat = fields.pop("tools_config", {})
     switches, overrides = grants.split(stored, flat)
@@ -157,7 +161,7 @@ def agent(given: Mapping[str, Any], stored: catalog.Catalog) -> agents.Agent:
             "ends": _ends(given.get("ends", {}), {**switches, **overrides}),
             "allowed_toolkits": allowed,
             "initial_toolkits": tuple(key for key in allowed if key in initial),
-            # A budget that limits nothing, with the usual consequence, is none.
+            # A budget with only default values is no budget.
             "budget": budget if budget != agents.Budget() else None,
             "session_loadouts": tuple(_texts(given.get("session_loadouts", ()))),
             "subagent_kinds": tuple(dict.fromkeys(_texts(given.get("subagent_kinds", ())))),
@@ -166,33 +170,33 @@ def agent(given: Mapping[str, Any], stored: catalog.Catalog) -> agents.Agent:
 
 
 def _ends(given: Mapping[str, Any], flat: Mapping[str, bool]) -> dict[str, agents.End]:
-    """Read the ends of what is set."""
+    """Return the expiry of each switch and override that is set."""
     return {
         key: agents.End(at=at, then=end.get("then"), by=end.get("by", ""))
         for key, end in sorted(given.items())
-        if key in flat and end is not None and (at := grants.moment(end.get("at"))) is not None
+        if key in flat and end is not None and (at := grants.parse_time(end.get("at"))) is not None
     }
 
 
 def _spelled(given: Mapping[str, Any], categories: Iterable[str]) -> str:
-    """Give the entry's category as it is spelled where it is defined; a category of no one as it is written."""
+    """Return the entry's category as it is spelled in its definition; an unknown category as it is written."""
     written: str = given.get("category", "")
     folded = keys.fold(written)
     return next((name for name in (*catalog.CATEGORIES, *categories) if keys.fold(name) == folded), written)
 
 
-def _texts(read: Iterable[str | None]) -> tuple[str, ...]:
-    return tuple(text for text in read if text is not None)
+def _texts(texts: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(text for text in texts if text is not None)
 
 
-def _distinct(given: Mapping[str, Any], field: str, known: Container[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for name in _texts(given.get(field, ())) if name in known))
+def _distinct(given: Mapping[str, Any], field: str, existing: Container[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in _texts(given.get(field, ())) if name in existing))
 
 
-def _uses(given: Mapping[str, Any], field: str, known: Container[str]) -> list[dict[str, Any]]:
-    """Give the uses of known tools, the first of each."""
+def _uses(given: Mapping[str, Any], field: str, existing: Container[str]) -> list[dict[str, Any]]:
+    """Return the uses of existing tools, the first of each."""
     first: dict[str, dict[str, Any]] = {}
     for use in given.get(field, ()):
-        if use is not None and use["tool"] in known:
+        if use is not None and use["tool"] in existing:
             first.setdefault(use["tool"], use)
     return list(first.values())

@@ -1,4 +1,4 @@
-"""Which kinds of entry does a belt hold, and which fields has each? In the order in which they are written."""
+"""The kinds of entry in a belt and the fields of each, in the order in which they are written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from toolbelt.core import agents
+from toolbelt.core import agents, catalog, connections
 from toolbelt.core.belts import shapes
 
 KindName = Literal["category", "plugin", "tool", "toolkit", "loadout", "agent", "sub_app"]
@@ -14,7 +14,7 @@ KindName = Literal["category", "plugin", "tool", "toolkit", "loadout", "agent", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind of entry: the section of a belt that lists it, and the field that names it (none: it is a name)."""
+    """One kind of entry: the section that lists it, and the field that names it (empty: the entry is a name)."""
 
     word: str
     section: str
@@ -22,18 +22,18 @@ class Kind:
     shape: shapes.Text | shapes.Fields
 
     def name_of(self, entry: object) -> object:
-        """Give what stands where the entry's name belongs; anything at all in an unsound entry."""
+        """Return the value of the entry's name field; in an invalid entry, it may be anything."""
         if not self.named_by:
             return entry
         return entry.get(self.named_by) if isinstance(entry, Mapping) else None
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Name the fields that an entry of this kind may have, in the order in which they are written."""
+        """Return the fields that an entry of this kind may have, in the order in which they are written."""
         return tuple(self.shape.fields) if isinstance(self.shape, shapes.Fields) else ()
 
     def place(self) -> tuple[str, ...]:
-        """Give the place of the name inside the entry."""
+        """Return the place of the name inside the entry."""
         return (self.named_by,) if self.named_by else ()
 
 
@@ -41,7 +41,7 @@ _TEXT, _YES_NO, _JSON = shapes.Text(), shapes.YesNo(), shapes.Json()
 _TEXTS, _USES = shapes.Each(_TEXT), shapes.Each(shapes.Use())
 _ABOUT: Mapping[str, shapes.Shape] = {"title": _TEXT, "description": _TEXT}
 
-# How an MCP server is reached: by a command that is run, or at a URL.
+# How an MCP server is reached, by a command or at a URL, and which agents and sessions share a connection.
 UPSTREAM = shapes.Fields(
     {
         "command": _TEXT,
@@ -51,6 +51,9 @@ UPSTREAM = shapes.Fields(
         "url": _TEXT,
         "headers": shapes.Pairs(_TEXT),
         "timeout": shapes.Whole(),
+        "sharing": shapes.OneOf(connections.SHARING),
+        "idle": shapes.Whole(),
+        "max_connections": shapes.Whole(),
     }
 )
 _PLUGIN: Mapping[str, shapes.Shape] = {
@@ -58,15 +61,20 @@ _PLUGIN: Mapping[str, shapes.Shape] = {
     "namespace": _TEXT,
     **_ABOUT,
     "category": _TEXT,
-    # "disabled" is another word for active: false; it is read, never written.
+    # "disabled" is an alias of active: false; it is read, never written.
     "status": shapes.OneOf(("ready", "failed", "disabled")),
     "active": _YES_NO,
     "trusted": _YES_NO,
     "blocked": _YES_NO,
     "upstream": UPSTREAM,
+    # Set by the synchronization with installed code.
+    "in_code": _YES_NO,
+    # Agents whose tokens may declare the tools of a plugin that the agent's program runs.
+    "declared_by": _TEXTS,
 }
 _TOOL: Mapping[str, shapes.Shape] = {
     "key": _TEXT,
+    "kind": shapes.OneOf(catalog.KINDS),
     **_ABOUT,
     "plugin": _TEXT,
     "category": _TEXT,
@@ -79,6 +87,8 @@ _TOOL: Mapping[str, shapes.Shape] = {
     "retired": _YES_NO,
     "seen": _YES_NO,
     "approved": _TEXT,
+    "details": _JSON,
+    "details_approved": _TEXT,
     "approved_version": _JSON,
     "upstream_name": _TEXT,
 }
@@ -94,7 +104,7 @@ TRIGGER = shapes.Fields(_TRIGGER, required=("name",))
 _TOOLKIT: Mapping[str, shapes.Shape] = {
     "key": _TEXT,
     **_ABOUT,
-    # The plugin whose code owns it.
+    # The plugin whose code owns the toolkit.
     "plugin": _TEXT,
     "members": _USES,
     "policy": _TEXT,
@@ -126,7 +136,7 @@ _AGENT: Mapping[str, shapes.Shape] = {
     "loadout": _TEXT,
     "tools": _USES,
     "tools_config": shapes.Pairs(_YES_NO),
-    # Which of them end, by key: when, and what stands then.
+    # Which of them expire, by key: when, and the value afterwards.
     "ends": shapes.Pairs(END),
     "allowed_toolkits": _TEXTS,
     "initial_toolkits": _TEXTS,

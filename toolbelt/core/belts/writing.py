@@ -1,6 +1,6 @@
-"""How is a value written as an entry, and a whole configuration as a document? The inverse of reading.
+"""Writing of values as entries and of configurations as documents: the inverse of reading.
 
-Fields stand in the order of the vocabulary and entries as they are stored; what has its default is left out.
+Fields follow the order of the vocabulary and entries the stored order; default values are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from toolbelt.core.belts import reading, vocabulary
 
 
 def document(belt: reading.Belt) -> dict[str, Any]:
-    """Write a whole configuration; sections without entries are left out."""
+    """Return a whole configuration as a document; empty sections are left out."""
     stored = belt.catalog
     values: Mapping[vocabulary.KindName, Iterable[Any]] = {
         "category": (name for name in stored.categories if name not in catalog.CATEGORIES),
@@ -34,19 +34,19 @@ def document(belt: reading.Belt) -> dict[str, Any]:
 
 
 def entry(kind: vocabulary.KindName, value: Any) -> Any:
-    """Write one value as the entry that stands for it."""
+    """Return the entry for a value."""
     return value if isinstance(value, str) else _fields(value, vocabulary.KINDS[kind].fields)
 
 
 def _fields(value: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Write the fields of a value that differ from their defaults."""
+    """Return the fields of a value that differ from their defaults."""
     defaults = {
         field.name: field.default_factory() if callable(field.default_factory) else field.default
         for field in dataclasses.fields(value)
     }
     written = {}
     for name in names:
-        # The two halves of tools_config are written as one: its flat form.
+        # Switches and overrides are written as one field.
         given = value.tools_config() if name == "tools_config" else getattr(value, name)
         if given != defaults.get(name, {}):
             written[name] = _FORMS.get(name, _plain)(given)
@@ -54,29 +54,29 @@ def _fields(value: Any, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _in_order(given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Write the keys of a document in the order of the vocabulary."""
+    """Return the fields of a document in the order of the vocabulary."""
     return {name: given[name] for name in names if name in given}
 
 
 def _plain(given: Any) -> Any:
-    """Write what JSON says as it is, and tuples as lists."""
+    """Return JSON values unchanged, and tuples as lists."""
     if isinstance(given, tuple):
-        return [_plain(one) for one in given]
+        return [_plain(item) for item in given]
     return dict(given) if isinstance(given, Mapping) else given
 
 
 def _uses(given: Iterable[Any]) -> list[Any]:
-    """Write uses of tools: a tool without options is its key alone."""
+    """Return the uses of tools; a use without options is the tool's key."""
     return [
         use.tool if use.options is None else {"tool": use.tool, "options": dict(use.options)} for use in given
     ]
 
 
 def _ends(given: Mapping[str, agents.End]) -> dict[str, Any]:
-    """Write what ends, by key; what is unset then needs no word."""
+    """Return the expiries by key; a tool that is unset afterwards needs no ``then``."""
     ends = {}
     for key, end in sorted(given.items()):
-        written: dict[str, Any] = {"at": grants.written(end.at), "then": end.then, "by": end.by}
+        written: dict[str, Any] = {"at": grants.format_time(end.at), "then": end.then, "by": end.by}
         ends[key] = {name: value for name, value in written.items() if value not in (None, "")}
     return ends
 
@@ -85,6 +85,7 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
     "input_schema": json.loads,
     "output_schema": json.loads,
     "annotations": json.loads,
+    "details": json.loads,
     "approved_version": json.loads,
     "upstream": lambda given: _in_order(json.loads(given), vocabulary.UPSTREAM.fields),
     "members": _uses,

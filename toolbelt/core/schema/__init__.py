@@ -1,8 +1,8 @@
-"""JSON Schemas of tools, and the arguments that are checked against them (JSON Schema 2020-12).
+"""JSON Schemas of tools, and checks of arguments against them (JSON Schema 2020-12).
 
-Schemas come from upstream servers and arguments from models, so both are hostile until proven otherwise: no reference
-is ever fetched, every check has so many steps and no more (see :mod:`toolbelt.core.schema.validator`), and a schema
-that cannot be checked refuses rather than raises.
+Schemas come from upstream servers and arguments from models, so both are untrusted: no reference is ever fetched, the
+work of every check is bounded (see :mod:`toolbelt.core.schema.validator`), and a schema that cannot be checked rejects
+the arguments instead of raising.
 """
 
 from __future__ import annotations
@@ -10,37 +10,45 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import referencing.exceptions
 
+from toolbelt.core import schema_drafts
 from toolbelt.core.schema import defaults, forms, probe, validator
 
-_Otherwise = TypeVar("_Otherwise")
+_Default = TypeVar("_Default")
 
 EMPTY: Mapping[str, Any] = {"type": "object", "properties": {}}
 EMPTY_TEXT = '{"properties":{},"type":"object"}'
-LONGEST_MESSAGE = validator.LONGEST_MESSAGE
+MAX_MESSAGE_LENGTH = validator.MAX_MESSAGE_LENGTH
 # How many violations are listed.
 MAX_VIOLATIONS = 100
-# How deep a tool's schema may be nested, in objects and lists; the deepest of 484 real ones has 21 levels.
+# How deep objects and lists may be nested in a tool's schema; the deepest of 484 real ones has 21 levels.
 MAX_DEPTH = 64
-# The steps that a check of arguments may take, one of a schema by the meta-schema, and a probe of a schema.
+# The maximum steps of a check of arguments, of a schema against the meta-schema, and of a probe of a schema.
 CHECK_STEPS = 100_000
 SCHEMA_STEPS = 200_000
 PROBE_STEPS = 20_000
+# The maximum steps of a check of arguments on an event loop, where everything else waits: about 5 ms.
+QUICK_STEPS = 1_000
 
 canonical = forms.canonical
+TooComplex = validator.TooComplexError
+
+# The validators that :func:`_validator` caches, by the text of their schema.
+_ready: weakref.WeakValueDictionary[str, validator.Validator] = weakref.WeakValueDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One place where arguments do not fit: ``path`` like ``items[2].name`` (empty: the whole), ``message``.
+    """One place where arguments do not fit: ``path`` like ``items[2].name`` (empty: the whole), and ``message``.
 
-    ``keyword`` is the schema's that is not met, and the message may quote what the arguments hold; it is empty where
-    the message quotes nothing of them.
+    ``keyword`` is the schema's keyword that is violated, in which case the message may quote the arguments; it is empty
+    if the message quotes nothing.
     """
 
     path: str
@@ -48,88 +56,91 @@ class Violation:
     keyword: str
 
 
-def same(one: Any, other: Any) -> bool:
-    """Return whether two values are the same JSON: 1 is 1.0, and true is not 1, which Python takes for equal."""
-    return forms.comparable(one) == forms.comparable(other)
+def same(a: Any, b: Any) -> bool:
+    """Return whether two values are the same JSON: 1 equals 1.0, but unlike in Python, true does not equal 1."""
+    return forms.comparable(a) == forms.comparable(b)
 
 
-def mapping(text: str, otherwise: _Otherwise) -> Mapping[str, Any] | _Otherwise:
-    """Read the text of a JSON object; ``otherwise`` where there is none, or it is not one (rows written elsewhere)."""
+def mapping(text: str, default: _Default) -> Mapping[str, Any] | _Default:
+    """Return the JSON object in ``text``; ``default`` if there is none (the row may be written elsewhere)."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        return otherwise
-    return found if isinstance(found, dict) else otherwise
+        return default
+    return value if isinstance(value, dict) else default
 
 
 def problem(schema: Any) -> str | None:
     """Return why ``schema`` cannot be a tool's schema, or None.
 
-    It must be an object by the 2020-12 meta-schema, describe an object (tools take named arguments), hold no reference
-    to anything outside itself, and be small and flat enough to be checked.
+    It must be an object that is valid by the 2020-12 meta-schema, with tuples and bounds of older drafts converted
+    (:mod:`toolbelt.core.schema_drafts`); describe an object (tools take named arguments), contain no external
+    reference, and be small and flat enough to check.
     """
     if not isinstance(schema, Mapping):
         return "a schema is a mapping"
     if schema.get("type", "object") != "object":
-        wrong = validator.short(repr(schema["type"]))
-        return f"a tool takes named arguments: the schema's type must be 'object', not {wrong}"
+        found_ = validator.short(repr(schema["type"]))
+        return f"a tool takes named arguments: the schema's type must be 'object', not {found_}"
     if _is_deeper(schema, MAX_DEPTH):
         return f"it is nested more than {MAX_DEPTH} levels deep"
     try:
-        error = next(validator.schema_errors(dict(schema), SCHEMA_STEPS), None)
-    except (validator.TooComplex, RecursionError):
+        error = next(validator.schema_errors(schema_drafts.current(schema), SCHEMA_STEPS), None)
+    except (validator.TooComplexError, RecursionError):
         return "it is too large to be checked"
     if error is not None:
         where = validator.short(_path(error.absolute_path))
         return f"not a JSON Schema{f' at {where}' if where else ''}: {validator.short(error.message)}"
     for reference in _references(schema):
         if not reference.startswith("#"):
-            wrong = validator.short(repr(reference))
-            return f"it refers to {wrong}, which will not be fetched: put the definition under '$defs'"
+            found_ = validator.short(repr(reference))
+            return f"it refers to {found_}, which will not be fetched: put the definition under '$defs'"
     return None
 
 
 def unenforced_patterns(schema: Any) -> tuple[str, ...]:
-    """Return the patterns in a schema that RE2 cannot run: arguments are not held to them. Each once."""
-    found = dict.fromkeys(_patterns(schema))
-    return tuple(pattern for pattern in found if validator.linear(pattern) is None)
+    """Return the distinct patterns in a schema that RE2 cannot run, which are not enforced on arguments."""
+    patterns = dict.fromkeys(_patterns(schema))
+    return tuple(pattern for pattern in patterns if validator.linear(pattern) is None)
 
 
 @functools.lru_cache(maxsize=4096)
 def is_costly(schema_text: str) -> bool:
     """Return whether arguments that nest as the schema allows take more steps to check than any real tool's.
 
-    A reason to look at the schema, and no proof: a call with such arguments may be refused, since it cannot be checked.
+    This is a reason to review the schema: a call with such arguments may be refused because it cannot be checked.
     """
     schema = mapping(schema_text, EMPTY)
     try:
+        schema = schema_drafts.current(schema)
         checker = validator.Validator(schema)
         left = PROBE_STEPS
         for arguments in probe.Probe(schema, checker.target).arguments():
             left = checker.steps_left(arguments, left)
     except Exception:
-        # Whatever stands in it, it cannot be checked.
+        # Whatever the error is, the schema cannot be checked.
         return True
     return False
 
 
-def violations(schema_text: str, arguments: Any) -> tuple[Violation, ...]:
-    """Check ``arguments`` against the schema written in ``schema_text``: the violations in a stable order.
+def violations(schema_text: str, arguments: Any, *, is_quick: bool = False) -> tuple[Violation, ...]:
+    """Return where ``arguments`` do not fit the schema in ``schema_text``, in a stable order.
 
-    No more than MAX_VIOLATIONS are listed; where there are more, the last one says so.
+    At most MAX_VIOLATIONS are listed; if there are more, the last one says so. With ``is_quick``, raise TooComplexError
+    if the check takes more than QUICK_STEPS.
     """
     if not isinstance(arguments, Mapping):
         return (_of_all("arguments are a JSON object"),)
     checker = _validator(schema_text)
     if isinstance(checker, str):
-        return (_of_all(f"the tool's own schema is not sound: {checker}"),)
+        return (_of_all(f"the tool's own schema is not valid: {checker}"),)
     try:
-        errors = checker.errors(arguments, CHECK_STEPS)
-        found = [
+        errors = checker.errors(arguments, QUICK_STEPS if is_quick else CHECK_STEPS)
+        listed_errors = [
             Violation(
                 path=validator.short(_path(error.absolute_path)),
                 message=error.message,
-                # A schema that is just ``false`` has no keyword that could be named.
+                # The schema ``false`` has no keyword to name.
                 keyword=str(error.validator or "false"),
             )
             for error in itertools.islice(errors, MAX_VIOLATIONS + 1)
@@ -137,7 +148,9 @@ def violations(schema_text: str, arguments: Any) -> tuple[Violation, ...]:
     except referencing.exceptions.Unresolvable as error:
         missing = validator.short(repr(error.ref))
         return (_of_all(f"the tool's own schema refers to {missing}, which is not in it"),)
-    except validator.TooComplex:
+    except TooComplex:
+        if is_quick:
+            raise
         message = (
             "the tool's schema is too complex to check these arguments against: send fewer or simpler ones"
         )
@@ -145,22 +158,29 @@ def violations(schema_text: str, arguments: Any) -> tuple[Violation, ...]:
     except RecursionError:
         return (_of_all("nested too deeply to be checked"),)
     except Exception as error:
-        # A reference may lead to what is no schema at all, and numbers may be too large for the arithmetic.
+        # A reference may lead to something other than a schema, and numbers may be too large for arithmetic.
         return (_of_all(f"they cannot be checked against the tool's own schema ({type(error).__name__})"),)
-    listed = sorted(found[:MAX_VIOLATIONS], key=lambda violation: (violation.path, violation.message))
-    if len(found) > MAX_VIOLATIONS:
+    listed = sorted(listed_errors[:MAX_VIOLATIONS], key=lambda violation: (violation.path, violation.message))
+    if len(listed_errors) > MAX_VIOLATIONS:
         listed.append(_of_all(f"there are more than these {MAX_VIOLATIONS} violations"))
     return tuple(listed)
+
+
+def is_ready(schema_text: str) -> bool:
+    """Return whether a validator for this schema is cached, so that a check need not read it first."""
+    return schema_text in _ready
 
 
 def filled(schema_text: str, arguments: Any) -> Any:
     """Return the arguments with the default of each property that is required and absent.
 
-    In the object itself, and in objects that are properties of it. What is no object is returned as it is.
+    Defaults are filled into the object and into objects that are properties of it. Other values are returned unchanged.
     """
-    found = _defaults(schema_text)
+    schema_defaults = _defaults(schema_text)
     return (
-        defaults.fill(found, arguments) if found is not None and isinstance(arguments, Mapping) else arguments
+        defaults.fill(schema_defaults, arguments)
+        if schema_defaults is not None and isinstance(arguments, Mapping)
+        else arguments
     )
 
 
@@ -171,14 +191,15 @@ def _defaults(schema_text: str) -> defaults.Defaults | None:
 
 @functools.lru_cache(maxsize=2048)
 def _validator(schema_text: str) -> validator.Validator | str:
-    """Return what checks arguments against a schema, or why there is nothing that could."""
+    """Return the validator of a schema, or why there is none."""
     schema = mapping(schema_text, EMPTY)
-    if wrong := problem(schema):
-        return wrong
+    if reason := problem(schema):
+        return reason
     try:
-        return validator.Validator(schema)
+        _ready[schema_text] = checker = validator.Validator(schema_drafts.current(schema))
+        return checker
     except Exception as error:
-        # An ``$id`` that is no address, or an ``$anchor`` under a dialect of long ago.
+        # An ``$id`` that is not a URI, or an ``$anchor`` in an old dialect.
         return f"its references cannot be read ({type(error).__name__})"
 
 
@@ -193,10 +214,10 @@ def _path(parts: Any) -> str:
     return text
 
 
-def _is_deeper(document: Any, most: int) -> bool:
-    """Return whether a document is nested more than so many levels deep, going down level by level."""
+def _is_deeper(document: Any, limit: int) -> bool:
+    """Return whether a document is nested deeper than ``limit`` levels."""
     level = [document]
-    for _ in range(most):
+    for _ in range(limit):
         level = [
             inner for outer in level for inner in _within(outer) if isinstance(inner, Mapping | list | tuple)
         ]
@@ -212,7 +233,7 @@ def _within(value: Any) -> Iterable[Any]:
 
 
 def _mappings(document: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield every mapping in a document, however deep it is nested."""
+    """Yield every mapping in a document, at any depth."""
     waiting = [document]
     while waiting:
         value = waiting.pop()
@@ -222,7 +243,7 @@ def _mappings(document: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _patterns(schema: Any) -> Iterator[str]:
-    """Yield what stands where a pattern does; a property that is called so holds a mapping, which is none."""
+    """Yield the patterns in a schema; a property named "pattern" holds a mapping, which is skipped."""
     for part in _mappings(schema):
         if isinstance(part.get("pattern"), str):
             yield part["pattern"]

@@ -1,4 +1,4 @@
-"""JSON in one canonical form, and values compared as JSON compares them."""
+"""Canonical JSON, and comparison of values as JSON."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 
 def canonical(value: Any) -> str:
-    """Return ``value`` as JSON in its one form here: keys sorted, no spaces, characters as they are."""
+    """Return ``value`` as canonical JSON: keys sorted, no spaces, characters unescaped."""
     return _ENCODER.encode(value)
 
 
 def comparable(value: Any) -> str:
-    """Return a text that two values share if they are the same JSON: 1 is 1.0, and true is not 1."""
+    """Return a text that is equal for two values if they are the same JSON: 1 equals 1.0, true does not equal 1."""
     return canonical(_whole(value))
 
 
 def _whole(value: Any) -> Any:
     match value:
         case Mapping():
-            return {key: _whole(one) for key, one in value.items()}
+            return {key: _whole(item) for key, item in value.items()}
         case list() | tuple():
-            return [_whole(one) for one in value]
+            return [_whole(item) for item in value]
         case float() if value.is_integer():
             return int(value)
     return value

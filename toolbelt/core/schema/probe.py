@@ -1,8 +1,8 @@
-"""Arguments made up to find out what checking against a schema can cost.
+"""Generated arguments that measure the cost of checking against a schema.
 
-They need not fit: what fits no branch makes a check try every branch. The first document holds every part of the
-schema once. The others nest as deep as the schema lets them, each along another name: a schema that applies to a place
-twice at every level doubles the work with each level.
+They need not fit: arguments that fit no branch make a check try every branch. The first document holds every part of
+the schema once. The others nest as deep as the schema allows, each along another name: a schema that applies twice to a
+place at every level doubles the work with each level.
 """
 
 from __future__ import annotations
@@ -11,38 +11,38 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 # How deep arguments are nested, and along how many names.
-DEPTH = 40
+MAX_DEPTH = 40
 MAX_NAMES = 32
-# How many schemas are looked at to make them up; of 484 real tools none takes more than 200.
+# How many schemas are visited to generate them; none of 484 real tools takes more than 200.
 MAX_VISITS = 50_000
 
-# Where a part of a value stands: a property's name, or the first place in a list.
+# A part of a value: a property's name, or the first position in a list.
 Place = str | int
 _ITEM = 0
-# What stands for the names that a schema speaks of by a pattern, or not at all.
+# A name for properties that a schema describes by a pattern, or not at all.
 _OTHER = "other"
 
 
-class TooMany(Exception):
-    """The schema holds more schemas than are looked at."""
+class TooManyError(Exception):
+    """The schema contains too many schemas to visit."""
 
 
 class Probe:
-    """Makes up arguments for one schema; ``target`` returns what a reference in it leads to."""
+    """Generates arguments for one schema; ``target`` returns the schema that a reference leads to."""
 
     def __init__(self, schema: Mapping[str, Any], target: Callable[[str], Any]) -> None:
         self._schema, self._target = schema, target
         self._visits = 0
 
     def arguments(self) -> Iterator[Any]:
-        """Yield arguments to check against the schema. Raises TooMany."""
+        """Yield arguments to check against the schema; raise TooManyError if it is too large."""
         names: dict[Place, None] = {}
         yield self._everything([self._schema], set(), names)
         for name in [*names][:MAX_NAMES]:
             yield self._chain(name)
 
     def _everything(self, schemas: list[Any], seen: set[int], names: dict[Place, None]) -> Any:
-        """Return a value with all parts that the schemas speak of, unless seen before, and note where they stand."""
+        """Return a value with all parts that unseen schemas describe, and add their places to ``names``."""
         parts = self._parts([schema for schema in schemas if id(schema) not in seen])
         seen.update(map(id, schemas))
         names.update(dict.fromkeys(parts))
@@ -52,10 +52,10 @@ class Probe:
         return {place: value for place, value in values.items() if place != _ITEM} or None
 
     def _chain(self, preferred: Place) -> Any:
-        """Return a value that nests at the preferred place, or else where the most schemas apply."""
+        """Return a value that nests at the preferred place, or else where most schemas apply."""
         places: list[Place] = []
         schemas: list[Any] = [self._schema]
-        while len(places) < DEPTH and (parts := self._parts(schemas)):
+        while len(places) < MAX_DEPTH and (parts := self._parts(schemas)):
             most = max(parts, key=lambda place: len(parts[place]))
             places.append(preferred if preferred in parts else most)
             schemas = parts[places[-1]]
@@ -75,12 +75,12 @@ class Probe:
             items = [schema.get(word) for word in ("items", "contains", "unevaluatedItems")]
             items += _list(schema.get("prefixItems"))[:1]
             for place, inner in ((_OTHER, others), (_ITEM, items)):
-                if found := [one for one in inner if isinstance(one, Mapping)]:
-                    parts.setdefault(place, []).extend(found)
+                if nested := [part for part in inner if isinstance(part, Mapping)]:
+                    parts.setdefault(place, []).extend(nested)
         return parts
 
     def _in_place(self, schemas: list[Any]) -> Iterator[Mapping[str, Any]]:
-        """Yield the schemas and those that they apply to the very same value, each once."""
+        """Yield the schemas and those that they apply to the same value, each once."""
         waiting, seen = list(schemas), set()
         while waiting:
             schema = waiting.pop()
@@ -88,7 +88,7 @@ class Probe:
                 continue
             self._visits += 1
             if self._visits > MAX_VISITS:
-                raise TooMany
+                raise TooManyError
             seen.add(id(schema))
             yield schema
             for word in ("allOf", "anyOf", "oneOf"):
@@ -96,7 +96,7 @@ class Probe:
             waiting += [schema.get(word) for word in ("not", "if", "then", "else")]
             waiting += _mapping(schema.get("dependentSchemas")).values()
             references = [schema.get(word) for word in ("$ref", "$dynamicRef")]
-            waiting += [self._target(one) for one in references if isinstance(one, str)]
+            waiting += [self._target(reference) for reference in references if isinstance(reference, str)]
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -1,15 +1,15 @@
-"""A validator of JSON Schema 2020-12 whose work is bounded, whatever the schema and the document say.
+"""A validator of JSON Schema 2020-12 with bounded work, whatever the schema and the document are.
 
-jsonschema evaluates, and this module counts. A keyword that is evaluated costs a step (some 5 µs), and what takes
-longer costs more: what a loop passes over, what a pattern searches, what a message quotes. When the steps are used up,
-TooComplex is raised. So the same schema and document always come to the same end, on a fast machine and on a slow one.
+jsonschema evaluates, and this module counts. Evaluating a keyword costs one step (about 5 µs), and slower work costs
+more: values in a loop, characters that a pattern searches, text that a message quotes. When no steps are left,
+TooComplexError is raised, so the same schema and document always have the same result, on fast and slow machines.
 
-Where jsonschema's own function for a keyword cannot be counted, or keeps more than is needed, there is one here:
+Keywords whose implementation in jsonschema cannot be counted, or keeps more than is needed, are implemented here:
 
-- ``pattern`` and ``patternProperties`` run on RE2, in linear time; jsonschema's backtrack.
-- ``anyOf`` and ``oneOf`` stop at the first error of a branch; jsonschema's keep every error of every branch.
+- ``pattern`` and ``patternProperties`` run on RE2, in linear time; those of jsonschema backtrack.
+- ``anyOf`` and ``oneOf`` stop at the first error of a branch; those of jsonschema keep every error of every branch.
 - ``enum``, ``const`` and ``uniqueItems`` compare canonical forms.
-- ``unevaluatedItems`` and ``unevaluatedProperties`` count what they walk through.
+- ``unevaluatedItems`` and ``unevaluatedProperties`` count what they visit.
 """
 
 from __future__ import annotations
@@ -31,18 +31,17 @@ from jsonschema import validators
 
 from toolbelt.core.schema import forms
 
-LONGEST_MESSAGE = 500
+MAX_MESSAGE_LENGTH = 500
 # How many names a message lists.
 MAX_NAMED = 20
 
-# How much of something costs as much as a keyword: values passed over in a loop, characters written out, items or
-# names looked at one by one.
+# How much of something costs one step: values passed in a loop, characters written, items or names visited.
 _PASSED_OVER = 16
 _CHARACTERS = 100
 _VISITED = 4
-# Characters searched, times the size of the pattern's program: RE2 takes that long at worst.
+# Characters searched, times the size of the pattern's program: the worst case of RE2.
 _SEARCHED = 1_000
-# The memory that a compiled pattern may take, with what RE2 keeps while it searches.
+# The maximum memory of a compiled pattern, including what RE2 caches while it searches.
 _PATTERN_BYTES = 1 << 20
 
 # An inline flag that makes a pattern ignore case.
@@ -52,8 +51,8 @@ Errors = Iterator[jsonschema.ValidationError]
 Keyword = Callable[[Any, Any, Any, Any], Iterable[jsonschema.ValidationError] | None]
 
 
-class TooComplex(Exception):
-    """The steps were used up before the check came to its end."""
+class TooComplexError(Exception):
+    """No steps were left before the check was complete."""
 
 
 class _Steps:
@@ -72,28 +71,28 @@ def _take(count: int) -> None:
     steps = _STEPS.get()
     steps.left -= count
     if steps.left < 0:
-        raise TooComplex
+        raise TooComplexError
 
 
 class Validator:
-    """A schema to check documents against. Its references lead nowhere outside of it."""
+    """A schema to check documents against. References outside the schema are not resolved."""
 
     def __init__(self, schema: Any) -> None:
         self._checker = _bound(_CHECKER, schema, referencing.Registry())
 
     def errors(self, document: Any, steps: int) -> Errors:
-        """Yield the errors of a document. Raises TooComplex where finding them takes more steps."""
+        """Yield the errors of a document; raise TooComplexError if that takes more steps."""
         return _errors(self._checker, document, _Steps(steps))
 
     def steps_left(self, document: Any, steps: int) -> int:
-        """Return how many of the steps are left after all errors were found. Raises TooComplex where none are."""
+        """Return the steps left after all errors were found; raise TooComplexError if none are."""
         left = _Steps(steps)
         for _ in _errors(self._checker, document, left):
             pass
         return left.left
 
     def target(self, reference: str) -> Any:
-        """Return the schema that a reference leads to; None where there is nothing."""
+        """Return the schema that a reference leads to, or None."""
         try:
             return self._checker._resolver.lookup(reference).contents
         except (referencing.exceptions.Unresolvable, referencing.exceptions.NoSuchResource):
@@ -101,14 +100,14 @@ class Validator:
 
 
 def schema_errors(schema: Any, steps: int) -> Errors:
-    """Yield the errors of a schema by the 2020-12 meta-schema. Raises TooComplex where that takes more steps."""
+    """Yield the errors of a schema by the 2020-12 meta-schema; raise TooComplexError if that takes more steps."""
     return _errors(_META_SCHEMA, schema, _Steps(steps))
 
 
 def _errors(checker: Any, document: Any, left: _Steps) -> Errors:
     errors = checker.iter_errors(document)
     while True:
-        # Set for one error at a time: between two of them, another check may run in the same context.
+        # Set for one error at a time, because another check may run in the same context in between.
         token = _STEPS.set(left)
         try:
             error = next(errors, None)
@@ -121,7 +120,9 @@ def _errors(checker: Any, document: Any, left: _Steps) -> Errors:
 
 @functools.lru_cache(maxsize=512)
 def linear(pattern: str) -> Any:
-    """Compile ``pattern`` on RE2; None where RE2 does not take it (lookaround, back-references, or too large)."""
+    """Return ``pattern`` compiled by RE2; None if RE2 does not support it (lookaround, back-references) or it is too
+    large.
+    """
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _PATTERN_BYTES
@@ -132,26 +133,26 @@ def linear(pattern: str) -> Any:
 
 
 def short(text: str) -> str:
-    """Cut a text that quotes long arguments: the model wrote them, it need not read them again."""
-    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+    """Return a text cut to a limit: messages quote long arguments, which the model need not read again."""
+    return text if len(text) <= MAX_MESSAGE_LENGTH else text[: MAX_MESSAGE_LENGTH - 1] + "…"
 
 
 def _matches(pattern: str, text: str) -> bool | None:
-    """Return whether the pattern is found in the text; None where RE2 cannot run it."""
+    """Return whether the pattern is found in the text; None if RE2 cannot run it."""
     compiled = linear(pattern)
     if compiled is None:
         _take(1)
         return None
     size = compiled.programsize
     _take(1 + size // _CHARACTERS + len(text) * size // _SEARCHED)
-    # RE2 reads UTF-8. JSON can hold halves of surrogate pairs, which have none: they count as question marks.
+    # RE2 reads UTF-8. JSON can contain lone surrogates, which UTF-8 cannot: they are replaced by question marks.
     return compiled.search(text.encode(errors="replace")) is not None
 
 
-def _equal(one: Any, other: Any) -> bool:
-    if not isinstance(one, Mapping | list) or not isinstance(other, Mapping | list):
-        return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
-    forms_of_both = forms.comparable(one), forms.comparable(other)
+def _equal(a: Any, b: Any) -> bool:
+    if not isinstance(a, Mapping | list) or not isinstance(b, Mapping | list):
+        return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
+    forms_of_both = forms.comparable(a), forms.comparable(b)
     _take(sum(map(len, forms_of_both)) // _PASSED_OVER)
     return forms_of_both[0] == forms_of_both[1]
 
@@ -184,7 +185,7 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
     if not validator.is_type(instance, "object"):
         return
     patterns = list(schema.get("patternProperties", ()))
-    # A pattern that RE2 cannot run is not enforced, so nothing can be called additional beside it.
+    # A pattern that RE2 cannot run is not enforced, so no property is known to be additional.
     if any(linear(pattern) is None for pattern in patterns):
         return
     _take(len(instance) // _PASSED_OVER)
@@ -194,7 +195,7 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
         for name in extra:
             yield from validator.descend(instance[name], allowed, path=name)
     elif allowed is False and extra:
-        yield jsonschema.ValidationError(f"not known here: {_listed(extra)}")
+        yield jsonschema.ValidationError(f"unknown: {_listed(extra)}")
 
 
 def _any_of(validator: Any, options: Any, instance: Any, schema: Any) -> Errors:
@@ -212,7 +213,7 @@ def _one_of(validator: Any, options: Any, instance: Any, schema: Any) -> Errors:
 
 
 def _enum(validator: Any, allowed: Any, instance: Any, schema: Any) -> Errors:
-    # A text equals nothing but itself, and a list finds it fast.
+    # Text equals only itself, and a list finds it quickly.
     is_text = isinstance(instance, str)
     if not (instance in allowed if is_text else any(_equal(value, instance) for value in allowed)):
         yield jsonschema.ValidationError(f"{instance!r} is not one of {allowed!r}")
@@ -223,8 +224,8 @@ def _const(validator: Any, value: Any, instance: Any, schema: Any) -> Errors:
         yield jsonschema.ValidationError(f"{value!r} was expected")
 
 
-def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Errors:
-    if wanted is not True or not validator.is_type(instance, "array"):
+def _unique_items(validator: Any, required: Any, instance: Any, schema: Any) -> Errors:
+    if required is not True or not validator.is_type(instance, "array"):
         return
     seen = set()
     for item in instance:
@@ -239,61 +240,63 @@ def _unevaluated_properties(validator: Any, rule: Any, instance: Any, schema: Ma
     if not validator.is_type(instance, "object"):
         return
     rest = {word: value for word, value in schema.items() if word != "unevaluatedProperties"}
-    judged = _judged_names(validator, instance, rest)
-    left = [name for name in instance if name not in judged and not _fits(validator, instance[name], rule)]
-    if left:
+    evaluated = _evaluated_names(validator, instance, rest)
+    unevaluated = [
+        name for name in instance if name not in evaluated and not _fits(validator, instance[name], rule)
+    ]
+    if unevaluated:
         why = "not allowed" if rule is False else "not valid under the given schema"
-        yield jsonschema.ValidationError(f"Unevaluated properties are {why}: {_listed(left)}")
+        yield jsonschema.ValidationError(f"Unevaluated properties are {why}: {_listed(unevaluated)}")
 
 
 def _unevaluated_items(validator: Any, rule: Any, instance: Any, schema: Mapping[str, Any]) -> Errors:
     if not validator.is_type(instance, "array"):
         return
     rest = {word: value for word, value in schema.items() if word != "unevaluatedItems"}
-    judged = _judged_positions(validator, instance, rest)
-    left = [
+    evaluated = _evaluated_positions(validator, instance, rest)
+    unevaluated = [
         item
         for position, item in enumerate(instance)
-        if position not in judged and not _fits(validator, item, rule)
+        if position not in evaluated and not _fits(validator, item, rule)
     ]
-    if left:
+    if unevaluated:
         why = "not allowed" if rule is False else "not valid under the given schema"
-        yield jsonschema.ValidationError(f"Unevaluated items are {why}: {_listed(left)}")
+        yield jsonschema.ValidationError(f"Unevaluated items are {why}: {_listed(unevaluated)}")
 
 
-def _judged_names(validator: Any, instance: Mapping[str, Any], schema: Any) -> set[str]:
-    """Return the properties that are evaluated by a schema which the instance fits."""
+def _evaluated_names(validator: Any, instance: Mapping[str, Any], schema: Any) -> set[str]:
+    """Return the properties that a schema evaluates which the instance fits."""
     _take(1 + len(instance) // _VISITED)
     if not isinstance(schema, Mapping):
         return set()
     if "additionalProperties" in schema or "unevaluatedProperties" in schema:
         return set(instance)
-    judged = {name for name in schema.get("properties", ()) if name in instance}
+    evaluated = {name for name in schema.get("properties", ()) if name in instance}
     for pattern in schema.get("patternProperties", ()):
-        # A pattern that RE2 cannot run is not enforced: nothing can be called unevaluated beside it.
-        judged.update(name for name in instance if _matches(pattern, name) is not False)
+        # A pattern that RE2 cannot run is not enforced, so no property is known to be unevaluated.
+        evaluated.update(name for name in instance if _matches(pattern, name) is not False)
     for within, part in _in_place(validator, instance, schema):
-        judged |= _judged_names(within, instance, part)
-    return judged
+        evaluated |= _evaluated_names(within, instance, part)
+    return evaluated
 
 
-def _judged_positions(validator: Any, instance: list[Any], schema: Any) -> set[int]:
-    """Return the positions of the items that are evaluated by a schema which the instance fits."""
+def _evaluated_positions(validator: Any, instance: list[Any], schema: Any) -> set[int]:
+    """Return the positions of the items that a schema evaluates which the instance fits."""
     _take(1 + len(instance) // _VISITED)
     if not isinstance(schema, Mapping):
         return set()
     if "items" in schema or "unevaluatedItems" in schema:
         return set(range(len(instance)))
-    judged = set(range(len(schema.get("prefixItems", ()))))
+    evaluated = set(range(len(schema.get("prefixItems", ()))))
     if "contains" in schema:
-        judged.update(n for n, item in enumerate(instance) if _fits(validator, item, schema["contains"]))
+        evaluated.update(n for n, item in enumerate(instance) if _fits(validator, item, schema["contains"]))
     for within, part in _in_place(validator, instance, schema):
-        judged |= _judged_positions(within, instance, part)
-    return judged
+        evaluated |= _evaluated_positions(within, instance, part)
+    return evaluated
 
 
 def _in_place(validator: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield the schemas that hold for the instance itself beside this one, each with a validator that is there."""
+    """Yield the schemas that apply to the instance besides this one, each with a validator at its position."""
     for word in ("$ref", "$dynamicRef"):
         if word in schema:
             _take(_cost(word, schema[word], instance))
@@ -315,18 +318,18 @@ def _in_place(validator: Any, instance: Any, schema: Mapping[str, Any]) -> Itera
 
 
 def _regex(validator: Any, name: Any, instance: Any, schema: Any) -> Errors:
-    """Check what the meta-schema calls a regex, and no other format."""
+    """Check the format ``regex`` of the meta-schema, and no other format."""
     if name == "regex" and isinstance(instance, str) and not _is_regex(instance):
         yield jsonschema.ValidationError(f"{instance!r} is not a 'regex'")
 
 
 def _is_regex(pattern: str) -> bool:
-    """Return whether RE2 or Python can run the pattern: what neither can is most likely a slip of the pen."""
+    """Return whether RE2 or Python can run the pattern: one that neither can is most likely a mistake."""
     if linear(pattern) is not None:
         return True
     _take(1 + len(pattern) * 4)
     if _FOLDING.search(pattern):
-        # Python writes out every character of a class that ignores case; that is a lot of work for a look.
+        # Python expands every character of a class that ignores case, which is too much work for this check.
         return True
     try:
         re.compile(pattern)
@@ -336,7 +339,7 @@ def _is_regex(pattern: str) -> bool:
 
 
 def _cost(word: str, value: Any, instance: Any) -> int:
-    """Return how many steps a keyword costs before anything beneath it is evaluated."""
+    """Return how many steps a keyword costs, without what it evaluates in turn."""
     match word:
         case "items" | "contains" | "propertyNames" if isinstance(instance, Mapping | list):
             return 1 + len(instance) // _VISITED
@@ -345,7 +348,7 @@ def _cost(word: str, value: Any, instance: Any) -> int:
         case "$ref" if isinstance(value, str):
             return 2 + len(value) // _PASSED_OVER
         case "$dynamicRef" if isinstance(value, str):
-            # It looks through all that led here.
+            # It searches every schema that led here.
             return 50 + len(value) // _PASSED_OVER
     return 1 + (len(value) // _PASSED_OVER if isinstance(value, Mapping | list) else 0)
 
@@ -354,7 +357,7 @@ def _counted(word: str, keyword: Keyword) -> Keyword:
     def evaluate(validator: Any, value: Any, instance: Any, schema: Any) -> Errors:
         _take(_cost(word, value, instance))
         for error in keyword(validator, value, instance, schema) or ():
-            # Paid again at each level that an error passes through: that is work, too.
+            # Counted at each level that an error passes, because each level is work.
             _take(1 + len(error.message) // _CHARACTERS)
             error.message = short(error.message)
             yield error
@@ -363,7 +366,9 @@ def _counted(word: str, keyword: Keyword) -> Keyword:
 
 
 def _evolve(validator: Any, **changes: Any) -> Any:
-    """Return a validator of the same class for a part of the schema; jsonschema's own changes it for ``$schema``."""
+    """Return a validator of the same class for a part of the schema; jsonschema's version switches class for
+    ``$schema``.
+    """
     return type(validator)(
         changes.get("schema", validator.schema),
         registry=validator._registry,
@@ -380,10 +385,10 @@ def _checker(own: Mapping[str, Keyword]) -> Any:
 
 
 def _bound(checker: Any, schema: Any, registry: Any) -> Any:
-    """Return a validator of a schema, whose references are looked up in it and in the registry."""
+    """Return a validator of a schema whose references are looked up in the schema and in the registry."""
     resource = referencing.jsonschema.DRAFT202012.create_resource(schema)
     uri = resource.id() or ""
-    # Crawled here, once: else each reference to an anchor would crawl the whole schema again.
+    # Crawled once here; otherwise each reference to an anchor would crawl the whole schema again.
     resolver = registry.with_resource(uri, resource).crawl().resolver(uri)
     return checker(schema, registry=referencing.Registry(), _resolver=resolver)
 

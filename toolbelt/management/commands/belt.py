@@ -1,35 +1,43 @@
-"""How does a whole configuration come in, or go out, as a file? (``manage.py belt export|import|check``)"""
+"""``manage.py belt export|import|check``: export, import and check the configuration as a file."""
 
 from __future__ import annotations
 
 import argparse
 import getpass
-import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.control import actors, belt_texts, belts
+from toolbelt.control import writing
+from toolbelt.control.config import belt_texts, belts
 from toolbelt.core import errors
-from toolbelt.management import terminal
+from toolbelt.management import files, terminal
 
 
 class Command(terminal.Command):
     """Export, import or check a belt."""
 
-    help = "Export the configuration as a belt (YAML or JSON), import one, or check one without touching anything."
+    help = "Export the configuration as a belt (YAML or JSON), import a belt, or check one without changing anything."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take what to do, and the file; ``-`` is the terminal."""
-        parser.add_argument("act", choices=("export", "import", "check"))
+        """Add the action and the file."""
+        parser.add_argument("act", choices=("export", "import", "check"), help="what to do")
         parser.add_argument(
-            "file", metavar="FILE", nargs="?", default="-", help="YAML or JSON; - for the terminal"
+            "file",
+            metavar="FILE",
+            nargs="?",
+            default="-",
+            help="a YAML or JSON file; - for standard input or output",
         )
-        parser.add_argument("--reason", default="", help="why, for the audit log (import)")
+        parser.add_argument(
+            "--confirm", action="store_true", help="import even what must be confirmed (import)"
+        )
+        parser.add_argument("--reason", default="", help="a reason, for the audit log (import)")
 
     def handle(self, *args: Any, act: str, file: str, **options: Any) -> None:
-        """Do it; a belt that is not sound is refused whole, with every problem on a line of its own."""
+        """Run the action. An invalid belt is refused completely, with a line for each problem."""
         if act == "export":
             self._export(file)
             return
@@ -37,17 +45,25 @@ class Command(terminal.Command):
         if act == "check":
             problems = belts.check(document)
             if problems:
-                raise CommandError(_said(problems))
-            self.stdout.write("The belt is sound.")
+                raise CommandError(_listed(problems))
+            self._warn(belts.warnings(document))
+            self.stdout.write("The belt is valid.")
             return
         try:
-            actor = actors.Actor(name=getpass.getuser(), via="import")
-            done = belts.import_(actor, document, reason=options["reason"])
-        except errors.Invalid as refused:
-            raise CommandError(_said(refused.problems)) from refused
-        self.stdout.write(f"{done.created} created, {done.changed} changed, {done.same} as they were.")
-        for kind in done.ordered:
-            self.stdout.write(f"The order of {kind.replace('_', '-')}s is the belt's now.")
+            write = writing.by(getpass.getuser(), via="import", reason=options["reason"])
+            result = belts.import_(write.replace(confirm=options["confirm"]), document)
+        except errors.ConfirmationRequired as error:
+            raise CommandError(f"{error} To import the belt anyway, add --confirm.") from error
+        except errors.Invalid as error:
+            raise CommandError(_listed(error.problems)) from error
+        self._warn(result.warnings)
+        self.stdout.write(f"{result.created} created, {result.changed} changed, {result.same} unchanged.")
+        for kind in result.ordered:
+            self.stdout.write(f"Reordered as in the belt: {kind.replace('_', '-')}s.")
+
+    def _warn(self, warnings: Iterable[errors.Problem]) -> None:
+        for warning in warnings:
+            self.stderr.write(f"Warning: {warning}")
 
     def _export(self, file: str) -> None:
         text = belt_texts.write(belts.export(), "json" if file.endswith(".json") else "yaml")
@@ -61,21 +77,13 @@ class Command(terminal.Command):
 
 
 def _read(file: str) -> dict[str, Any]:
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-        found = belt_texts.read(text)
-    except OSError as error:
-        raise CommandError(f"{file}: cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{file}: cannot be read: it is not UTF-8 ({error.reason}).") from error
-    except errors.Invalid as error:
-        raise CommandError(f"{file}: {error}") from error
-    if not isinstance(found, dict):
+    document = files.read(file)
+    if not isinstance(document, dict):
         raise CommandError(
-            f"{file}: a belt is a mapping with plugins, tools, toolkits, loadouts, agents, sub_apps."
+            f"{file}: a belt must be a mapping of plugins, tools, toolkits, loadouts, agents, sub_apps."
         )
-    return found
+    return document
 
 
-def _said(problems: Any) -> str:
-    return "\n".join(["The belt is not sound:", *(f"  {problem}" for problem in problems)])
+def _listed(problems: Any) -> str:
+    return "\n".join(["The belt is not valid:", *(f"  {problem}" for problem in problems)])

@@ -1,4 +1,4 @@
-"""What does this tool answer to this agent? (``manage.py call AGENT TOOL JSON``)"""
+"""``manage.py call AGENT TOOL JSON``: call a tool as an agent."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from toolbelt.core import errors
 from toolbelt.management import terminal
 from toolbelt.runtime import calls, plugins
 
-# What a model is told in general words, an operator may know.
+# Codes whose message does not tell the model which rule decided; operators may find out.
 UNEXPLAINED = ("unknown-tool", "tool-not-active", "tool-denied", "tool-unavailable")
 
 
 class Command(terminal.Command):
-    """Make one call for an agent."""
+    """Call a tool as an agent."""
 
     help = (
-        "Call a tool as an agent does, through the same gate, and print the answer as JSON. It is recorded."
+        "Call a tool as an agent, with the same checks, and print the result as JSON. The call is recorded."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take the agent, the tool, its arguments, and what else a call may say."""
-        parser.add_argument("agent", metavar="AGENT")
-        parser.add_argument("tool", metavar="TOOL")
+        """Add the agent, the tool, its arguments, and the options of the request."""
+        parser.add_argument("agent", metavar="AGENT", help="the agent's key")
+        parser.add_argument("tool", metavar="TOOL", help="the tool's key")
         parser.add_argument(
             "arguments",
             metavar="JSON",
             nargs="?",
             default="{}",
-            help="an object; - reads it from the terminal",
+            help="the arguments, a JSON object; - reads them from standard input",
         )
-        parser.add_argument("--session", metavar="S", help="call within this session")
-        parser.add_argument("--request-id", metavar="R", help="call within this request of the session")
-        parser.add_argument("--subagent", metavar="KIND", help="call on behalf of a subagent of this kind")
+        parser.add_argument("--session", metavar="S", help="the session's id")
+        parser.add_argument("--request-id", metavar="R", help="the id of a request in the session")
+        parser.add_argument("--subagent", metavar="KIND", help="the kind of subagent")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Call once; exit with 1 if the answer is a refusal."""
-        given = sys.stdin.read() if options["arguments"] == "-" else options["arguments"]
+        """Call the tool, and exit with 1 if the call is refused or fails."""
+        text = sys.stdin.read() if options["arguments"] == "-" else options["arguments"]
         try:
-            arguments = json.loads(given)
+            arguments = json.loads(text)
         except ValueError as error:
             raise CommandError(f"The arguments are not JSON: {error}") from error
         try:
@@ -65,8 +65,8 @@ class Command(terminal.Command):
         self.stdout.write_json(json.dumps(answer.document(), indent=2, sort_keys=True, ensure_ascii=False))
         if isinstance(answer, gate.Refusal):
             if answer.code in UNEXPLAINED:
-                asked = [options["agent"], options["tool"]]
+                why = [options["agent"], options["tool"]]
                 for name in ("session", "request_id", "subagent"):
-                    asked += [f"--{name.replace('_', '-')}", options[name]] if options[name] else []
-                self.stderr.write(f"Which rule decided: {conf.COMMAND} why {shlex.join(asked)}")
+                    why += [f"--{name.replace('_', '-')}", options[name]] if options[name] else []
+                self.stderr.write(f"To see which rule decided: {conf.COMMAND} why {shlex.join(why)}")
             sys.exit(1)

@@ -1,7 +1,7 @@
-"""What does someone need who has never seen Toolbelt? A filled installation and a login.
+"""``manage.py demo``: set up the demo, with a month of generated activity and an operator's login.
 
-The first run loads the demo with a made-up month of use, and makes the operator; any later run changes nothing and
-says where things are.
+The first run loads the demo and creates the operator. Later runs change nothing, and print the address and the login.
+A database with another configuration is refused.
 """
 
 import argparse
@@ -11,9 +11,11 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.db import transaction
 
 from toolbelt import conf
+from toolbelt.control.config import installation
 from toolbelt.management import terminal
 
 FIXTURE = "demo"
@@ -21,31 +23,37 @@ OPERATOR = "operator"
 
 
 class Command(terminal.Command):
-    help = "Load the demo and make an operator's login, once; say the address and the login, always."
+    help = "Load the demo into an empty database, with an operator's login; print the address and the login."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--address", default="http://127.0.0.1:8000/", help="where the demo is served")
         parser.add_argument(
             "--password",
             default=os.environ.get("DEMO_PASSWORD", ""),
-            help="of the operator's login; made up where neither this nor DEMO_PASSWORD is given",
+            help="the operator's password (default: DEMO_PASSWORD, or a random password)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         password = options["password"] or secrets.token_urlsafe(9)
         users = get_user_model().objects
-        if not users.exists():
+        if not users.filter(username=OPERATOR).exists():
+            if installation.is_configured():
+                raise CommandError(
+                    "This database is not empty, and the demo would replace a part of it: set DATABASE_URL to an empty"
+                    " database, or run `make demo`, which creates its own."
+                )
             self.stdout.write("Loading the demo ...")
-            # All or nothing: a run that was broken off leaves no half of a demo behind.
+            # All or nothing, so that an interrupted run does not leave half a demo behind.
             with transaction.atomic():
                 call_command("loaddata", FIXTURE, verbosity=0)
-                users.create_superuser(OPERATOR, password=password)
-            self.stdout.write("Making up a month of use ...")
+                if not users.exists():
+                    users.create_superuser(OPERATOR, password=password)
+            self.stdout.write("Generating a month of activity ...")
             call_command("demo_activity", stdout=self.stdout)
         operator = users.filter(username=OPERATOR).first()
-        as_made = operator is not None and operator.check_password(password)
+        is_valid = operator is not None and operator.check_password(password)
         self.stdout.write(f"\n  Toolbelt   {options['address']}")
         self.stdout.write(
-            f"  Login      {OPERATOR}, password {password}" if as_made else "  Login      as you changed it"
+            f"  Login      {OPERATOR}, password {password}" if is_valid else "  Login      as you changed it"
         )
         self.stdout.write(f"  Commands   {conf.COMMAND} help")

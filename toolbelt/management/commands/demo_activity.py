@@ -1,4 +1,4 @@
-"""What would the demo look like after a month of use? (``manage.py demo_activity``)"""
+"""``manage.py demo_activity``: generate a month of calls and changes for the demo."""
 
 from __future__ import annotations
 
@@ -7,54 +7,60 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.control import demo_activity, queries
+from toolbelt.control.reports import queries
 from toolbelt.core import errors
-from toolbelt.management import terminal
+from toolbelt.management import demo_month, terminal
 from toolbelt.runtime import calls
 
-# Sessions that are under way, of the agents that may load something.
+# Current sessions of the agents that may load toolkits.
 SESSIONS = ("release-notes", "nightly-deploy", "chat-today")
-MOST_DAYS, MOST_CALLS = 366, 5000
+MAX_DAYS, MAX_CALLS = 366, 5000
 
 
 class Command(terminal.Command):
-    """Make up a month of calls and changes."""
+    """Generate a month of calls and changes."""
 
-    help = "Fill the demo with a made-up month of calls and changes, so that its pages show something."
+    help = "Generate a month of calls and changes for the demo, so that its pages have data to show."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take how much, and the seed."""
-        parser.add_argument("--days", metavar="N", type=int, default=30, help="how many days (30)")
+        """Add the amount, the seed and --force."""
         parser.add_argument(
-            "--size", metavar="N", type=int, default=140, help="about how many calls on a weekday (140)"
+            "--days", metavar="N", type=int, default=30, help="the number of days (default: 30)"
         )
         parser.add_argument(
-            "--seed", metavar="N", type=int, default=7, help="another one makes another month (7)"
+            "--size",
+            metavar="N",
+            type=int,
+            default=140,
+            help="the approximate number of calls on a weekday (default: 140)",
+        )
+        parser.add_argument(
+            "--seed", metavar="N", type=int, default=7, help="the seed of the random data (default: 7)"
         )
         parser.add_argument(
             "--force",
             action="store_true",
-            help="also where there are other agents, or real calls and changes",
+            help="generate data even if there are other agents, or real calls and changes",
         )
 
     def handle(self, *args: Any, days: int, size: int, seed: int, force: bool, **options: Any) -> None:
-        """Make it up, say how much it is."""
-        if not 1 <= days <= MOST_DAYS:
-            raise CommandError(f"--days is from 1 to {MOST_DAYS}.")
-        if not 0 <= size <= MOST_CALLS:
-            raise CommandError(f"--size is from 0 to {MOST_CALLS}.")
+        """Generate the data, and print how much it is."""
+        if not 1 <= days <= MAX_DAYS:
+            raise CommandError(f"--days must be from 1 to {MAX_DAYS}.")
+        if not 0 <= size <= MAX_CALLS:
+            raise CommandError(f"--size must be from 0 to {MAX_CALLS}.")
         try:
-            made = demo_activity.make(days=days, size=size, seed=seed, force=force)
+            made = demo_month.make(days=days, size=size, seed=seed, force=force)
         except errors.Refused as refused:
             raise CommandError(str(refused)) from refused
         sessions = _let_sessions_load()
         self.stdout.write(
-            f"Made up {made.changes} changes, {made.calls} calls and {sessions} sessions in {days} days."
+            f"Generated {made.changes} changes, {made.calls} calls and {sessions} sessions in {days} days."
         )
 
 
 def _let_sessions_load() -> int:
-    """Let some sessions load a toolkit as agents do: that is done now, as sessions have no past."""
+    """Load a toolkit in some sessions, as agents do. The sessions are current: past sessions are not generated."""
     loaded = 0
     for number, summary in enumerate(queries.summaries()):
         toolkits = summary.agent.allowed_toolkits

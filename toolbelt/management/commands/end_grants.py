@@ -1,22 +1,23 @@
-"""Which switches and overrides are over? (``manage.py end_grants``)"""
+"""``manage.py end_grants``: record the switches and overrides that have expired."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from toolbelt.control import endings
+from toolbelt.control.access import expirations
 from toolbelt.management import terminal
 
 
 class Command(terminal.Command):
-    """Write down what is over."""
+    """Record expired switches and overrides."""
 
     help = (
-        "Write into rows and audit log which switches and overrides have ended. They are over at their second"
-        " without it, and a server does it by itself: this is for cron, where none runs."
+        "Record expired switches and overrides in the configuration and the audit log. They expire on time"
+        " without this command, and a running server records them automatically: use it with cron where no"
+        " server runs."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write it, say how much it was."""
-        written = endings.write_due()
-        self.stdout.write(f"{written} ended." if written else "Nothing has ended since the last time.")
+        """Record them, and print how many there were."""
+        written = expirations.write_due()
+        self.stdout.write(f"{written} expired." if written else "Nothing has expired since the last run.")

@@ -1,16 +1,19 @@
-"""What shall this agent have? (``manage.py flip AGENT KEY on|off|unset``)"""
+"""``manage.py flip AGENT KEY on|off|unset``: flip a switch or override a tool."""
 
 from __future__ import annotations
 
 import argparse
 import getpass
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.control import actors, queries, switches
-from toolbelt.core import errors, grants
-from toolbelt.management import moments, terminal
+from toolbelt.control import rehearsing, writing
+from toolbelt.control.access import switches
+from toolbelt.control.reports import queries
+from toolbelt.core import effects, errors, grants
+from toolbelt.management import durations, terminal
 
 _ON = {"on": True, "off": False, "unset": None}
 
@@ -18,61 +21,92 @@ _ON = {"on": True, "off": False, "unset": None}
 class Command(terminal.Command):
     """Flip a switch or override a tool."""
 
-    help = "Set an agent's switch of a toolkit, or its override of a tool: on, off or unset; for good, or for a while."
+    help = (
+        "Set an agent's switch for a toolkit, or its override for a tool, to on, off or unset (the default),"
+        " permanently or for a limited time."
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take what is wanted, and until when."""
-        parser.add_argument("agent", metavar="AGENT")
-        parser.add_argument("key", metavar="KEY", help="the toolkit or the tool")
+        """Add the agent, the toolkit or tool, its value, and the expiry."""
+        parser.add_argument("agent", metavar="AGENT", help="the agent's key")
+        parser.add_argument("key", metavar="KEY", help="the key of a toolkit or a tool")
         parser.add_argument("on", choices=_ON)
         until = parser.add_mutually_exclusive_group()
         until.add_argument(
             "--for",
             dest="ends",
             metavar="SPAN",
-            type=moments.span,
-            help="it ends so long from now: 90m, 2h, 3d",
+            type=durations.from_now,
+            help="how long it applies, such as 90m, 2h or 3d",
         )
         until.add_argument(
             "--until",
             dest="ends",
-            metavar="MOMENT",
-            type=moments.moment,
-            help="it ends then: 2026-11-22T14:05:00Z",
+            metavar="TIME",
+            type=durations.timestamp,
+            help="when it expires, such as 2026-11-22T14:05:00Z",
         )
-        parser.add_argument("--reason", metavar="TEXT", default="", help="why, for the audit log")
-        parser.add_argument("--confirm", action="store_true", help="do it, though it is far-reaching")
+        parser.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+        parser.add_argument(
+            "--confirm", action="store_true", help="apply the change even if it is far-reaching"
+        )
+
+        parser.add_argument(
+            "--dry-run", action="store_true", help="only print what the change would do, and what to confirm"
+        )
 
     def handle(self, *args: Any, agent: str, key: str, on: str, **options: Any) -> None:
-        """Do it, and say what it did."""
-        actor = actors.Actor(name=getpass.getuser(), via="command")
-        write = switches.flip if queries.is_toolkit(key) else switches.override
+        """Make the change, and print its effect."""
+        write = writing.by(getpass.getuser(), via="command", reason=options["reason"])
+        flip = switches.flip if queries.is_toolkit(key) else switches.override
+
+        def act(write: writing.Write) -> writing.Change:
+            return flip(write, agent, key, _ON[on], ends=options["ends"])
+
+        reasons: Sequence[str] = ()
         try:
-            change = write(
-                actor,
-                agent,
-                key,
-                _ON[on],
-                ends=options["ends"],
-                reason=options["reason"],
-                confirm=options["confirm"],
-            )
-        except errors.ConfirmationRequired as asked:
-            raise CommandError(f"{asked} Look at it, then say --confirm.") from asked
+            if options["dry_run"]:
+                rehearsal = rehearsing.rehearse(write, act, agent=agent)
+                change, reasons = rehearsal.change, rehearsal.reasons
+            else:
+                change = act(write.replace(confirm=options["confirm"]))
+        except errors.ConfirmationRequired as error:
+            raise CommandError(f"{error} To apply the change anyway, add --confirm.") from error
         except errors.NotFound as missing:
-            if missing.what == "tool":  # as likely a toolkit, mistyped
+            if missing.what == "tool":  # possibly a mistyped toolkit
                 known = [*missing.nearest, *queries.toolkit_keys()]
                 missing = errors.NotFound("tool or toolkit", key, known)
             raise CommandError(str(missing)) from missing
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
-        end = grants.end(change.after)
-        said = f"{key} is {on} for {agent}{f' until {grants.written(end.at)}' if end else ''}"
-        if change.is_nothing or change.effect is None:
-            self.stdout.write(f"Nothing to change: {said} already.")
+        end = grants.expiry_of(change.after)
+        state = f"{on} for {agent}{f' until {grants.format_time(end.at)}' if end else ''}"
+        if change.effect is None:
+            self.stdout.write(f"No changes: {key} is already {state}.")
             return
         effect = change.effect
+        if options["dry_run"]:
+            self._print_effect(key, state, effect, reasons)
+            return
         self.stdout.write(
-            f"{said}. Tools {effect.tools_before} to {effect.tools_after},"
-            f" tokens {effect.tokens_before} to {effect.tokens_after}. Change {change.entry}."
+            f"{key} is {state}. Tools: {effect.tools_before} → {effect.tools_after}."
+            f" Tokens: {effect.tokens_before} → {effect.tokens_after}. Change {change.entry}."
         )
+
+    def _print_effect(self, key: str, state: str, effect: effects.Effect, reasons: Sequence[str]) -> None:
+        self.stdout.write(
+            f"{key} would be {state}. Tools: {effect.tools_before} → {effect.tools_after}."
+            f" Tokens: {effect.tokens_before} → {effect.tokens_after}."
+        )
+        for title, names in (("Adds", effect.added), ("Removes", effect.removed)):
+            if names:
+                self.stdout.write(f"{title}: {', '.join(names)}.")
+        for toolkit, before, after in effect.policy:
+            self.stdout.write(f"Policy of {toolkit}: {before} → {after}.")
+        if effect.breaks:
+            self.stdout.write(
+                f"Resets prompt caches: {', '.join(effect.breaks)}. Live sessions affected: {effect.sessions}."
+            )
+        for reason in reasons:
+            self.stdout.write(f"To confirm: {reason}")
+        self.stdout.write("Nothing was changed.")

@@ -1,4 +1,4 @@
-"""Which upstream MCP servers are there, what do they offer, and what of it is approved? (``manage.py mcp ACT``)"""
+"""``manage.py mcp ACTION``: add, list, refresh and review upstream MCP servers."""
 
 from __future__ import annotations
 
@@ -13,53 +13,64 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from toolbelt import conf
-from toolbelt.control import actors, reviews
-from toolbelt.control import upstreams as configured
-from toolbelt.core import catalog, errors
+from toolbelt.control import actors, writing
+from toolbelt.control.servers import approvals, elicitation
+from toolbelt.control.servers import upstream_servers as configured
+from toolbelt.core import catalog, connections, errors
 from toolbelt.management import columns, terminal
-from toolbelt.runtime import plugins, upstreams
+from toolbelt.runtime import plugins, upstream_connections, upstream_listing, upstream_status
 
-# How many hex digits of a version's hash are printed, and how few name it.
-PRINTED = 12
-FEWEST = 8
-_HASH = re.compile(rf"[0-9a-f]{{{FEWEST},64}}")
+# The number of hex digits of a version's hash that are printed, and the minimum that identifies it.
+PRINTED_DIGITS = 12
+MIN_DIGITS = 8
+_HASH = re.compile(rf"[0-9a-f]{{{MIN_DIGITS},64}}")
 
 
 class Command(terminal.Command):
-    """Add, list, refresh, review, approve and refuse."""
+    """Manage upstream MCP servers and their tools."""
 
-    help = "Look after upstream MCP servers: add them, ask them for their tools, approve what they offer."
+    help = "Manage upstream MCP servers: add servers, refresh their tools, review and approve them."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take one of six acts."""
-        acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
-        _adding(acts.add_parser("add", help="store a server, and ask it for its tools"))
-        acts.add_parser("list", help="list the servers, how they are, and what waits for a look")
-        refresh = acts.add_parser(
-            "refresh", help="ask servers for their tools, side by side; exit with 1 if one cannot be asked"
+        """Add the subcommands."""
+        commands = parser.add_subparsers(dest="act", required=True, metavar="ACTION")
+        _add_server_options(commands.add_parser("add", help="store a server, and list its tools"))
+        commands.add_parser("list", help="list the servers, their state, and what to review")
+        refresh = commands.add_parser(
+            "refresh", help="list the servers' tools again; exit with 1 if a server cannot be reached"
         )
-        refresh.add_argument("names", metavar="NAME", nargs="*", help="all that are on, if none is named")
-        review = acts.add_parser("review", help="show what is new, changed, renamed and gone in a server")
-        review.add_argument("name", metavar="NAME")
-        for act, does in (
-            ("approve", "let agents have what is shown by review"),
-            ("refuse", "keep off what is shown by review: blocked for everyone"),
+        refresh.add_argument(
+            "names", metavar="NAME", nargs="*", help="the servers (default: all that are on)"
+        )
+        review = commands.add_parser(
+            "review", help="show new, changed, renamed and removed tools, with their differences"
+        )
+        review.add_argument("name", metavar="NAME", help="the server's name")
+        for name, description in (
+            ("approve", "approve tools, as printed by review"),
+            ("reject", "reject tools, as printed by review: they are blocked for everyone"),
         ):
-            one = acts.add_parser(act, help=does)
-            one.add_argument("name", metavar="NAME")
-            one.add_argument(
-                "tools", metavar="TOOL=HASH", nargs="*", help="a tool, in the version that review printed"
+            command = commands.add_parser(name, help=description)
+            command.add_argument("name", metavar="NAME", help="the server's name")
+            command.add_argument(
+                "tools", metavar="TOOL=HASH", nargs="*", help="a tool in the version printed by review"
             )
-            one.add_argument("--reason", metavar="TEXT", default="", help="why, for the audit log")
-            if act == "approve":
-                one.add_argument(
+            command.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+            if name == "approve":
+                command.add_argument(
                     "--as-they-are",
                     action="store_true",
-                    help="take tools without a hash, or all that wait, whatever they say by now",
+                    help="approve tools without a hash, or all tools to review, in their current version",
                 )
 
+        elicit = commands.add_parser(
+            "elicitation", help="create an entry that lets a server ask users, to be granted like a tool"
+        )
+        elicit.add_argument("name", metavar="NAME", help="the server's name")
+        elicit.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+
     def handle(self, *args: Any, act: str, **options: Any) -> None:
-        """Do it, and print what came of it."""
+        """Run the subcommand."""
         try:
             match act:
                 case "add":
@@ -73,8 +84,15 @@ class Command(terminal.Command):
                     self._print(_reviewed(configured.review(options["name"])))
                 case "approve":
                     self._approve(options)
-                case "refuse":
-                    self._refuse(options)
+                case "reject":
+                    self._reject(options)
+                case "elicitation":
+                    key = elicitation.ensure_entry(
+                        writing.Write(actor=_actor(), reason=options["reason"]), options["name"]
+                    )
+                    self.stdout.write(
+                        f"Created {key}, which lets {options['name']} ask users. Grant it to agents like a tool."
+                    )
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         finally:
@@ -92,95 +110,121 @@ class Command(terminal.Command):
             reason=options["reason"],
         )
         plugin = configured.find(options["name"])
-        self.stdout.write(f"{plugin.name} is stored: its tools are called {plugin.namespace}__….")
-        self._refresh([plugin.name])
+        self.stdout.write(f"Stored {plugin.name}. Its tools' names begin with {plugin.namespace}__.")
+        self._refresh([plugin.name], is_new=True)
 
-    def _refresh(self, names: list[str]) -> None:
-        wanted = names or [server.plugin.name for server in configured.servers() if server.plugin.active]
+    def _refresh(self, names: list[str], *, is_new: bool = False) -> None:
+        names = names or [server.plugin.name for server in configured.servers() if server.plugin.active]
         actor = _actor()
 
-        def record(name: str, listed: upstreams.Answer) -> configured.Recorded:
-            done = configured.record(actor, name, listed)
-            self._print(_recorded(name, listed, done))
-            for problem in done.problems:
+        def record(name: str, listed: upstream_listing.Answer) -> configured.RecordedTools:
+            result = configured.record(actor, name, listed)
+            if is_new:
+                # A server that is running may have listed and recorded them first.
+                result = configured.with_all_new(name, result)
+            self._print(_recorded(name, listed, result))
+            for problem in result.problems:
                 self.stderr.write(f"  {problem}")
-            return done
+            return result
 
-        done = upstreams.refresh(wanted, record)
-        failed = [name for name in wanted if name not in done or done[name].error]
-        if not wanted:
-            self.stdout.write(f"There are no upstream servers: add one with `{conf.COMMAND} mcp add`.")
+        results = upstream_listing.refresh(names, record)
+        failed = [name for name in names if name not in results or results[name].error]
+        if not names:
+            self.stdout.write(f"There are no upstream servers. Add one with `{conf.COMMAND} mcp add`.")
         if failed:
-            self.stderr.write(f"Not asked: {', '.join(failed)}.")
+            self.stderr.write(f"Not refreshed: {', '.join(failed)}.")
             sys.exit(1)
 
-    def _refuse(self, options: dict[str, Any]) -> None:
+    def _reject(self, options: dict[str, Any]) -> None:
         name = options["name"]
         shown = self._shown(name, options["tools"])
-        for key in configured.refuse(_actor(), name, shown, reason=options["reason"]) if shown else ():
-            self.stdout.write(f"{key} is kept off: blocked for everyone.")
+        for key in configured.reject(_actor(), name, shown, reason=options["reason"]) if shown else ():
+            self.stdout.write(f"Rejected {key}: it is blocked for everyone.")
 
     def _approve(self, options: dict[str, Any]) -> None:
         name, tools = options["name"], options["tools"]
         shown = self._shown(name, tools)
         if not shown:
             return
-        bare = [key for key in shown if key not in _hashes(tools)]
-        if bare and not options["as_they_are"]:
-            raise errors.Refused(_way_out(name, bare))
-        done = configured.approve(_actor(), name, shown, reason=options["reason"])
-        carried = {new: old for old, new in done.carried}
-        for key in done.keys:
-            was = f" It has what {carried[key]} had." if key in carried else ""
-            self.stdout.write(f"{key} is approved.{was}")
-        for problem in done.problems:
+        without_hash = [key for key in shown if key not in _hashes(tools)]
+        if without_hash and not options["as_they_are"]:
+            raise errors.Refused(_hash_required(name, without_hash))
+        approval = configured.approve(_actor(), name, shown, reason=options["reason"])
+        previous_names = {new: old for old, new in approval.carried}
+        for key in approval.keys:
+            carried = f", with the settings of {previous_names[key]}" if key in previous_names else ""
+            self.stdout.write(f"Approved {key}{carried}.")
+        for problem in approval.problems:
             self.stderr.write(str(problem))
 
     def _shown(self, name: str, tools: list[str]) -> Mapping[str, str]:
-        """Give the versions that were named, or all that wait. Raises errors.Stale for one that is not so any more."""
-        found = {change.key: change.shown for change in configured.review(name).waiting}
+        """Return the versions of the named tools, or of all to review. Raise errors.Stale if a version has changed."""
+        waiting = {change.key: change.shown for change in configured.review(name).waiting}
         hashes = _hashes(tools)
-        wanted = [word.partition("=")[0] for word in tools] or list(found)
-        for key in wanted:
-            if key not in found:
-                raise errors.NotFound(f"tool of {name} that waits for a look", key, found)
-            if not _digits(found[key]).startswith(hashes.get(key, "")):
-                raise errors.Stale(key, hashes[key], _printed(found[key]))
-        if not wanted:
-            self.stdout.write(f"Nothing of {name} waits for a look.")
-        return {key: found[key] for key in wanted}
+        keys = [word.partition("=")[0] for word in tools] or list(waiting)
+        for key in keys:
+            if key not in waiting:
+                raise errors.NotFound(f"tool of {name} to review", key, waiting)
+            if not _digits(waiting[key]).startswith(hashes.get(key, "")):
+                raise errors.Stale(key, hashes[key], _printed(waiting[key]))
+        if not keys:
+            self.stdout.write(f"{name} has no tools to review.")
+        return {key: waiting[key] for key in keys}
 
     def _print(self, lines: Iterable[str]) -> None:
         for line in lines:
             self.stdout.write(line)
 
 
-def _adding(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="what operators and loadouts call it")
-    reached = parser.add_mutually_exclusive_group(required=True)
-    reached.add_argument("--url", metavar="URL", help="its address, for Streamable HTTP")
-    reached.add_argument(
+def _add_server_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a name for the server")
+    transport = parser.add_mutually_exclusive_group(required=True)
+    transport.add_argument("--url", metavar="URL", help="the server's address, for Streamable HTTP")
+    transport.add_argument(
         "--command",
         metavar="CMD",
         nargs=argparse.REMAINDER,
-        help="what runs it, with arguments; it comes last, as all that follows belongs to it",
+        help="the command that runs the server, with its arguments; must be the last option",
     )
     parser.add_argument(
-        "--env", metavar="K=V", action="append", default=[], help="a variable for it; secrets as ${VAR}"
+        "--env",
+        metavar="K=V",
+        action="append",
+        default=[],
+        help="an environment variable of the command; write secrets as ${VAR}",
     )
     parser.add_argument(
-        "--header", metavar="K=V", action="append", default=[], help="a header; secrets as ${VAR}"
+        "--header", metavar="K=V", action="append", default=[], help="an HTTP header; write secrets as ${VAR}"
     )
-    parser.add_argument("--bearer", metavar="${VAR}", help="the token that it asks for, as a variable")
-    parser.add_argument("--cwd", metavar="DIR", help="where its command runs")
+    parser.add_argument("--bearer", metavar="${VAR}", help="the server's access token, as a variable")
+    parser.add_argument("--cwd", metavar="DIR", help="the directory that the command runs in")
+    parser.add_argument("--namespace", metavar="N", help="the prefix of its tools' names (default: NAME)")
     parser.add_argument(
-        "--namespace", metavar="N", help="what its tools' names begin with; its name if not given"
+        "--timeout", metavar="S", type=int, help="the time limit of a response, in seconds (default: 30)"
     )
-    parser.add_argument("--timeout", metavar="S", type=int, help="how many seconds it has for an answer; 30")
-    parser.add_argument("--title", metavar="TEXT", default="", help="a name for people to read")
+    parser.add_argument(
+        "--sharing",
+        choices=connections.SHARING,
+        help="who shares a connection (default: session for a command and for an HTTP server with sessions,"
+        " otherwise shared)",
+    )
+    parser.add_argument(
+        "--idle",
+        metavar="S",
+        type=int,
+        help="how long an agent's or session's connection stays open without a call, in seconds"
+        f" (default: {connections.IDLE})",
+    )
+    parser.add_argument(
+        "--max-connections",
+        metavar="N",
+        type=int,
+        help=f"the maximum number of connections per process (default: {connections.MAX_CONNECTIONS})",
+    )
+    parser.add_argument("--title", metavar="TEXT", default="", help="a display name")
     parser.add_argument("--category", metavar="C", default="", help="the category of its tools")
-    parser.add_argument("--trust", action="store_true", help="its new tools need no look")
-    parser.add_argument("--reason", metavar="TEXT", default="", help="why, for the audit log")
+    parser.add_argument("--trust", action="store_true", help="approve its new tools automatically")
+    parser.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
 
 
 def _connection(options: dict[str, Any]) -> dict[str, Any]:
@@ -188,40 +232,43 @@ def _connection(options: dict[str, Any]) -> dict[str, Any]:
     headers = _pairs("--header", options["header"])
     if options["bearer"]:
         headers["Authorization"] = f"Bearer {options['bearer']}"
-    given = {
+    fields = {
         "command": command[0] if command else None,
         "args": command[1:],
         "env": _pairs("--env", options["env"]),
         "cwd": options["cwd"],
         "url": options["url"],
         "headers": headers,
-        "timeout": options["timeout"],
+        **{name: options[name] for name in ("timeout", "sharing", "idle", "max_connections")},
     }
-    return {field: value for field, value in given.items() if value}
+    return {field: value for field, value in fields.items() if value}
 
 
-def _pairs(option: str, given: Iterable[str]) -> dict[str, str]:
-    found = {}
-    for pair in given:
+def _pairs(option: str, values: Iterable[str]) -> dict[str, str]:
+    pairs = {}
+    for pair in values:
         name, is_pair, value = pair.partition("=")
         if not is_pair:
-            raise CommandError(f"{option} {pair!r}: write NAME=VALUE.")
-        found[name.strip()] = value
-    return found
+            raise CommandError(f"{option} {pair!r} is not valid. Write NAME=VALUE.")
+        pairs[name.strip()] = value
+    return pairs
 
 
 def _hashes(tools: Iterable[str]) -> dict[str, str]:
-    """Give the hashes, by tool, of those words that have one."""
-    found: dict[str, str] = {}
+    """Return the hashes by tool, for the arguments that have one."""
+    hashes: dict[str, str] = {}
     for word in tools:
-        key, has_hash, given = word.partition("=")
+        key, has_hash, version = word.partition("=")
         if not has_hash:
             continue
-        found[key] = _digits(given.lower())
-        if not _HASH.fullmatch(found[key]):
-            message = f"{word!r}: write TOOL=HASH, with {FEWEST} to 64 hex digits, as `mcp review` prints it."
+        hashes[key] = _digits(version.lower())
+        if not _HASH.fullmatch(hashes[key]):
+            message = (
+                f"{word!r} is not valid. Write TOOL=HASH, with {MIN_DIGITS} to 64 hex digits, as `mcp review`"
+                " prints it."
+            )
             raise errors.Refused(message)
-    return found
+    return hashes
 
 
 def _digits(version: str) -> str:
@@ -229,14 +276,14 @@ def _digits(version: str) -> str:
 
 
 def _printed(version: str) -> str:
-    return _digits(version)[:PRINTED]
+    return _digits(version)[:PRINTED_DIGITS]
 
 
-def _way_out(name: str, bare: list[str]) -> str:
+def _hash_required(name: str, keys: list[str]) -> str:
     return (
-        f"Nothing is approved: {_named(tuple(bare))} may say something else by now than what you saw. "
-        f"Look with `{conf.COMMAND} mcp review {name}`, and name the version that it prints: TOOL=HASH. "
-        "Or take what is there now, unseen, with --as-they-are."
+        f"Nothing was approved: {_named(tuple(keys))} may have changed since your review. "
+        f"Run `{conf.COMMAND} mcp review {name}`, and name the version that it prints: TOOL=HASH. "
+        "To approve the current version without a review, add --as-they-are."
     )
 
 
@@ -245,53 +292,52 @@ def _actor() -> actors.Actor:
 
 
 def _rows() -> Iterator[tuple[str, ...]]:
-    """Say of every server its name, namespace, state, number of tools, what waits and how it is reached."""
-    yield "name", "namespace", "state", "tools", "to look at", "reached by"
+    """Yield the name, namespace, state, number of tools, tools to review and transport of every server."""
+    yield "name", "namespace", "state", "tools", "to review", "connections", "transport"
     for server in configured.servers():
         plugin = server.plugin
-        known = "not asked yet"
-        if server.listing is not None:
-            known = "not answering" if server.listing.error else "ready"
-        state = "off" if not plugin.active else known if plugin.status == "ready" else plugin.status
+        state = upstream_status.summary(plugin, server.listing).replace("-", " ")
         counts = ", ".join(f"{count} {kind}" for kind, count in server.waiting.items() if kind != "gone")
-        yield plugin.name, plugin.namespace, state, str(server.tools), counts or "-", server.connection.shown
+        shared_by = upstream_connections.sharing(plugin) or "session or shared"
+        row = plugin.name, plugin.namespace, state, str(server.tools), counts or "-", shared_by
+        yield (*row, server.connection.shown)
 
 
 def _errors() -> Iterator[str]:
-    """Say below the table why those that have failed did."""
+    """Yield the errors of failed servers, which are printed below the table."""
     for server in configured.servers():
         if server.error:
             yield f"\n{server.plugin.name} has failed: {server.error}"
         elif server.listing is not None and server.listing.error:
-            yield f"\n{server.plugin.name} did not answer a call, and the next one tries again: {server.listing.error}"
+            yield f"\n{server.plugin.name} did not respond to a call; the next call tries again: {server.listing.error}"
 
 
-def _recorded(name: str, listed: upstreams.Answer, done: configured.Recorded) -> Iterator[str]:
-    if done.error:
-        yield f"{name}: failed. {done.error}"
+def _recorded(name: str, listed: upstream_listing.Answer, result: configured.RecordedTools) -> Iterator[str]:
+    if result.error:
+        yield f"{name}: failed. {result.error}"
         return
     server = f" ({listed.server}, protocol {listed.protocol})" if listed.server else ""
     yield f"{name}: {len(listed.tools)} tools{server}"
     counted = (
-        (done.created, "new"),
-        (done.held, "changed, and held until approved"),
-        (done.retired, "gone, and retired"),
+        (result.created, "new"),
+        (result.held, "changed, unavailable until approved"),
+        (result.retired, "removed by the server"),
     )
     for keys, what in counted:
         if keys:
             yield f"  {len(keys)} {what}: {_named(keys)}"
-    if done.unseen or done.held:
-        yield f"  Look at them: {conf.COMMAND} mcp review {name}"
+    if result.unseen or result.held:
+        yield f"  Review them: {conf.COMMAND} mcp review {name}"
 
 
-def _named(keys: tuple[str, ...], most: int = 5) -> str:
-    more = f" and {len(keys) - most} more" if len(keys) > most else ""
-    return ", ".join(keys[:most]) + more
+def _named(keys: tuple[str, ...], max_count: int = 5) -> str:
+    more = f" and {len(keys) - max_count} more" if len(keys) > max_count else ""
+    return ", ".join(keys[:max_count]) + more
 
 
-def _reviewed(review: reviews.Review) -> Iterator[str]:
+def _reviewed(review: approvals.Review) -> Iterator[str]:
     if not review.changes:
-        yield f"All {review.same} tools of {review.plugin.name} are as approved."
+        yield f"All {review.same} tools of {review.plugin.name} match their approved version."
         return
     for change in review.changes:
         was = f", was {change.previous}" if change.previous else ""
@@ -306,14 +352,14 @@ def _reviewed(review: reviews.Review) -> Iterator[str]:
         yield from (f"  ! {flag}" for flag in change.flags)
         if change.users:
             yield f"  used by {', '.join(change.users)}"
-    yield f"{len(review.waiting)} to look at, {review.same} as approved."
+    yield f"{len(review.waiting)} to review, {review.same} unchanged."
     if review.waiting:
-        yield f"Approve what you read here: {conf.COMMAND} mcp approve {review.plugin.name} TOOL=HASH ..."
+        yield f"To approve these versions: {conf.COMMAND} mcp approve {review.plugin.name} TOOL=HASH ..."
 
 
 def _new(tool: catalog.Tool) -> Iterator[str]:
-    """Show all that a new tool says: any of it may reach a model."""
-    for field, value in reviews.as_shown(tool).items():
+    """Yield everything that a new tool declares, since any of it may reach a model."""
+    for field, value in approvals.as_shown(tool).items():
         if field == "description":
             yield from (f"    {line}" for line in tool.description.splitlines())
             continue

@@ -1,18 +1,19 @@
-"""Which plugins run here, are they sound, and what of them is configured? (``manage.py plugins ACT``)"""
+"""``manage.py plugins ACTION``: list, check, sync, enable and disable plugins."""
 
 from __future__ import annotations
 
 import argparse
 import getpass
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
+from django import db
 from django.core.management.base import CommandError
 
 from toolbelt import conf
-from toolbelt.control import actors
-from toolbelt.control import plugins as configured
+from toolbelt.control import writing
+from toolbelt.control.servers import plugins as configured
 from toolbelt.core import catalog, errors
 from toolbelt.management import columns, terminal
 from toolbelt.plugins import info
@@ -22,28 +23,26 @@ from toolbelt.runtime import plugins as running
 class Command(terminal.Command):
     """List, check, enable, disable or sync plugins."""
 
-    help = "Look after the plugins that are installed and listed in TOOLBELT_PLUGINS_FILE."
+    help = "Manage the plugins that are installed and listed in TOOLBELT_PLUGINS_FILE."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take one of five acts."""
-        acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
-        acts.add_parser(
-            "list", help="list the plugins that run here, that are stored, and that are installed"
+        """Add the subcommands."""
+        commands = parser.add_subparsers(dest="act", required=True, metavar="ACTION")
+        commands.add_parser("list", help="list running, stored and installed plugins")
+        commands.add_parser(
+            "check", help="load and initialize every plugin; exit with 1 if one has a problem"
         )
-        acts.add_parser("check", help="load and initialize every plugin; exit with 1 if one has a problem")
-        acts.add_parser(
-            "sync", help="store what the plugins offer: new tools, changed ones, those that are gone"
-        )
-        for act, does in (
-            ("enable", "switch a plugin on; a new one is synced, one that has failed gets another chance"),
-            ("disable", "switch a plugin off, for every agent"),
+        commands.add_parser("sync", help="store the plugins' tools: new, changed and removed")
+        for name, description in (
+            ("enable", "switch a plugin on; syncs a new plugin, and retries a failed one"),
+            ("disable", "switch a plugin off for every agent"),
         ):
-            one = acts.add_parser(act, help=does)
-            one.add_argument("name", metavar="NAME")
-            one.add_argument("--reason", metavar="TEXT", default="", help="why, for the audit log")
+            command = commands.add_parser(name, help=description)
+            command.add_argument("name", metavar="NAME", help="the plugin's name")
+            command.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
 
     def handle(self, *args: Any, act: str, **options: Any) -> None:
-        """Do it, and print what came of it."""
+        """Run the subcommand."""
         try:
             match act:
                 case "list":
@@ -52,13 +51,13 @@ class Command(terminal.Command):
                 case "check":
                     self._check()
                 case "sync":
-                    self._synced(configured.sync(_actor(), running.initialize()))
+                    self._synced(configured.sync(_write(), running.initialize()))
                 case "enable":
                     self._enable(options["name"], options["reason"])
                 case "disable":
-                    done = configured.disable(_actor(), options["name"], reason=options["reason"])
-                    was = " already" if done.is_nothing else ""
-                    self.stdout.write(f"{options['name']} is off{was}: its tools are available to nobody.")
+                    change = configured.disable(_write(options["reason"]), options["name"])
+                    already = "already " if change.is_nothing else ""
+                    self.stdout.write(f"{options['name']} is {already}off. No agent can use its tools.")
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         finally:
@@ -70,13 +69,25 @@ class Command(terminal.Command):
             self.stdout.write(f"{plugin.name}: {plugin.state}, {plugin.tool_count} tools")
         problems = [str(problem) for problem in running.loaded().problems]
         problems += [str(problem) for plugin in running.live() for problem in plugin.problems]
-        # What could not be loaded is among the problems of the file already.
+        # Plugins that could not be loaded are already among the problems of the file.
         problems += [f"{plugin.source}: {plugin.name}: {plugin.error}" for plugin in failed if plugin.tools]
+        problems += self._taken(problems)
         for problem in problems:
             self.stderr.write(problem)
         if problems:
             sys.exit(1)
         self.stdout.write("No problems.")
+
+    def _taken(self, known: Collection[str]) -> list[str]:
+        """Return what is taken in the database, which need not be there."""
+        try:
+            found = [str(problem) for problem in configured.check(running.live())]
+        except db.Error as error:
+            self.stderr.write(
+                f"Not compared with what is stored, because the database cannot be read: {error}"
+            )
+            return []
+        return [problem for problem in found if problem not in known]
 
     def _enable(self, name: str, reason: str) -> None:
         if name not in configured.stored() and name not in (plugin.name for plugin in running.live()):
@@ -84,34 +95,42 @@ class Command(terminal.Command):
                 if installed.name == name:
                     file = conf.PLUGINS_FILE or "a file, and set TOOLBELT_PLUGINS_FILE to its path"
                     raise CommandError(
-                        f"{name} is installed, and not listed: add '- id: {name}' to tool_plugins: in {file}."
+                        f"{name} is installed but not listed. Add '- id: {name}' to tool_plugins: in {file}."
                     )
-        self._synced(configured.enable(_actor(), name, running.initialize(), reason=reason))
+        self._synced(configured.enable(_write(reason), name, running.initialize()))
         self.stdout.write(f"{name} is on.")
 
-    def _synced(self, done: configured.Synced) -> None:
-        self._print(f"created {name}" for name in done.created)
-        self._print(f"changed {name}" for name in done.changed if name.partition(" ")[2] not in done.retired)
-        self._print(f"retired tool {key}: its plugin no longer offers it" for key in done.retired)
+    def _synced(self, result: configured.Synced) -> None:
+        self._print(f"created {name}" for name in result.created)
         self._print(
-            f"{key} is new in its plugin: it is off until an operator has seen it" for key in done.unseen
+            f"changed {name}" for name in result.changed if name.partition(" ")[2] not in result.retired
         )
-        for problem in done.problems:
+        self._print(f"retired tool {key}: its plugin no longer offers it" for key in result.retired)
+        self._print(
+            f"{key} is a new tool of its plugin: it is off until an operator reviews it"
+            for key in result.unseen
+        )
+        for problem in result.problems:
             self.stderr.write(str(problem))
-        if not (done.created or done.changed or done.problems):
-            self.stdout.write("Everything is as the plugins have it.")
+        if result.created or result.changed:
+            self.stdout.write(
+                "Restart Toolbelt's servers if they are running: they load plugins when they start, and until then"
+                " these tools may not run."
+            )
+        if not (result.created or result.changed or result.problems):
+            self.stdout.write("No changes: all plugins are up to date.")
 
     def _print(self, lines: Iterator[str]) -> None:
         for line in lines:
             self.stdout.write(line)
 
 
-def _actor() -> actors.Actor:
-    return actors.Actor(name=getpass.getuser(), via="command")
+def _write(reason: str = "") -> writing.Write:
+    return writing.by(getpass.getuser(), via="command", reason=reason)
 
 
 def _rows() -> Iterator[tuple[str, str, str, str, str]]:
-    """Say of every plugin its name, namespace, state, number of tools and source."""
+    """Yield the name, namespace, state, number of tools and source of every plugin."""
     yield "name", "namespace", "state", "tools", "source"
     stored = dict(configured.stored())
     for plugin in running.live():
@@ -119,7 +138,7 @@ def _rows() -> Iterator[tuple[str, str, str, str, str]]:
         yield plugin.name, plugin.namespace, _state(row, plugin), str(plugin.tool_count), plugin.source
     for name, row in stored.items():
         state = row.status if row.active else "off"
-        where = "an MCP server: see `mcp list`" if row.upstream else "not run here"
+        where = "an MCP server: see `mcp list`" if row.upstream else "not running here"
         yield name, row.namespace, f"{state}, {where}", "", ""
     for installed in running.loaded().available:
         where = f"{installed.module}:{installed.attribute}"
@@ -127,11 +146,11 @@ def _rows() -> Iterator[tuple[str, str, str, str, str]]:
 
 
 def _errors() -> Iterator[str]:
-    """Say why those that have failed did, below the table: a long reason would push its columns out of sight."""
+    """Yield the errors of failed plugins. They are printed below the table, because they can be long."""
     here = {plugin.name: plugin for plugin in running.live()}
-    found = {name: error for name, error in configured.failures().items() if name not in here}
-    found |= {name: plugin.error for name, plugin in here.items() if plugin.state == "failed"}
-    yield from (f"\n{name} has failed: {error}" for name, error in found.items())
+    failures = {name: error for name, error in configured.failures().items() if name not in here}
+    failures |= {name: plugin.error for name, plugin in here.items() if plugin.state == "failed"}
+    yield from (f"\n{name} has failed: {error}" for name, error in failures.items())
 
 
 def _state(row: catalog.Plugin | None, plugin: info.PluginInfo) -> str:

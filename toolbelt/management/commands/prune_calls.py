@@ -1,4 +1,4 @@
-"""Which calls need no longer be kept? (``manage.py prune_calls --days N``)"""
+"""``manage.py prune_calls --days N``: delete old call records."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from toolbelt.runtime import recording
 
 
 class Command(terminal.Command):
-    """Forget old call records."""
+    """Delete old call records."""
 
-    help = "Delete the records of calls that came in longer ago than this."
+    help = "Delete the records of calls that are older than N days."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take the age."""
+        """Add the --days option."""
         parser.add_argument(
-            "--days", metavar="N", type=int, required=True, help="keep those of the last N days"
+            "--days", metavar="N", type=int, required=True, help="keep calls of the last N days"
         )
 
     def handle(self, *args: Any, days: int, **options: Any) -> None:
-        """Delete them, say how many."""
+        """Delete the records, and print how many there were."""
         if days < 0:
-            raise CommandError("--days is 0 or more.")
+            raise CommandError("--days must be 0 or more.")
         try:
             age = dt.timedelta(days=days)
-            forgotten = recording.prune(age)
+            deleted = recording.prune(age)
         except OverflowError as error:
-            raise CommandError(f"--days {days} is longer than there are calendars.") from error
-        self.stdout.write(f"{forgotten} calls forgotten.")
+            raise CommandError(f"--days {days} is too large.") from error
+        self.stdout.write(f"Deleted {deleted} {'call' if deleted == 1 else 'calls'}.")

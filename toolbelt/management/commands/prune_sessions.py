@@ -1,4 +1,4 @@
-"""Which sessions need no longer be kept? (``manage.py prune_sessions --days N``)"""
+"""``manage.py prune_sessions --days N``: delete old sessions."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.control import sessions
+from toolbelt.control.agents import sessions
 from toolbelt.management import terminal
 
 
 class Command(terminal.Command):
-    """Forget sessions that have loaded nothing for long."""
+    """Delete sessions that have not loaded or unloaded anything recently."""
 
-    help = "Forget the sessions that last loaded or unloaded something longer ago than this."
+    help = "Delete the sessions that have not loaded or unloaded anything in the last N days."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take the age."""
+        """Add the --days option."""
         parser.add_argument(
-            "--days", metavar="N", type=int, required=True, help="keep those of the last N days"
+            "--days", metavar="N", type=int, required=True, help="keep sessions of the last N days"
         )
 
     def handle(self, *args: Any, days: int, **options: Any) -> None:
-        """Forget them, say how many."""
+        """Delete the sessions, and print how many there were."""
         if days < 0:
-            raise CommandError("--days is 0 or more.")
+            raise CommandError("--days must be 0 or more.")
         try:
-            forgotten = sessions.prune(dt.timedelta(days=days))
+            deleted = sessions.prune(dt.timedelta(days=days))
         except OverflowError as error:
-            raise CommandError(f"--days {days} is longer than there are calendars.") from error
-        self.stdout.write(f"{forgotten} sessions forgotten.")
+            raise CommandError(f"--days {days} is too large.") from error
+        self.stdout.write(f"Deleted {deleted} {'session' if deleted == 1 else 'sessions'}.")

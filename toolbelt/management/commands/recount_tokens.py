@@ -1,18 +1,18 @@
-"""Are the stored token counts those of the tools as they are? (``manage.py recount_tokens``)"""
+"""``manage.py recount_tokens``: correct the stored token counts of tools."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from toolbelt.control import catalog
+from toolbelt.control.catalog import catalog
 from toolbelt.management import terminal
 
 
 class Command(terminal.Command):
-    """Count every tool's tokens anew."""
+    """Count every tool's tokens again."""
 
-    help = "Count every tool's tokens anew, after tools were written by raw SQL or in bulk."
+    help = "Count every tool's tokens again, after tools were written with raw SQL or in bulk."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Count, and say how many counts were not right."""
-        self.stdout.write(f"{catalog.recount_tokens()} counts were not right, and are now.")
+        """Correct the counts, and print how many changed."""
+        self.stdout.write(f"Corrected token counts: {catalog.recount_tokens()}.")

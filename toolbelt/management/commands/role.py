@@ -1,4 +1,4 @@
-"""What may somebody do? (``manage.py role give | take | operate | list``)"""
+"""``manage.py role give | take | operate | list``: manage users' roles and agents' operators."""
 
 from __future__ import annotations
 
@@ -10,55 +10,64 @@ from django.contrib import auth
 from django.core.management.base import CommandError
 
 from toolbelt import conf
-from toolbelt.control import actors, roles
+from toolbelt.control import writing
+from toolbelt.control.people import roles
 from toolbelt.core import errors
 from toolbelt.management import terminal
 
 
 class Command(terminal.Command):
-    """Give and take roles, and name the operators of single agents."""
+    """Grant and revoke roles, and set the operators of agents."""
 
-    help = "Give somebody a role or take it, name the operators of one agent, or list who may what."
+    help = "Give a user a role or take it away, set the operators of an agent, or list all users with their roles."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take one of the acts, and what it is about."""
-        acts = parser.add_subparsers(dest="act", required=True)
-        for act, said in (("give", "give somebody a role"), ("take", "take a role from somebody")):
-            one = acts.add_parser(act, help=said)
-            one.add_argument("user", metavar="USER", help="their user name")
-            one.add_argument("role", choices=roles.ROLES, help="the role")
-            one.add_argument("--reason", metavar="TEXT", default="", help="why, for the audit log")
-        operate = acts.add_parser(
-            "operate", help="say who may flip one agent's switches, beside all operators"
+        """Add the subcommands."""
+        commands = parser.add_subparsers(dest="act", required=True)
+        for name, description in (
+            ("give", "give a user a role"),
+            ("take", "take a role away from a user"),
+        ):
+            command = commands.add_parser(name, help=description)
+            command.add_argument("user", metavar="USER", help="the user's name")
+            command.add_argument("role", choices=roles.ROLES, help="the role")
+            command.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+        operate = commands.add_parser(
+            "operate", help="set the users who may flip one agent's switches, in addition to all operators"
         )
         operate.add_argument("agent", metavar="AGENT", help="the agent's key")
-        operate.add_argument("users", metavar="USER", nargs="*", help="all of them by name; none: nobody")
-        operate.add_argument("--reason", metavar="TEXT", default="", help="why, for the audit log")
-        acts.add_parser("list", help="list everybody with their roles")
+        operate.add_argument(
+            "users", metavar="USER", nargs="*", help="the users' names; without any, the agent has none"
+        )
+        operate.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+        commands.add_parser("list", help="list all users with their roles")
 
     def handle(self, *args: Any, act: str, **options: Any) -> None:
-        """Do it."""
-        actor = actors.Actor(name=getpass.getuser(), via="command")
+        """Run the subcommand."""
+        write = writing.by(getpass.getuser(), via="command", reason=options.get("reason", ""))
         try:
             match act:
                 case "give" | "take":
-                    self._put(actor, act, options)
+                    self._put(write, act, options)
                 case "operate":
                     agent, users = options["agent"], options["users"]
-                    roles.name_operators(actor, agent, users, reason=options["reason"])
-                    who = ", ".join(roles.operators_of(agent)) or "nobody"
-                    self.stdout.write(f"{agent} has for operators of its own: {who}.")
+                    roles.name_operators(write, agent, users)
+                    who = ", ".join(roles.operators_of(agent)) or "none"
+                    self.stdout.write(f"Operators of {agent}: {who}.")
                 case _:
                     self.stdout.write("\n".join(_lines()))
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
 
-    def _put(self, actor: actors.Actor, act: str, options: dict[str, Any]) -> None:
+    def _put(self, write: writing.Write, act: str, options: dict[str, Any]) -> None:
         user, role = options["user"], options["role"]
-        write = roles.give if act == "give" else roles.take
-        is_new = write(actor, user, role, reason=options["reason"])
-        now = f"is {role}" if act == "give" else f"is not {role}"
-        self.stdout.write(f"{user} {now}{' now' if is_new else ' already'}.")
+        change = roles.assign if act == "give" else roles.remove
+        has_changed = change(write, user, role)
+        if act == "give":
+            message = f"{user} is now {role}." if has_changed else f"No changes: {user} is already {role}."
+        else:
+            message = f"{user} is no longer {role}." if has_changed else f"No changes: {user} is not {role}."
+        self.stdout.write(message)
 
 
 def _lines() -> list[str]:
@@ -66,7 +75,8 @@ def _lines() -> list[str]:
     lines = []
     for user in users:
         name = user.get_username()
-        held = ["superuser"] if user.is_superuser else []
-        held += [*roles.of_user(name)] + [f"operator of {agent}" for agent in roles.agents_of(user.pk)]
-        lines.append(f"{name:<24}  {', '.join(held) or 'no role'}{'' if user.is_active else ' (inactive)'}")
-    return lines or [f"There is nobody: {conf.COMMAND} createsuperuser makes the first one."]
+        held_roles = ["superuser"] if user.is_superuser else []
+        held_roles += [*roles.of_user(name)] + [f"operator of {agent}" for agent in roles.agents_of(user.pk)]
+        inactive = "" if user.is_active else " (inactive)"
+        lines.append(f"{name:<24}  {', '.join(held_roles) or 'no role'}{inactive}")
+    return lines or [f"There are no users. Create the first with {conf.COMMAND} createsuperuser."]

@@ -1,4 +1,4 @@
-"""What did agents schedule that is due now? (``manage.py run_schedule``)"""
+"""``manage.py run_schedule``: deliver agents' scheduled notes."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ SECONDS_TO_DELIVER = 60
 class Command(terminal.Command):
     """The worker of the built-in scheduler."""
 
-    help = "Print what agents scheduled that is due, a line of JSON each, or hand each line to a program."
+    help = "Print agents' scheduled notes that are due, as lines of JSON, or pass each line to a program."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take what to hand the lines to, and how often to look."""
+        """Add the program and the interval."""
         parser.add_argument(
-            "--to", metavar="PROGRAM", help="run this with each line on its input; what it refuses stays due"
+            "--to",
+            metavar="PROGRAM",
+            help="run this program with each line as its input; if it fails, the note stays due",
         )
         parser.add_argument(
-            "--every", metavar="SECONDS", type=int, help="go on, and look this often; otherwise look once"
+            "--every", metavar="SECONDS", type=int, help="keep running, and check at this interval"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Look, once or until interrupted."""
+        """Deliver due notes, once or until interrupted."""
         program = shlex.split(options["to"]) if options["to"] else []
 
         async def deliver(run: schedule.Run) -> None:
@@ -50,26 +52,26 @@ class Command(terminal.Command):
                 self.stdout.write_json(line)
 
         while True:
-            done = schedule.run_due(deliver)
-            if done is None:
-                self.stderr.write("Another worker is at it.")
+            result = schedule.run_due(deliver)
+            if result is None:
+                self.stderr.write("Another worker is running.")
             else:
-                for run, error in done.failed:
-                    self.stderr.write(f"{run.key} is not delivered and stays due: {error}")
-                for key in done.unreadable:
-                    self.stderr.write(f"{key} cannot be read, and is left alone.")
+                for run, error in result.failed:
+                    self.stderr.write(f"{run.key} was not delivered and stays due: {error}")
+                for key in result.unreadable:
+                    self.stderr.write(f"{key} cannot be read and was skipped.")
             if not options["every"]:
                 return
             time.sleep(options["every"])
 
 
 async def _hand_over(program: list[str], line: str) -> None:
-    started = await asyncio.create_subprocess_exec(*program, stdin=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(*program, stdin=asyncio.subprocess.PIPE)
     try:
-        await asyncio.wait_for(started.communicate(line.encode() + b"\n"), SECONDS_TO_DELIVER)
+        await asyncio.wait_for(process.communicate(line.encode() + b"\n"), SECONDS_TO_DELIVER)
     except TimeoutError:
-        started.kill()
-        await started.wait()
+        process.kill()
+        await process.wait()
         raise RuntimeError(f"{program[0]} took more than {SECONDS_TO_DELIVER} s") from None
-    if started.returncode:
-        raise RuntimeError(f"{program[0]} ended with {started.returncode}")
+    if process.returncode:
+        raise RuntimeError(f"{program[0]} ended with {process.returncode}")

@@ -1,4 +1,4 @@
-"""What does the model get? (``manage.py surface AGENT``)"""
+"""``manage.py surface AGENT``: print an agent's surface."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from toolbelt.runtime import rendering, surfaces
 class Command(terminal.Command):
     """Print the surface of an agent."""
 
-    help = "Print what the model gets for an agent now: tools, policy text, directive."
+    help = "Print what the model currently receives for an agent: tools, policy text, directive."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take the agent, and what else a question may say."""
-        parser.add_argument("agent", metavar="AGENT")
-        parser.add_argument("--session", metavar="S", help="ask within this session")
-        parser.add_argument("--request-id", metavar="R", help="ask within this request of the session")
+        """Add the agent, and the options of the request."""
+        parser.add_argument("agent", metavar="AGENT", help="the agent's key")
+        parser.add_argument("--session", metavar="S", help="the session's id")
+        parser.add_argument("--request-id", metavar="R", help="the id of a request in the session")
         parser.add_argument("--message", metavar="TEXT", help="the user's message, for a directive")
-        parser.add_argument("--subagent", metavar="KIND", help="ask on behalf of a subagent of this kind")
+        parser.add_argument("--subagent", metavar="KIND", help="the kind of subagent")
         parser.add_argument(
             "--format",
             choices=("text", "json", *rendering.FORMATS),
             default="text",
-            help="for people, the whole document, or what a provider's SDK is passed",
+            help="text for people, json for the whole document, or the arguments for a provider's SDK",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Ask once, print the answer."""
+        """Print the surface."""
         try:
             answer = surfaces.ask(
                 options["agent"],
@@ -43,13 +43,13 @@ class Command(terminal.Command):
                 subagent=options["subagent"],
             )
             form = options["format"]
-            said = "\n".join(_lines(answer)) if form == "text" else _document(answer, form)
+            text = "\n".join(_lines(answer)) if form == "text" else _document(answer, form)
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         if form == "text":
-            self.stdout.write(said)
+            self.stdout.write(text)
         else:
-            self.stdout.write_json(said)
+            self.stdout.write_json(text)
 
 
 def _document(answer: surface.Surface, form: str) -> str:
@@ -58,23 +58,23 @@ def _document(answer: surface.Surface, form: str) -> str:
 
 
 def _lines(answer: surface.Surface) -> list[str]:
-    spent, found = answer.spent, answer.discoverable
+    spent, discoverable = answer.spent, answer.discoverable
     lines = [f"{answer.agent}: {spent.tools} tools, {spent.tokens} tokens (revision {answer.revision})", ""]
     width = max((len(definition.name) for definition in answer.tools), default=0)
     for definition in answer.tools:
         code = answer.because[definition.name].code
         lines.append(f"  {definition.name:<{width}}  {definition.tokens:>6}  {code}")
     if answer.meta_tools:
-        lines.append("  and, to load others: " + ", ".join(sorted(d.name for d in answer.meta_tools)))
-    if found.count:
-        named = ", ".join((*found.toolkits, *found.plugins)) or "deferred by the budget"
-        lines.append(f"  {found.count} more can be had on request: {named}")
+        lines.append("  to load more: " + ", ".join(sorted(d.name for d in answer.meta_tools)))
+    if discoverable.count:
+        named = ", ".join((*discoverable.toolkits, *discoverable.plugins)) or "deferred by the budget"
+        lines.append(f"  {discoverable.count} more on request: {named}")
     lines += [f"  warning: {warning.message}" for warning in answer.warnings]
     lines += ["", "Policy:", answer.policy.text or "(none)"]
     if answer.directive is not None:
         focus = ", ".join(answer.directive.active_tools)
         lines += [
             "",
-            f"Directive, for the first step: tool_choice {answer.directive.tool_choice}; focus on {focus}",
+            f"Directive for the first step: tool_choice {answer.directive.tool_choice}; focus on {focus}",
         ]
     return lines

@@ -1,4 +1,4 @@
-"""Who may come in over the network? (``manage.py token issue | list | revoke``)"""
+"""``manage.py token issue | list | revoke``: manage API tokens."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from toolbelt import conf
-from toolbelt.control import actors, tokens
+from toolbelt.control import writing
+from toolbelt.control.people import tokens
 from toolbelt.core import errors
 from toolbelt.management import terminal
 
 
 class Command(terminal.Command):
-    """Issue, list and revoke tokens of the API."""
+    """Issue, list and revoke API tokens."""
 
-    help = "Issue a token (printed once, alone on standard output), list those there are, or revoke one."
+    help = "Issue an API token (printed once, alone on standard output), list all tokens, or revoke a token."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take one of the acts, and what it is about."""
-        acts = parser.add_subparsers(dest="act", required=True)
-        issue = acts.add_parser("issue", help="issue a token of an agent or of an operator")
+        """Add the subcommands."""
+        commands = parser.add_subparsers(dest="act", required=True)
+        issue = commands.add_parser("issue", help="issue a token for an agent or an operator")
         whose = issue.add_mutually_exclusive_group(required=True)
-        whose.add_argument("--agent", metavar="A", help="the agent that asks and calls with it")
-        whose.add_argument("--operator", metavar="USER", help="the operator who acts with it")
-        issue.add_argument("--scope", choices=tokens.SCOPES, help="what an operator may do with it")
-        issue.add_argument("--name", metavar="N", default="", help="what it is for")
-        issue.add_argument("--days", metavar="D", type=int, help="it ends in D days; else when it is revoked")
-        issue.add_argument("--reason", metavar="TEXT", default="", help="why, for the audit log")
-        acts.add_parser("list", help="list all tokens, the newest first")
-        revoke = acts.add_parser("revoke", help="let a token open nothing any more, for good")
-        revoke.add_argument("prefix", metavar="PREFIX", help="how it begins, as list shows it")
-        revoke.add_argument("--reason", metavar="TEXT", default="", help="why, for the audit log")
+        whose.add_argument("--agent", metavar="A", help="the agent that the token is for")
+        whose.add_argument("--operator", metavar="USER", help="the operator that the token is for")
+        issue.add_argument("--scope", choices=tokens.SCOPES, help="the scope of an operator's token")
+        issue.add_argument("--name", metavar="N", default="", help="a name that says what the token is for")
+        issue.add_argument("--days", metavar="D", type=int, help="expire in D days (default: never)")
+        issue.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+        commands.add_parser("list", help="list all tokens, newest first")
+        revoke = commands.add_parser("revoke", help="revoke a token permanently")
+        revoke.add_argument("prefix", metavar="PREFIX", help="the beginning of the token, as printed by list")
+        revoke.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
 
     def handle(self, *args: Any, act: str, **options: Any) -> None:
-        """Do it."""
-        actor = actors.Actor(name=getpass.getuser(), via="command")
+        """Run the subcommand."""
+        write = writing.by(getpass.getuser(), via="command", reason=options.get("reason", ""))
         try:
             match act:
                 case "issue":
-                    self._issue(actor, options)
+                    self._issue(write, options)
                 case "list":
-                    self.stdout.write("\n".join(_lines(tokens.listed(), timezone.now())))
+                    self.stdout.write("\n".join(_lines(tokens.all_tokens(), timezone.now())))
                 case _:
-                    gone = tokens.revoke(actor, options["prefix"], options["reason"])
-                    self.stdout.write(f"{gone.prefix} opens nothing any more.")
+                    token = tokens.revoke(write, options["prefix"])
+                    self.stdout.write(f"{token.prefix} is revoked. Requests with it will be rejected.")
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
 
-    def _issue(self, actor: actors.Actor, options: dict[str, Any]) -> None:
+    def _issue(self, write: writing.Write, options: dict[str, Any]) -> None:
         issued = tokens.issue(
-            actor,
+            write,
             name=options["name"],
             agent=options["agent"],
             user=options["operator"],
             scope=options["scope"] or "",
             expires=_end(options["days"]),
-            reason=options["reason"],
         )
-        self.stderr.write(f"A token of {_whose(issued.token)}. It is shown this once:")
+        self.stderr.write(f"Token for {_whose(issued.token)}. Store it now: it is not shown again.")
         self.stdout.write(issued.text)
 
 
@@ -73,15 +73,15 @@ def _end(days: int | None) -> dt.datetime | None:
     try:
         return timezone.now() + dt.timedelta(days=days)
     except OverflowError as error:
-        raise CommandError(f"--days {days} is longer than there are calendars.") from error
+        raise CommandError(f"--days {days} is too large.") from error
 
 
-def _lines(known: Sequence[tokens.Token], now: dt.datetime) -> list[str]:
-    if not known:
-        return [f"There are no tokens: {conf.COMMAND} token issue makes one."]
+def _lines(listed: Sequence[tokens.Token], now: dt.datetime) -> list[str]:
+    if not listed:
+        return [f"There are no tokens. Issue one with {conf.COMMAND} token issue."]
     return [
-        f"{one.prefix}  {_state(one, now):<18}  {_whose(one)}  {_used(one)}  {one.name}".rstrip()
-        for one in known
+        f"{token.prefix}  {_state(token, now):<22}  {_whose(token)}  {_used(token)}  {token.name}".rstrip()
+        for token in listed
     ]
 
 
@@ -94,7 +94,7 @@ def _state(token: tokens.Token, now: dt.datetime) -> str:
         return f"revoked {token.revoked:%Y-%m-%d}"
     if token.expires is None:
         return "valid"
-    return f"{'valid until' if token.is_valid(now) else 'over since'} {token.expires:%Y-%m-%d}"
+    return f"{'valid until' if token.is_valid(now) else 'expired'} {token.expires:%Y-%m-%d}"
 
 
 def _used(token: tokens.Token) -> str:

@@ -1,4 +1,4 @@
-"""Do these scenarios hold? (``manage.py try PATH...``)"""
+"""``manage.py try PATH...``: run scenario files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from toolbelt.control import scenarios
+from toolbelt.control.config import scenarios
 from toolbelt.core import errors
 from toolbelt.management import terminal
 
@@ -16,39 +16,39 @@ SUFFIXES = (".json", ".yaml", ".yml")
 
 
 class Unreadable(Exception):
-    """A path that leads to no scenarios; the message names it and says why."""
+    """A path has no readable scenarios. The message names the path and the reason."""
 
 
 class Command(terminal.Command):
-    """Run scenario files through the pure core, without a database."""
+    """Run scenario files without a database."""
 
     help = (
-        "Run scenario files (JSON or YAML) and say which expectations do not hold. Touches no database. "
-        "Exits with 0 if all hold, 1 if one does not, 2 if a file cannot be read."
+        "Run scenario files (JSON or YAML) and print the expectations that fail. Does not use the database. "
+        "Exits with 0 if all pass, 1 if one fails, 2 if a file cannot be read."
     )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take files, or directories whose .json and .yaml files are run."""
+        """Add the paths of files and directories."""
         parser.add_argument(
             "paths",
             nargs="+",
             metavar="PATH",
             type=Path,
-            help="a file, or a directory whose .json, .yaml and .yml files are run (not those of folders in it)",
+            help="a file, or a directory whose .json, .yaml and .yml files are run (without subdirectories)",
         )
 
     def handle(self, *args: Any, paths: list[Path], **options: Any) -> None:
-        """Exit 0 if all hold, 1 if one does not, 2 if a file cannot be read."""
+        """Run the scenarios. Exit with 1 if one fails, and with 2 if a file cannot be read."""
         passed = failed = 0
         try:
-            # Everything is read before anything runs: an unreadable file is no half-run.
-            found = [_read(file) for path in paths for file in _files(path)]
+            # Read all files before running any, so that an unreadable file stops the command at the start.
+            documents = [_read(file) for path in paths for file in _files(path)]
         except Unreadable as error:
             self.stderr.write(_in_one_line(str(error)))
             sys.exit(2)
-        for of_file in found:
-            for failures in scenarios.run_all(of_file):
+        for document in documents:
+            for failures in scenarios.run_all(document):
                 for failure in failures:
                     self.stdout.write(_in_one_line(str(failure)))
                 passed, failed = (passed, failed + 1) if failures else (passed + 1, failed)
@@ -61,7 +61,7 @@ def _files(path: Path) -> Iterator[Path]:
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and file.is_file())
         if not files:
-            raise Unreadable(f"{path}: there is no .json or .yaml file in this directory.")
+            raise Unreadable(f"{path}: this directory has no .json or .yaml files.")
         yield from files
     else:
         yield path
@@ -69,7 +69,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 def _read(file: Path) -> list[dict[str, Any]]:
     try:
-        # Editors on Windows begin a file with a mark.
+        # Editors on Windows begin a file with a byte order mark.
         text = file.read_text(encoding="utf-8-sig")
         return scenarios.read(text, "json" if file.suffix.lower() == ".json" else "yaml")
     except OSError as error:
@@ -81,5 +81,5 @@ def _read(file: Path) -> list[dict[str, Any]]:
 
 
 def _in_one_line(text: str) -> str:
-    """Write out what a terminal would obey, or could not show: what stands in the file is only said."""
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    """Return the text with control and other unprintable characters escaped, so that it is safe for a terminal."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

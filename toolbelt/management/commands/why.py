@@ -1,4 +1,4 @@
-"""Why does this agent have this tool, or why not? (``manage.py why AGENT TOOL``)"""
+"""``manage.py why AGENT TOOL``: explain why an agent has a tool, or why it does not."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from toolbelt.runtime import explain
 
 
 class Command(terminal.Command):
-    """Print the decision for one tool of one agent."""
+    """Explain the decision for a tool of an agent."""
 
-    help = "Print why an agent has a tool, or why not: one line, or with --trace every question."
+    help = (
+        "Explain why an agent has a tool, or why it does not. With --trace, print the result of every rule."
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Take the agent and the tool, and what else a question may say."""
-        parser.add_argument("agent", metavar="AGENT")
-        parser.add_argument("tool", metavar="TOOL")
-        parser.add_argument("--session", metavar="S", help="ask within this session")
-        parser.add_argument("--request-id", metavar="R", help="ask within this request of the session")
-        parser.add_argument("--subagent", metavar="KIND", help="ask on behalf of a subagent of this kind")
-        parser.add_argument("--trace", action="store_true", help="print the answer to every question")
+        """Add the agent, the tool, and the options of the request."""
+        parser.add_argument("agent", metavar="AGENT", help="the agent's key")
+        parser.add_argument("tool", metavar="TOOL", help="the tool's key")
+        parser.add_argument("--session", metavar="S", help="the session's id")
+        parser.add_argument("--request-id", metavar="R", help="the id of a request in the session")
+        parser.add_argument("--subagent", metavar="KIND", help="the kind of subagent")
+        parser.add_argument("--trace", action="store_true", help="print the result of every rule")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Explain once, print it."""
+        """Print the explanation."""
         try:
-            told = explain.why(
+            explanation = explain.why(
                 options["agent"],
                 options["tool"],
                 session=options["session"],
@@ -38,11 +40,13 @@ class Command(terminal.Command):
             )
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(told.line)
+        self.stdout.write(explanation.line)
+        if explanation.runner == "client" and explanation.decision.state in ("active", "discoverable"):
+            self.stdout.write("The agent's own program runs it: MCP clients do not see it.")
         if options["trace"]:
-            for step in told.trace:
-                mark = ">" if step.question == told.decision.question else " "
-                self.stdout.write(f"{mark} {step.question:>2}. {step.asks}  {_answer(step.answer)}")
+            for step in explanation.trace:
+                mark = ">" if step.question == explanation.decision.question else " "
+                self.stdout.write(f"{mark} {step.question:>2}. {step.rule}  {_answer(step.answer)}")
 
 
 def _answer(answer: Any) -> str:

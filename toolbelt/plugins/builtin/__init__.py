@@ -1,13 +1,13 @@
-"""Which plugins does Toolbelt bring along? Each by its name, with the module and class that a plugins' file names.
+"""The built-in plugins by name, with their module and class.
 
-Places and no classes: one that is not used costs nothing, and one that cannot be imported stops no other.
+They are named rather than imported, so that unused plugins are not loaded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-PLACES: Mapping[str, tuple[str, str]] = {
+CLASSES: Mapping[str, tuple[str, str]] = {
     "files": ("toolbelt.plugins.builtin.files.plugin", "Files"),
     "memory": ("toolbelt.plugins.builtin.memory.plugin", "Memory"),
     "scheduler": ("toolbelt.plugins.builtin.scheduler.plugin", "Scheduler"),

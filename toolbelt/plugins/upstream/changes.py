@@ -1,14 +1,14 @@
-"""Has the server another list by now? Told by itself, in the way of the revision of the protocol that it speaks.
+"""Notifications of servers that their lists have changed, in each revision of the protocol.
 
-The older revisions send a notification when they please. The newer ones want a subscription, which is held open; while
-none is, nobody tells what happened, so each new one counts as a change.
+In older revisions, servers send a notification at any time. Newer revisions require a subscription, which is held open;
+while there is none, changes go unnoticed, so each new subscription counts as a change.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from toolbelt.plugins.upstream import limits
@@ -20,20 +20,30 @@ if TYPE_CHECKING:
 async def listen(
     client: mcp.Client, changed: Callable[[], None], bounds: limits.Limits, begun: asyncio.Event
 ) -> None:
-    """Keep a subscription open, where the server has any to offer. What comes through it, comes as any message does.
+    """Keep a subscription open, if the server offers any. Its notifications arrive like all other messages.
 
-    ``begun`` is set when there is one, or none is to be had for now: what is listed after that misses no change.
+    ``begun`` is set as soon as there is one, or the first attempt has failed: lists that are read afterwards miss no
+    change.
     """
     try:
-        offered = client.server_capabilities.tools
-        if offered is not None and offered.list_changed:
-            await _keep(client, changed, bounds, begun)
+        offered = client.server_capabilities
+        lists = {
+            name
+            for name in ("tools", "prompts", "resources")
+            if (capability := getattr(offered, name)) is not None and capability.list_changed
+        }
+        if lists:
+            await _keep(client, lists, changed, bounds, begun)
     finally:
         begun.set()
 
 
 async def _keep(
-    client: mcp.Client, changed: Callable[[], None], bounds: limits.Limits, begun: asyncio.Event
+    client: mcp.Client,
+    lists: Collection[str],
+    changed: Callable[[], None],
+    bounds: limits.Limits,
+    begun: asyncio.Event,
 ) -> None:
     from mcp.client import subscriptions
     from mcp.shared.exceptions import MCPError
@@ -42,14 +52,18 @@ async def _keep(
     while True:
         since = time.monotonic()
         try:
-            async with client.listen(tools_list_changed=True) as subscription:
+            async with client.listen(
+                tools_list_changed="tools" in lists,
+                prompts_list_changed="prompts" in lists,
+                resources_list_changed="resources" in lists,
+            ) as subscription:
                 begun.set()
                 async for _ in subscription:
                     pass
         except (MCPError, subscriptions.SubscriptionLost, TimeoutError):
             pass
         except RuntimeError:
-            # Its revision has no subscriptions, or the connection is on its way out.
+            # The revision has no subscriptions, or the connection is closing.
             return
         begun.set()
         lasted = time.monotonic() - since

@@ -1,8 +1,7 @@
-"""Does this text, written for a model by a stranger, give it orders that are none of the tool's business?
+"""Flags for texts from upstream servers that give models instructions beyond the tool's purpose.
 
-A flag is for the operator who is about to approve: a reason to read twice, no verdict. So a pattern must say
-something rare. Words such as "must" and "always" stand in every second honest description, and tell nothing. Patterns
-are RE2: linear time, whatever the text.
+A flag is a hint for the operator who reviews the tool, not a verdict, so a pattern must match something rare. Words
+such as "must" and "always" are in every second honest description. Patterns are RE2: linear time for any text.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import re2
 from toolbelt.core import schema
 from toolbelt.plugins.upstream import cleaning
 
-LONGEST_SHOWN = 60
+MAX_SHOWN_LENGTH = 60
 COSTLY = "has a schema that can take too long to check: calls with nested arguments may be refused"
 
 _ORDERS: Mapping[str, str] = {
@@ -69,7 +68,7 @@ _PATTERNS = {flag: _compile(pattern) for flag, pattern in _ORDERS.items()}
 
 
 def flags(text: str) -> tuple[str, ...]:
-    """Say what about the text deserves a second look: each flag with the words that raised it."""
+    """Return the flags of a text, each with the words that raised it."""
     encoded = text.encode(errors="replace")
     found = [
         f"{flag}: “{_shown(match.group())}”"
@@ -81,11 +80,17 @@ def flags(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def of_tool(name: str, title: str, description: str, *schemas: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Say it of all that a tool says of itself: its texts, and every text in its schemas; each flag once."""
+def of_tool(
+    name: str,
+    title: str,
+    description: str,
+    *schemas: Mapping[str, Any] | None,
+    details: Mapping[str, Any] | None = None,
+) -> tuple[str, ...]:
+    """Return the flags of all texts of a tool, including those in its schemas and details."""
     found = {
         flag.partition(":")[0]: flag
-        for text in (*texts(schemas), title, name, description)
+        for text in (*_texts_of_details(details or {}), *texts(schemas), title, name, description)
         for flag in flags(text)
     }
     unenforced = [
@@ -94,14 +99,14 @@ def of_tool(name: str, title: str, description: str, *schemas: Mapping[str, Any]
     if unenforced:
         named = ", ".join(_shown(pattern.encode(errors="replace")) for pattern in unenforced[:3])
         found["pattern"] = f"has a pattern that is not enforced, as RE2 cannot run it: {named}"
-    # Only the first describes arguments, which are checked.
+    # Only the first schema describes arguments, which are checked.
     if any(one is not None and schema.is_costly(schema.canonical(one)) for one in schemas[:1]):
         found["cost"] = COSTLY
     return tuple(sorted(found.values()))
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Give every text in a document, the names of its fields among them."""
+    """Yield every text in a document, including the names of its fields."""
     match value:
         case str():
             yield value
@@ -112,10 +117,18 @@ def texts(value: Any) -> Iterator[str]:
             yield from _each(value)
 
 
+def _texts_of_details(details: Mapping[str, Any]) -> Iterator[str]:
+    for field, value in details.items():
+        for text in texts(value):
+            # An image in base64 is a long encoded text, but not shown to a model.
+            if field != "icons" or not text.startswith("data:image/"):
+                yield text
+
+
 def _each(values: Iterable[Any]) -> Iterator[str]:
     for one in values:
         yield from texts(one)
 
 
 def _shown(text: bytes) -> str:
-    return cleaning.line(text.decode(errors="replace"), LONGEST_SHOWN)
+    return cleaning.line(text.decode(errors="replace"), MAX_SHOWN_LENGTH)

@@ -1,7 +1,7 @@
-"""What does a tool become that an upstream server lists?
+"""Conversion of the tools that upstream servers list.
 
-Everything in it was written by a stranger: it is brought into bounds, made to fit and cleaned, and what had to be done
-to it is said. A tool that cannot be had costs the server that tool, with a message, and nothing else.
+Everything in a tool comes from the server: it is limited, fitted and cleaned, and the changes are reported. A tool that
+cannot be imported is left out with a message, without affecting other tools.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolbelt.core import catalog, errors, keys, schema
 from toolbelt.core.belts import shapes
-from toolbelt.plugins.upstream import cleaning, flags
+from toolbelt.plugins.upstream import cleaning, details, flags
 
-LONGEST_NAME = 200
-LONGEST_TITLE = 200
-LONGEST_DESCRIPTION = 16_000
-LONGEST_IN_SCHEMA = 4_000
-# A name or a value in an output schema. What is longer is prose.
-LONGEST_IN_RESULT = 100
-# As canonical text, in characters. The largest of 484 real tools has 19,000.
-LARGEST_SCHEMA = 100_000
-# What MCP means by annotations, beside a title. Nothing else of them is taken.
+MAX_NAME_LENGTH = 200
+MAX_TITLE_LENGTH = 200
+MAX_DESCRIPTION_LENGTH = 16_000
+MAX_IN_SCHEMA_LENGTH = 4_000
+# The maximum length of a name or value in an output schema; longer ones are prose.
+MAX_IN_RESULT_LENGTH = 100
+# In characters of canonical JSON. The largest of 484 real tools has 19,000.
+MAX_SCHEMA_BYTES = 100_000
+# The annotations of MCP, beside the title. No others are imported.
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 _JSON = shapes.Json()
@@ -33,69 +33,94 @@ _JSON = shapes.Json()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a server said when it was asked for its tools, as it said it: MCP's own words for each tool.
+    """The lists of a server, unchanged: each tool as MCP has it.
 
-    ``is_complete``: what it does not list it does not offer; ``problems`` tell what of a list is missing. ``error`` is
-    set where it could not be asked; then nothing is known of its tools. ``server`` is what it calls itself.
+    ``others`` are its prompts, resources and templates, by kind. A missing kind was not listed, and one in ``cut`` is
+    incomplete. ``is_complete``: the list of tools is complete; ``problems`` describe what is missing. If the server
+    could not be reached, ``error`` explains why, and nothing is known of its tools. ``server`` is its own name.
     """
 
     tools: tuple[Mapping[str, Any], ...] = ()
+    others: Mapping[catalog.Kind, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    cut: frozenset[catalog.Kind] = frozenset()
     is_complete: bool = True
     protocol: str = ""
     server: str = ""
     problems: tuple[errors.Problem, ...] = ()
     error: str = ""
     stderr: str = ""
-    _versions: dict[tuple[str, str], str] = field(default_factory=dict, compare=False, repr=False)
+    _versions: dict[tuple[str, str, str], str] = field(default_factory=dict, compare=False, repr=False)
 
     def version(self, name: str, namespace: str) -> str:
-        """Return the version of a tool that the server lists under this name; empty if it lists none that is sound.
+        """Return the version of the tool with this name; empty if the server lists none that can be imported."""
 
-        Kept, because every call asks whether the tool is still as it was approved.
+        def listed() -> Definition | str:
+            tool = next((tool for tool in self.tools if tool.get("name") == name), {})
+            return definition(tool, namespace)
+
+        return self.kept_version(("tool", name, namespace), listed)
+
+    def kept_version(self, place: tuple[str, str, str], make: Callable[[], Definition | str]) -> str:
+        """Return the version of the definition that ``make`` returns; empty if that is an explanation.
+
+        Cached, because every call checks whether the tool is still the approved one.
         """
-        if (name, namespace) not in self._versions:
-            listed = next((tool for tool in self.tools if tool.get("name") == name), {})
-            made = definition(listed, namespace)
-            self._versions[name, namespace] = "" if isinstance(made, str) else made.version()
-        return self._versions[name, namespace]
+        if place not in self._versions:
+            made = make()
+            self._versions[place] = "" if isinstance(made, str) else made.version()
+        return self._versions[place]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A listed tool, as it can be stored. ``name`` is what its server calls it; ``done`` what was done to it."""
+    """A listed tool, prompt and so on, in the form in which it is stored. ``name`` is the server's own name of it;
+    ``done`` are the changes to it, as sentences.
+    """
 
     key: str
     name: str
+    kind: catalog.Kind = "tool"
     title: str = ""
     description: str = ""
     input_schema: Mapping[str, Any] = field(default_factory=lambda: dict(schema.EMPTY))
     output_schema: Mapping[str, Any] | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
     done: tuple[str, ...] = ()
 
     @property
     def upstream_name(self) -> str:
-        """Give what is kept beside the key: the server's own name, where the key does not tell it."""
+        """Return the server's own name, if the key does not contain it."""
+        if self.kind != "tool":
+            return self.name
         return "" if self.name in (self.key, self.key.partition(keys.SEPARATOR)[2]) else self.name
 
     def version(self) -> str:
-        """Give the hash that an approval holds it to (see :func:`catalog.version`)."""
+        """Return the hash that an approval refers to (see :func:`catalog.version`)."""
         return catalog.version(
             catalog.Tool(
                 key=self.key,
+                kind=self.kind,
                 upstream_name=self.upstream_name,
+                title=self.title,
                 description=self.description,
                 input_schema=schema.canonical(self.input_schema),
+                details=self.details_text,
             )
         )
+
+    @property
+    def details_text(self) -> str:
+        """Return the details in the stored form."""
+        return schema.canonical(self.details) if self.details else ""
 
 
 def definitions(
     tools: Iterable[Mapping[str, Any]], namespace: str, source: str
 ) -> tuple[list[Definition], list[errors.Problem]]:
-    """Make definitions of what a server lists, in its order; ``source`` names the server in messages.
+    """Return definitions of the listed tools in their order, and problems; ``source`` names the server in messages.
 
-    Of two tools that would have one key, the one whose name needed no fitting has it, else the first.
+    If two tools would have the same key, the one whose name is unchanged gets it, otherwise the first.
     """
     read: list[Definition] = []
     problems: list[errors.Problem] = []
@@ -104,7 +129,7 @@ def definitions(
         made = definition(listed, namespace)
         if isinstance(made, str):
             name = listed.get("name")
-            shown = cleaning.line(name, LONGEST_NAME) if isinstance(name, str) else ""
+            shown = cleaning.line(name, MAX_NAME_LENGTH) if isinstance(name, str) else ""
             path = f"tools.{shown}" if shown else f"tools[{position}]"
             problems.append(errors.Problem(path=path, message=f"{made} {subject} goes without it."))
         else:
@@ -127,12 +152,12 @@ def definitions(
 
 
 def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
-    """Make a definition of one listed tool; a sentence where that cannot be."""
+    """Return the definition of a listed tool, or a sentence that explains why it cannot be imported."""
     name = listed.get("name")
     if not isinstance(name, str) or not name.strip():
         return "It has no name."
-    if len(name) > LONGEST_NAME:
-        return f"Its name has {len(name)} characters, and {LONGEST_NAME} are the most."
+    if len(name) > MAX_NAME_LENGTH:
+        return f"Its name has {len(name)} characters, and {MAX_NAME_LENGTH} are the most."
     if cleaning.has_hidden(name):
         return "Its name holds characters that cannot be seen."
     key = keys.fit(name, namespace)
@@ -151,26 +176,27 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
             continue
         if problem := _schema_problem(given):
             return f"Its {stated} cannot be used: {problem}."
-        documents[field_name] = (
-            cleaning.schema(given, LONGEST_IN_SCHEMA)
-            if field_name == "input_schema"
-            else _wordless(cleaning.bare_schema(given))
-        )
-    title = cleaning.line(stated_title(listed), LONGEST_TITLE)
+        documents[field_name] = cleaning.schema(given, MAX_IN_SCHEMA_LENGTH)
+    whole = documents.pop("output_schema", None)
+    bare = None if whole is None else _wordless(cleaning.bare_schema(whole))
+    beside, left_out = details.read(listed, whole, bare)
+    title = cleaning.line(stated_title(listed), MAX_TITLE_LENGTH)
     found = Definition(
         key=key,
         name=name,
-        # No approval holds a title: one that gives orders is not taken at all.
+        # A title needs no approval, so one that gives instructions is left out.
         title="" if flags.flags(title) else title,
-        description=cleaning.text(_text(listed.get("description")), LONGEST_DESCRIPTION),
+        description=cleaning.text(_text(listed.get("description")), MAX_DESCRIPTION_LENGTH),
         annotations=_hints(listed.get("annotations")),
+        output_schema=bare,
+        details=beside,
         **documents,
     )
-    return _with_what_was_done(found, listed)
+    return _with_what_was_done(found, listed, left_out)
 
 
-def _with_what_was_done(made: Definition, listed: Mapping[str, Any]) -> Definition:
-    done = []
+def _with_what_was_done(made: Definition, listed: Mapping[str, Any], left_out: list[str]) -> Definition:
+    done = [*left_out]
     described, schema_as_listed = _text(listed.get("description")), listed.get("inputSchema") or {}
     if made.upstream_name:
         done.append(f"Its server calls it {made.name!r}: the name was made to fit.")
@@ -178,12 +204,14 @@ def _with_what_was_done(made: Definition, listed: Mapping[str, Any]) -> Definiti
         made.input_schema != schema_as_listed and cleaning.has_hidden(schema.canonical(schema_as_listed))
     ):
         done.append("Characters that cannot be seen were taken out of its texts.")
-    if len(described) > LONGEST_DESCRIPTION:
-        done.append(f"Its description has {len(described)} characters and was cut to {LONGEST_DESCRIPTION}.")
-    if left_out := _unread_hints(listed.get("annotations")):
-        done.append(left_out)
+    if len(described) > MAX_DESCRIPTION_LENGTH:
+        done.append(
+            f"Its description has {len(described)} characters and was cut to {MAX_DESCRIPTION_LENGTH}."
+        )
+    if unread := _unread_hints(listed.get("annotations")):
+        done.append(unread)
     if listed.get("outputSchema") is not None and made.output_schema is None:
-        done.append("Its output schema speaks to models, and was left out.")
+        done.append("Its output schema speaks to models, and is left out until its details are approved.")
     if stated_title(listed) and not made.title:
         done.append("Its title speaks to models, and was left out.")
     return dataclasses.replace(made, done=tuple(done))
@@ -194,7 +222,7 @@ def _is_task_only(execution: Any) -> bool:
 
 
 def stated_title(listed: Mapping[str, Any]) -> str:
-    """Give the title as it is listed: a tool's own, else the one that older revisions keep among the hints."""
+    """Return the listed title: the tool's own, or the one in the annotations, as in older revisions."""
     annotations = listed.get("annotations")
     among_hints = annotations.get("title") if isinstance(annotations, Mapping) else None
     return _text(listed.get("title")) or _text(among_hints)
@@ -205,32 +233,32 @@ def _schema_problem(given: Any) -> str | None:
     if fitting is None:
         return "it is no mapping that can be stored"
     text = schema.canonical(fitting)
-    if len(text) > LARGEST_SCHEMA:
-        return f"it has {len(text)} characters, and {LARGEST_SCHEMA} are the most"
+    if len(text) > MAX_SCHEMA_BYTES:
+        return f"it has {len(text)} characters, and {MAX_SCHEMA_BYTES} are the most"
     return _kept_schema_problem(text)
 
 
 @functools.lru_cache(maxsize=4096)
 def _kept_schema_problem(text: str) -> str | None:
-    # Kept, because the meta-schema takes a millisecond and servers are asked again.
+    # Cached, because the check takes a millisecond and servers are listed often.
     return schema.problem(json.loads(text))
 
 
 def _wordless(output: dict[str, Any]) -> dict[str, Any] | None:
-    """Give what is left of an output schema, unless its very names and values speak: no approval holds them."""
-    spoken = any(len(text) > LONGEST_IN_RESULT or flags.flags(text) for text in set(flags.texts(output)))
+    """Return an output schema without prose, or None if its names or values give instructions: it needs no approval."""
+    spoken = any(len(text) > MAX_IN_RESULT_LENGTH or flags.flags(text) for text in set(flags.texts(output)))
     return None if spoken else output
 
 
 def _hints(given: Any) -> dict[str, bool]:
-    """Give the hints that are true or false. No approval holds them, so no text gets through."""
+    """Return the hints that are booleans. They need no approval, so no text is imported."""
     if not isinstance(given, Mapping):
         return {}
     return {name: given[name] for name in HINTS if isinstance(given.get(name), bool)}
 
 
 def _unread_hints(given: Any) -> str:
-    """Say which hints are stated and cannot be read; nothing where all can."""
+    """Return a sentence about hints that are not valid; empty if all are."""
     if given is not None and not isinstance(given, Mapping):
         return "Its annotations are no mapping, and were left out."
     wrong = [name for name in HINTS if not isinstance((given or {}).get(name), bool | None)]

@@ -1,7 +1,7 @@
-"""What a call and the transport that sends it tell each other: may it be sent, and was its session refused?
+"""Communication between a call and its transport: the last check before sending, and refused sessions.
 
-A call that was admitted may wait: for a connection, for a TLS handshake, for a free connection of the HTTP client's
-pool. What was allowed before that may be denied after it, so the transport asks again at the last moment.
+A call that was allowed may then wait for a connection, a TLS handshake, or the HTTP client's pool. In the meantime it
+may be denied, so the transport checks again at the last moment.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from toolbelt.plugins import background
 
 
 class LastCheck:
-    """The check of one attempt to call. It is made at most once: what follows the request (a cancellation) is not held
-    up. :attr:`is_session_refused`: the server does not know the session any more, and has run nothing.
+    """The check of one attempt to call. It is made at most once, so that it does not delay what follows the request,
+    such as a cancellation. :attr:`is_session_refused`: the server no longer knows the session, and has run nothing.
     """
 
     def __init__(self, check: background.Check | None) -> None:
@@ -22,7 +22,7 @@ class LastCheck:
         self.is_session_refused = False
 
     async def make(self) -> None:
-        """Make the check, unless it was made; raise what it raises and keep that as :attr:`refusal`."""
+        """Make the check, unless it was made. What it raises is raised, and kept as :attr:`refusal`."""
         check, self._check = self._check, None
         if check is None:
             return
@@ -33,7 +33,7 @@ class LastCheck:
             raise
 
 
-# The check of the call whose request is being sent. The client hands the context of a request to its transport.
+# The check of the call whose request is being sent. The client passes the context of a request to its transport.
 CURRENT: contextvars.ContextVar[LastCheck | None] = contextvars.ContextVar(
     "toolbelt_last_check", default=None
 )

@@ -1,4 +1,4 @@
-"""How much may a server take of us: of memory, of time, of patience?"""
+"""The limits on what a server may use: memory, time, and attempts."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much it may list (``bytes`` as canonical JSON); how long it is left alone after a first failure, and at most;
-    how long it is not listed anew after it told of a change (``relist_pause``, growing with each that follows), and at
-    most; how many answers that do not come in time, one after the other, end a connection (``late``); and how long its
-    end may take; and for how long its first list waits until a subscription to changes stands. All times in seconds.
+    """How much a server may list: ``pages``, ``tools``, ``others`` (of each other kind), ``bytes`` as canonical JSON.
+
+    All times are in seconds. ``first_pause`` and ``longest_pause`` are those after a failure to connect;
+    ``relist_pause`` and ``longest_relist_pause`` are those between lists that the server's notifications cause.
+    ``close`` is how long closing a connection may take, ``subscribe`` how long the first list waits for a subscription
+    to changes, ``listing`` how long other kinds than tools may be listed, and ``update_pause`` the minimum time between
+    two notifications of an updated resource. ``late`` is how many consecutive answers may time out before a connection
+    is closed.
     """
 
     pages: int = 100
     tools: int = 5_000
+    others: int = 1_000
     bytes: int = 16 * 1024 * 1024
     first_pause: float = 0.5
     longest_pause: float = 60.0
@@ -23,3 +28,5 @@ class Limits:
     late: int = 3
     close: float = 8.0
     subscribe: float = 2.0
+    listing: float = 10.0
+    update_pause: float = 1.0

@@ -1,110 +1,206 @@
-"""What does a server list, through all pages, as far as anybody reads on?
+"""Reading of a server's lists, through all pages up to a limit.
 
-The client wants every tool of a page to be as MCP has it, or refuses the page. Whether a tool can be had is asked of
-each for itself (see :mod:`importing`), so a page that is refused is asked for again, and read as it comes.
+The official client refuses a page if one of its tools is not valid. Whether a tool can be imported is checked for each
+tool (see :mod:`importing`), so a refused page is requested again, and parsed leniently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolbelt.core import errors, schema
+from toolbelt.core import catalog, errors, schema
 from toolbelt.plugins.upstream import cleaning, importing, limits
 
 if TYPE_CHECKING:
     import mcp
 
 
-class NoTools(errors.ToolbeltError):
-    """The operator's to put right: what answers there is a server of something else."""
+METHOD_NOT_FOUND = -32601
+MAX_WHY_LENGTH = 300
+# After how many entries other tasks get their turn on the event loop: about every 5 ms.
+TURN = 50
+# By kind: the method that lists it, and the field of the answer that holds the list.
+_OTHERS: Mapping[catalog.Kind, tuple[str, str]] = {
+    "prompt": ("prompts/list", "prompts"),
+    "resource": ("resources/list", "resources"),
+    "template": ("resources/templates/list", "resourceTemplates"),
+}
+_WORDS = {
+    "tools": "tools",
+    "prompts": "prompts",
+    "resources": "resources",
+    "resourceTemplates": "resource templates",
+}
+
+
+class NoToolsError(errors.ToolbeltError):
+    """For an operator to fix: the server is not what was meant."""
 
     code = "no-tools"
 
     def __init__(self) -> None:
-        super().__init__("The server says that it has no tools.")
+        super().__init__("The server says that it has no tools, prompts or resources.")
 
 
-class NoList(errors.ToolbeltError):
-    """The server's owner's to put right: what it answers is no list of tools at all."""
+class NoListError(errors.ToolbeltError):
+    """For the server's owner to fix: its answer is not a list of tools, prompts and so on."""
 
     code = "tool-unavailable"
 
-    def __init__(self) -> None:
-        super().__init__("The server answered what is no list of tools.")
+    def __init__(self, words: str = "tools") -> None:
+        super().__init__(f"The server answered what is no list of {words}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """The entries of a list that were read; ``is_cut``: there are more. ``strays`` counts elements that are no
+    entries."""
+
+    entries: tuple[Mapping[str, Any], ...] = ()
+    is_cut: bool = False
+    strays: int = 0
+
+
+Page = Callable[[str | None], Awaitable[tuple[Iterable[Any], str | None]]]
 
 
 async def walk(client: mcp.Client, bounds: limits.Limits) -> importing.Answer:
-    """Read page after page; one that comes again, or one too many, ends it, and so does the tool that is too much."""
-    if client.server_capabilities.tools is None:
-        raise NoTools
-    tools: list[Mapping[str, Any]] = []
+    """Return what the server lists: tools, prompts, resources and templates. Raise NoToolsError if it has none."""
+    offered = client.server_capabilities
+    if offered.tools is None and offered.prompts is None and offered.resources is None:
+        raise NoToolsError
+    tools = Listed()
+    if offered.tools is not None:
+        tools = await _walked(functools.partial(_page, client), bounds.tools, bounds)
+    problems = [*([_cut(len(tools.entries))] if tools.is_cut else ()), *_strays("tools", tools.strays)]
+    others: dict[catalog.Kind, tuple[Mapping[str, Any], ...]] = {}
+    cut: set[catalog.Kind] = set()
+    for kind, listed in zip(
+        _OTHERS, await asyncio.gather(*(_other(client, other, bounds) for other in _OTHERS)), strict=True
+    ):
+        section = _OTHERS[kind][1]
+        if isinstance(listed, errors.Problem):
+            problems.append(listed)
+            continue
+        others[kind] = listed.entries
+        problems += _strays(section, listed.strays)
+        if listed.is_cut:
+            cut.add(kind)
+            problems.append(_cut(len(listed.entries), section))
+    info = client.server_info
+    name = " ".join(filter(None, (info.name, info.version))) if info else ""
+    return importing.Answer(
+        tools=tools.entries,
+        others=others,
+        cut=frozenset(cut),
+        is_complete=not tools.is_cut,
+        protocol=client.protocol_version,
+        server=cleaning.line(name, importing.MAX_TITLE_LENGTH),
+        problems=tuple(problems),
+    )
+
+
+async def _other(client: mcp.Client, kind: catalog.Kind, bounds: limits.Limits) -> Listed | errors.Problem:
+    """Return the prompts, resources or templates of a server, or a problem if it does not list them: its tools are
+    imported anyway.
+    """
+    from mcp.shared.exceptions import MCPError
+
+    offered = client.server_capabilities
+    if (offered.prompts if kind == "prompt" else offered.resources) is None:
+        return Listed()
+    method, section = _OTHERS[kind]
+    try:
+        async with asyncio.timeout(bounds.listing):
+            page = functools.partial(_page_as_it_comes, client, method, section)
+            return await _walked(page, bounds.others, bounds)
+    except TimeoutError:
+        return _not_listed(section, f"no answer within {bounds.listing:g} s")
+    except NoListError as error:
+        return _not_listed(section, str(error))
+    except MCPError as error:
+        # A server with resources need not have templates.
+        return Listed() if error.code == METHOD_NOT_FOUND else _not_listed(section, error.message)
+
+
+async def _walked(page_at: Page, most: int, bounds: limits.Limits) -> Listed:
+    """Read all pages, until one repeats or a limit of pages, entries or bytes is reached."""
+    entries: list[Mapping[str, Any]] = []
     cursor: str | None = None
     seen: set[str | None] = set()
     size, strays, is_cut = 0, 0, False
     while not is_cut:
         seen.add(cursor)
-        page, following = await _page(client, cursor)
-        for tool in page:
-            if not isinstance(tool, Mapping):
+        page, following = await page_at(cursor)
+        for number, entry in enumerate(page, 1):
+            if not number % TURN:
+                # The event loop may be the ASGI server's.
+                await asyncio.sleep(0)
+            if not isinstance(entry, Mapping):
                 strays += 1
                 continue
-            size += len(schema.canonical(tool))
-            if len(tools) >= bounds.tools or size > bounds.bytes:
+            size += len(schema.canonical(entry))
+            if len(entries) >= most or size > bounds.bytes:
                 is_cut = True
                 break
-            tools.append(tool)
+            entries.append(entry)
         cursor = following
         if cursor is None:
             break
         is_cut = is_cut or cursor in seen or len(seen) >= bounds.pages
-    said = client.server_info
-    named = " ".join(filter(None, (said.name, said.version))) if said else ""
-    return importing.Answer(
-        tools=tuple(tools),
-        is_complete=not is_cut,
-        protocol=client.protocol_version,
-        server=cleaning.line(named, importing.LONGEST_TITLE),
-        problems=(*([_cut(len(tools))] if is_cut else ()), *([_strays(strays)] if strays else ())),
-    )
+    return Listed(entries=tuple(entries), is_cut=is_cut, strays=strays)
 
 
-async def _page(client: mcp.Client, cursor: str | None) -> tuple[list[Any], str | None]:
-    """Give what stands on a page, and where the next one is."""
+async def _page(client: mcp.Client, cursor: str | None) -> tuple[Iterable[Any], str | None]:
+    """Return the entries of a page, and the cursor of the next one."""
     import pydantic
 
     try:
         page = await client.list_tools(cursor=cursor)
     except pydantic.ValidationError:
-        return await _page_as_it_comes(client, cursor)
-    tools = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in page.tools]
+        return await _page_as_it_comes(client, "tools/list", "tools", cursor)
+    tools = (tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in page.tools)
     return tools, page.next_cursor
 
 
-async def _page_as_it_comes(client: mcp.Client, cursor: str | None) -> tuple[list[Any], str | None]:
-    import mcp_types
+async def _page_as_it_comes(
+    client: mcp.Client, method: str, section: str, cursor: str | None
+) -> tuple[list[Any], str | None]:
     from mcp.shared import dispatcher
 
-    request = mcp_types.ListToolsRequest(params=mcp_types.PaginatedRequestParams(cursor=cursor))
-    sent = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+    sent: dict[str, Any] = {"method": method, "params": {} if cursor is None else {"cursor": cursor}}
     options: dispatcher.CallOptions = {}
-    # Below send_request, which holds each answer to the revision's own model whatever type it is asked for.
+    # Below send_request, which validates each result with the revision's model, whichever type is requested.
     client.session._stamp(sent, options)
     answer = await client.session._dispatcher.send_raw_request(sent["method"], sent.get("params"), options)
-    tools, following = answer.get("tools"), answer.get("nextCursor")
-    if not isinstance(tools, list) or not isinstance(following, str | None):
-        raise NoList
-    return tools, following
+    entries, following = answer.get(section), answer.get("nextCursor")
+    if not isinstance(entries, list) or not isinstance(following, str | None):
+        raise NoListError(_WORDS[section])
+    return entries, following
 
 
-def _strays(count: int) -> errors.Problem:
-    left_out = f"{count} entries that are no tools at all, and they were"
+def _strays(section: str, count: int) -> Iterator[errors.Problem]:
+    if not count:
+        return
+    words = _WORDS[section]
+    left_out = f"{count} entries that are no {words} at all, and they were"
     if count == 1:
-        left_out = "1 entry that is no tool at all, and it was"
-    message = f"The server lists {left_out} left out."
-    return errors.Problem(path="tools", message=message)
+        left_out = f"1 entry that is no {words.removesuffix('s')} at all, and it was"
+    yield errors.Problem(path=section, message=f"The server lists {left_out} left out.")
 
 
-def _cut(kept: int) -> errors.Problem:
-    message = f"The server lists more than can be taken: the first {kept} tools were, and none was retired."
-    return errors.Problem(path="tools", message=message)
+def _cut(kept: int, section: str = "tools") -> errors.Problem:
+    message = f"The server lists more than can be taken: the first {kept} {_WORDS[section]} were, and none was retired."
+    return errors.Problem(path=section, message=message)
+
+
+def _not_listed(section: str, why: str) -> errors.Problem:
+    words = _WORDS[section]
+    message = (
+        f"The server did not list its {words}, which stay as they were: {cleaning.line(why, MAX_WHY_LENGTH)}"
+    )
+    return errors.Problem(path=section, message=message)

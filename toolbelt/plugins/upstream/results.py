@@ -1,7 +1,7 @@
-"""The answers of upstream servers' tools: whole, for clients that speak MCP, and as JSON for all others.
+"""The results of upstream servers' tools: complete for MCP clients, and as JSON for all others.
 
-As JSON an answer in text is that text, and a structured one is its structure (the text beside it says the same again).
-What is neither, images, sound, resources, stands as MCP has it under ``content``.
+As JSON, a result in text is that text, and structured content is that content, because the text repeats it. Other
+blocks (images, audio, resources) are under ``content``, as in MCP.
 """
 
 from __future__ import annotations
@@ -10,52 +10,59 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from toolbelt.core import details
 from toolbelt.plugins import contract
 from toolbelt.plugins.upstream import cleaning
 
-LONGEST_ERROR = 4_000
-# What a block says beside what it is; the rest is for clients.
+MAX_ERROR_LENGTH = 4_000
+# The type of a result that contains questions, with whose answers the call is repeated.
+INPUT_REQUIRED = "input_required"
+# The fields of a block that are kept as JSON; the others are for MCP clients.
 _KEPT = ("type", "text", "data", "mimeType", "uri", "name", "title", "description", "size", "resource")
 _KEPT_OF_RESOURCE = ("uri", "mimeType", "text", "blob")
 
 
-# What a result says to the client of a tool. All else is between the server and whoever is connected to it.
-_HANDED_ON = ("content", "structuredContent", "isError", "_meta")
-# Keys of ``_meta`` that are the protocol's or Toolbelt's own, and say nothing of the tool's answer.
-_OWN_META = ("io.modelcontextprotocol/", "toolbelt/")
+CALL = "tools/call"
+# The fields of a result that are passed on to the client, by method. The others concern only the connection.
+_HANDED_ON: Mapping[str, tuple[str, ...]] = {
+    CALL: ("content", "structuredContent", "isError", "_meta"),
+    "prompts/get": ("description", "messages", "_meta"),
+    "resources/read": ("contents", "_meta"),
+    "completion/complete": ("completion", "_meta"),
+    "resources/subscribe": (),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a tool answered, as MCP has it: the server's own blocks in their order, and what belongs to them."""
+    """The MCP result of a tool: the server's own blocks in their order, and the other fields."""
 
     result: Mapping[str, Any]
 
 
-class ToolFailed(contract.ToolError):
-    """The tool says that it failed. ``result`` is its whole answer, as MCP has it."""
+class ToolFailedError(contract.ToolError):
+    """The tool failed. ``result`` is its complete MCP result."""
 
     def __init__(self, message: str, result: Mapping[str, Any]) -> None:
         self.result = result
         super().__init__(message)
 
 
-def read(result: Mapping[str, Any]) -> ToolResult:
-    """Return what is handed on of an answer. Raises :class:`ToolFailed` where the tool says that it failed."""
-    whole = {name: result[name] for name in _HANDED_ON if name in result}
-    meta = whole.pop("_meta", None)
-    if isinstance(meta, Mapping):
-        meta = {key: value for key, value in meta.items() if not key.startswith(_OWN_META)}
-    if meta:
+def read(result: Mapping[str, Any], method: str = CALL) -> ToolResult:
+    """Return the part of a result that is passed on. Raise ToolFailedError if the tool failed."""
+    if result.get("resultType") == INPUT_REQUIRED:
+        return ToolResult(result=result)
+    whole = {name: result[name] for name in _HANDED_ON[method] if result.get(name) is not None}
+    if meta := details.own_meta(whole.pop("_meta", None)):
         whole["_meta"] = meta
     if whole.get("isError"):
-        said = cleaning.text("\n".join(_texts(_blocks(whole))), LONGEST_ERROR)
-        raise ToolFailed(said or "The tool failed, and did not say why.", whole)
+        message = cleaning.text("\n".join(_texts(_blocks(whole))), MAX_ERROR_LENGTH)
+        raise ToolFailedError(message or "The tool failed without a message.", whole)
     return ToolResult(result=whole)
 
 
 def content(result: Mapping[str, Any]) -> Any:
-    """Return the answer as JSON."""
+    """Return the result as JSON."""
     blocks = _blocks(result)
     texts = _texts(blocks)
     structured = result.get("structuredContent")
@@ -76,11 +83,11 @@ def _texts(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _block(block: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: block[name] for name in _KEPT if name in block}
-    resource = found.get("resource")
+    kept = {name: block[name] for name in _KEPT if name in block}
+    resource = kept.get("resource")
     if isinstance(resource, Mapping):
-        found["resource"] = {name: resource[name] for name in _KEPT_OF_RESOURCE if name in resource}
-    return found
+        kept["resource"] = {name: resource[name] for name in _KEPT_OF_RESOURCE if name in resource}
+    return kept
 
 
 def _list(value: Any) -> Sequence[Any]:

@@ -1,6 +1,6 @@
-"""Over what does the official client speak to a server, a process's pipes or HTTP, and how is an end of it noticed?
+"""The transports of the official client: a process's pipes or HTTP, and how their end is noticed.
 
-This is the one module that needs ``mcp`` when it is imported, and it is imported when a connection is opened.
+This module requires ``mcp``, so it is only imported when a connection is opened.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from http import cookiejar
 from typing import Any
 
@@ -22,60 +22,97 @@ import mcp_types
 from mcp.client import stdio, streamable_http
 
 from toolbelt.core import addresses, connections
-from toolbelt.plugins.upstream import last_check, pipes, tail
+from toolbelt.plugins.upstream import last_check, network, pipes, posting, ring_buffer
 
-MOST_BYTES = 32 * 1024 * 1024
-# A stream of events may be silent for so long; then it is opened anew.
+MAX_BYTES = 32 * 1024 * 1024
+# How long a stream of events may be silent before it is opened again.
 SILENT_SECONDS = 300.0
-# For how long a name that was resolved, and judged, is not resolved again.
+# How long a name that was resolved and checked is not resolved again.
 RESOLVED_SECONDS = 10.0
 
-# How servers say with HTTP 400 that they do not know a session. (MCP asks for 404, whatever the wording.)
+# How many URLs are cached. Usually there is one.
+MAX_URLS = 16
+
+# How servers report with HTTP 400 that they do not know a session. (MCP requires 404, with any wording.)
 _UNKNOWN_SESSION = re.compile(r"session|not initiali[sz]ed", re.IGNORECASE)
-# As much of such an answer is looked at.
-LONGEST_REFUSAL = 64 * 1024
+# How much of such an answer is searched.
+MAX_REFUSAL_LENGTH = 64 * 1024
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
-Ended = Callable[[], None]
-Wrong = Callable[[Exception], None]
+Notify = Callable[[], None]
+GiveUp = Callable[[Exception], None]
 
 
-class AddressRefused(httpx2.ConnectError):
-    """The name leads to a platform's own address, which nothing here asks."""
+class AddressRefusedError(httpx2.ConnectError):
+    """The name resolves to a cloud platform's own address, which is never connected to."""
 
 
-class SessionOver(Exception):
-    """The server does not know the session any more: it was restarted, or has forgotten it."""
+class UnknownSessionError(Exception):
+    """The server no longer knows the session, after a restart for example."""
 
 
-class Compressed(httpx2.ReadError):
-    """The answer is compressed, though none was asked for: unpacked, a thousand bytes can come of each."""
+class TooLargeError(httpx2.StreamError):
+    """The answer is larger than what is read: an error of this request alone, unlike errors of the network."""
+
+
+class CompressedError(httpx2.ReadError):
+    """The answer is compressed, although that was not requested: each byte could decompress to a thousand."""
 
 
 @contextlib.asynccontextmanager
 async def process(
-    reached: connections.Connection, env: Mapping[str, str], errors: tail.Tail, ended: Ended, wrong: Wrong
+    reached: connections.Connection,
+    env: Mapping[str, str],
+    errors: ring_buffer.RingBuffer,
+    ended: Notify,
+    give_up: GiveUp,
 ) -> AsyncIterator[Any]:
-    """Run the command and speak over its pipes. It gets a handful of harmless variables, and those it was given.
+    """Run the command and communicate over its pipes. It gets a few harmless environment variables, and ``env``.
 
-    ``wrong`` hears why it is given up, where it writes what nobody can read.
+    ``give_up`` is called with the reason if the process writes what is not MCP. ``ended`` is called at the end.
     """
-    read_end, write_end = os.pipe()
-    reader = os.fdopen(read_end, "rb", buffering=0)
     async with contextlib.AsyncExitStack() as stack:
-        with os.fdopen(write_end, "w") as errlog:
-            transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: errors, reader)
-            stack.callback(transport.close)
+        with os.fdopen(stack.enter_context(_read_from_pipe(errors)), "w") as errlog:
             streams = pipes.opened(
                 [reached.command, *reached.args],
                 env=stdio.get_default_environment() | dict(env),
                 cwd=reached.cwd or None,
                 stderr=errlog,
-                most_bytes=MOST_BYTES,
-                wrong=wrong,
+                most_bytes=MAX_BYTES,
+                give_up=give_up,
             )
             read, write = await stack.enter_async_context(streams)
         yield _Watched(read, ended), write
+
+
+@contextlib.contextmanager
+def _read_from_pipe(errors: ring_buffer.RingBuffer) -> Iterator[int]:
+    """Create a pipe whose output goes to ``errors``, and yield its write end, which the caller closes.
+
+    Not with connect_read_pipe: uvloop's closes the number twice, and another thread may have opened a file under it
+    in between (https://github.com/MagicStack/uvloop/issues/763). Not with a socket either: a shell script cannot open
+    one as /dev/stderr.
+    """
+    loop = asyncio.get_running_loop()
+    read_end, write_end = os.pipe()
+    os.set_blocking(read_end, False)
+
+    def read() -> None:
+        try:
+            data = os.read(read_end, 65_536)
+        except BlockingIOError:
+            return
+        if data:
+            errors.data_received(data)
+        else:
+            loop.remove_reader(read_end)
+
+    loop.add_reader(read_end, read)
+    try:
+        yield write_end
+    finally:
+        loop.remove_reader(read_end)
+        os.close(read_end)
 
 
 @contextlib.asynccontextmanager
@@ -84,19 +121,24 @@ async def http(
     headers: Mapping[str, str],
     seconds: float,
     answered: Callable[[int], None],
-    ended: Ended,
-    wrong: Wrong,
-    session_over: Ended,
+    ended: Notify,
+    give_up: GiveUp,
+    session_over: Notify,
+    session_given: Notify = lambda: None,
 ) -> AsyncIterator[Any]:
-    """Speak Streamable HTTP with the address; ``answered`` is told the status of each answer.
+    """Communicate over Streamable HTTP. ``answered`` is called with the status of each answer.
 
-    ``wrong`` hears why the server is given up, where it answers what is not read; ``session_over`` when it refuses the
-    stream of the session that it had kept open.
+    ``give_up`` is called with the reason if an answer cannot be read, ``ended`` at the end, ``session_over`` if the
+    server refuses the stream of a session that it kept open before, and ``session_given`` if an answer has a session's
+    id.
     """
-    # Reading certificates takes a moment that others need not wait for.
-    inner = await asyncio.to_thread(httpx2.AsyncHTTPTransport, trust_env=False)
+    # In a thread, because reading certificates takes a moment.
+    inner = await asyncio.to_thread(network.Transport)
+    gate = Gate(
+        inner, answered=answered, give_up=give_up, session_over=session_over, session_given=session_given
+    )
     client = httpx2.AsyncClient(
-        transport=Gate(inner, answered=answered, wrong=wrong, session_over=session_over),
+        transport=gate,
         headers=dict(headers),
         timeout=httpx2.Timeout(seconds, read=SILENT_SECONDS),
         trust_env=False,
@@ -104,18 +146,15 @@ async def http(
     )
     async with (
         client,
-        streamable_http.streamable_http_client(url, http_client=client, max_sse_event_size=MOST_BYTES) as (
-            read,
-            write,
-        ),
+        posting.connected(url, client, lambda: gate.session_id, MAX_BYTES) as (read, write),
     ):
         yield _Watched(read, ended), write
 
 
 class Gate(httpx2.AsyncBaseTransport):
-    """Lets requests through to any address but a platform's own: operators say where their servers are.
+    """Lets requests through to any address except those of the cloud platform: operators choose their servers.
 
-    A name is resolved once, and the connection goes to the very address that was judged.
+    A name is resolved once, and the connection goes to exactly the address that was checked.
     """
 
     def __init__(
@@ -123,24 +162,30 @@ class Gate(httpx2.AsyncBaseTransport):
         inner: httpx2.AsyncBaseTransport,
         *,
         answered: Callable[[int], None] = lambda status: None,
-        wrong: Wrong = lambda error: None,
-        session_over: Ended = lambda: None,
+        give_up: GiveUp = lambda error: None,
+        session_over: Notify = lambda: None,
+        session_given: Notify = lambda: None,
         resolve: Resolve | None = None,
     ) -> None:
         self._inner, self._resolve = inner, resolve or _resolve
-        self._answered, self._wrong, self._session_over = answered, wrong, session_over
-        # Whether the server has a stream for GET. Some that have none answer 404, too.
+        self._answered, self._give_up, self._session_over = answered, give_up, session_over
+        self._session_given = session_given
+        # The id of the session, as the official client sends it.
+        self.session_id: str | None = None
+        # Whether the server has a stream for GET. Some without one answer 404 as well.
         self._has_stream = False
-        # The addresses of each server that was asked lately, and until when they count.
+        self._urls: dict[tuple[str, str], httpx2.URL] = {}
+        # The addresses of each server that was recently asked, and until when they are valid.
         self._known: dict[tuple[str, int], tuple[float, list[str]]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Judge the address, send the request there, and hold the answer to a size."""
+        """Check the address, send the request there, and limit the size of the answer."""
+        self.session_id = request.headers.get(streamable_http.MCP_SESSION_ID)
         refused: httpx2.ConnectError | None = None
         for address in await self._allowed(request):
             sent = httpx2.Request(
                 request.method,
-                request.url.copy_with(host=address),
+                self._url_at(address, request.url),
                 headers=request.headers,
                 stream=request.stream,
                 extensions={**request.extensions, "sni_hostname": request.url.host},
@@ -148,7 +193,7 @@ class Gate(httpx2.AsyncBaseTransport):
             sent.headers["accept-encoding"] = "identity"
             check = last_check.CURRENT.get()
             if check is not None:
-                sent.extensions["trace"] = functools.partial(_before_writing, check)
+                sent.extensions["trace"] = functools.partial(_before_writing, check, sent.extensions)
             try:
                 response = await self._inner.handle_async_request(sent)
             except httpx2.ConnectError as error:
@@ -157,9 +202,11 @@ class Gate(httpx2.AsyncBaseTransport):
             except Exception:
                 if check is None or check.refusal is None:
                     raise
-                # An exception would end the connection for all who use it.
+                # An exception would end the connection for all its users.
                 return _not_sent()
             self._answered(response.status_code)
+            if streamable_http.MCP_SESSION_ID in response.headers:
+                self._session_given()
             await self._refuse_compressed(response, request)
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 response.stream = _Limited(response.stream)
@@ -168,91 +215,108 @@ class Gate(httpx2.AsyncBaseTransport):
         raise refused or httpx2.ConnectError(f"{request.url.host} has no address", request=request)
 
     async def aclose(self) -> None:
-        """Close what is open."""
+        """Close all connections."""
         await self._inner.aclose()
 
     async def _note_session(
         self, request: httpx2.Request, response: httpx2.Response, check: last_check.LastCheck | None
     ) -> None:
-        """Note whether the server refused the session of a call, or of the stream that it had kept open."""
+        """Note whether the server refused the session of a call, or of the stream that it kept open before."""
         if streamable_http.MCP_SESSION_ID not in request.headers:
             return
         if request.method == "GET":
             is_refused = self._has_stream and await _refuses_session(response)
             self._has_stream = self._has_stream or response.status_code == 200
             if is_refused:
-                self._wrong(
-                    SessionOver("The server no longer knows the session: the next call begins a new one.")
+                self._give_up(
+                    UnknownSessionError(
+                        "The server no longer knows the session: the next call begins a new one."
+                    )
                 )
                 self._session_over()
         elif check is not None and await _refuses_session(response):
             check.is_session_refused = True
 
     async def _refuse_compressed(self, response: httpx2.Response, request: httpx2.Request) -> None:
-        """Raise Compressed before anything of the body is read, which the client would unpack without any limit."""
+        """Raise CompressedError before the body is read, which the client would decompress without a limit."""
         stated = response.headers.get_list("content-encoding", split_commas=True)
         codings = {coding.lower() for coding in stated} - {"", "identity"}
         if not codings:
             return
         await response.aclose()
         named = ", ".join(sorted(codings))[:80]
-        error = Compressed(
-            f"The server answers compressed ({named}), though it was asked not to: such answers are not read.",
+        error = CompressedError(
+            f"The server compressed its answer ({named}) although it was asked not to, so it was not read.",
             request=request,
         )
-        self._wrong(error)
+        self._give_up(error)
         raise error
+
+    def _url_at(self, address: str, url: httpx2.URL) -> httpx2.URL:
+        """Return the URL with the address instead of the name. Cached, because parsing is slow."""
+        key = address, str(url)
+        if (known := self._urls.get(key)) is None:
+            if len(self._urls) >= MAX_URLS:
+                self._urls.clear()
+            known = self._urls[key] = url.copy_with(host=address)
+        return known
 
     async def _allowed(self, request: httpx2.Request) -> list[str]:
         host = request.url.host
         port = request.url.port or (443 if request.url.scheme == "https" else 80)
         now = asyncio.get_running_loop().time()
-        until, found = self._known.get((host, port), (0.0, []))
+        until, resolved = self._known.get((host, port), (0.0, []))
         if now >= until:
-            found = await self._judged(host, port, request)
-            self._known[host, port] = now + RESOLVED_SECONDS, found
-        return found
+            resolved = await self._judged(host, port, request)
+            self._known[host, port] = now + RESOLVED_SECONDS, resolved
+        return resolved
 
     async def _judged(self, host: str, port: int, request: httpx2.Request) -> list[str]:
         try:
-            found = await self._resolve(host, port)
+            resolved = await self._resolve(host, port)
         except OSError as error:
             raise httpx2.ConnectError(f"{host} cannot be found: {error}", request=request) from error
-        for address in found:
+        for address in resolved:
             if addresses.is_metadata(address):
-                raise AddressRefused(
-                    f"{host} is at {address}, a platform's own address, which nothing here asks.",
+                raise AddressRefusedError(
+                    f"{host} resolves to {address}, a cloud platform's own address, which is never connected to.",
                     request=request,
                 )
-        return found
+        return resolved
 
 
 async def _resolve(host: str, port: int) -> list[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    resolved = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in resolved))
 
 
 async def _refuses_session(response: httpx2.Response) -> bool:
-    """Return whether the answer says that the session is not known: HTTP 404, or 400 with words to that effect."""
+    """Return whether the answer means that the session is unknown: HTTP 404, or 400 with such a message."""
     if response.status_code != 400:
         return response.status_code == 404
     if not isinstance(response.stream, _Limited):
         return False
-    # What is read here is kept, for the client to read it, too.
+    # The body is kept, so that the client can read it as well.
     body = await response.aread()
     try:
         error = json.loads(body)["error"]
-        code, said = error.get("code"), str(error.get("message"))
+        code, text = error.get("code"), str(error.get("message"))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        code, said = None, body[:LONGEST_REFUSAL].decode(errors="replace")
-    # Arguments that do not fit may be named after sessions, too.
-    return code != mcp_types.INVALID_PARAMS and _UNKNOWN_SESSION.search(said) is not None
+        code, text = None, body[:MAX_REFUSAL_LENGTH].decode(errors="replace")
+    # Invalid arguments may mention sessions as well.
+    return code != mcp_types.INVALID_PARAMS and _UNKNOWN_SESSION.search(text) is not None
 
 
-async def _before_writing(check: last_check.LastCheck, event: str, about: Mapping[str, Any]) -> None:
-    """Make the check when a connection stands and nothing of the request is written. (httpcore's trace extension)"""
+async def _before_writing(
+    check: last_check.LastCheck, extensions: dict[str, Any], event: str, about: Mapping[str, Any]
+) -> None:
+    """Make the check once there is a connection and before the request is written. (httpcore's trace extension)
+
+    Later events are not needed, so the trace is removed.
+    """
     if event.endswith(".send_request_headers.started"):
         await check.make()
+        extensions.pop("trace", None)
 
 
 def _not_sent() -> httpx2.Response:
@@ -262,7 +326,7 @@ def _not_sent() -> httpx2.Response:
 
 
 class _Limited(httpx2.AsyncByteStream):
-    """The body of an answer, up to the size that is read."""
+    """The body of an answer, up to the maximum size."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -271,8 +335,8 @@ class _Limited(httpx2.AsyncByteStream):
         size = 0
         async for part in self._inner:
             size += len(part)
-            if size > MOST_BYTES:
-                raise httpx2.ReadError(f"The server answers more than {MOST_BYTES} bytes.")
+            if size > MAX_BYTES:
+                raise TooLargeError(f"The server's answer has more than {MAX_BYTES} bytes.")
             yield part
 
     async def aclose(self) -> None:
@@ -280,9 +344,9 @@ class _Limited(httpx2.AsyncByteStream):
 
 
 class _Watched:
-    """A stream of messages that tells when it has ended: the client does not."""
+    """A stream of messages that reports its end, which the client does not."""
 
-    def __init__(self, inner: Any, ended: Ended) -> None:
+    def __init__(self, inner: Any, ended: Notify) -> None:
         self._inner, self._ended = inner, ended
 
     @property

@@ -1,9 +1,9 @@
-"""Has configuration been committed since, and whose? For whoever waits for changes on an event loop.
+"""Watching the database for committed changes of configuration, on an event loop.
 
-Two things make it up: something to wait for, which is the database's own (a number in the file of SQLite, a
-notification of PostgreSQL), and one statement that says whose stamps moved, for all who wait. The number that each
-write takes is held until its transaction ends, so what has a larger number was committed later, and only that is read.
-What changes without a commit is said beforehand: when grants end.
+A watch has two parts: something to wait for, which depends on the database (a number in SQLite's file, a notification
+of PostgreSQL), and one statement that reads whose stamps moved, for all who wait. The number that each write takes is
+locked until its transaction ends, so a larger number was committed later, and only larger ones are read. What changes
+without a commit is known in advance: when grants expire.
 """
 
 from __future__ import annotations
@@ -20,69 +20,70 @@ from typing import Any, NamedTuple, Protocol
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from toolbelt import models
-from toolbelt.store import looks
+from toolbelt.store import state_probe
 
 
-class Unreachable(Exception):
+class UnreachableError(Exception):
     """The database cannot be read now."""
 
 
-class Place(NamedTuple):
-    """How far the catalog or an agent has come: the number of its last write, and the stamp of that state."""
+class Version(NamedTuple):
+    """The version of the catalog or of an agent: the number of its last write, and the stamp of that state."""
 
     number: int
     stamp: str
 
 
-NOWHERE = Place(0, "")
+NOWHERE = Version(0, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """Where everything stands: the number of the last write, the catalog, and each agent by its key.
+    """The state of the configuration: the number of the last write, the version of the catalog, and of each agent by
+    key.
 
-    ``ends`` says when something of an agent is over (with its key), the first first; some of it may be by now.
+    ``ends`` are the expiries of agents (with their key), the first first; some may be in the past.
     """
 
     number: int = 0
-    catalog: Place = NOWHERE
-    agents: Mapping[str, Place] = field(default_factory=dict)
+    catalog: Version = NOWHERE
+    agents: Mapping[str, Version] = field(default_factory=dict)
     ends: Sequence[tuple[dt.datetime, str]] = ()
 
     def moved_since(self, earlier: State) -> frozenset[str]:
-        """Name the agents whose own configuration is another one; those that came or went, too."""
+        """Return the agents whose own configuration differs, including those that were added or removed."""
         if self.agents is earlier.agents:
             return frozenset()
         return frozenset([key for key, _ in self.agents.items() ^ earlier.agents.items()])
 
     def revision(self, agent: str) -> int:
-        """Give the number of the last write of the agent or the catalog."""
+        """Return the number of the last write of the agent or the catalog."""
         own = self.agents.get(agent)
         return max(self.catalog.number, own.number) if own is not None else self.catalog.number
 
 
 class Watch(Protocol):
-    """Something that watches one database, from one event loop and without holding it up."""
+    """Watches one database from one event loop, without blocking it."""
 
     async def wait(self, seconds: float) -> None:
-        """Return when something may have been committed, or when the time is over. Raises Unreachable."""
+        """Return when something may have been committed, or after this time; raise UnreachableError."""
         ...
 
     async def read(self) -> State:
-        """Read where everything stands. The reading begins after this was called. Raises Unreachable."""
+        """Return the state, read after this call; raise UnreachableError."""
         ...
 
     async def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection to the database."""
         ...
 
 
 _lock = threading.Lock()
-_here: weakref.WeakSet[Alarm] = weakref.WeakSet()
+_here: weakref.WeakSet[CommitNotifier] = weakref.WeakSet()
 
 
-class Alarm:
-    """Rings when this process commits, in whichever thread: then nobody has to find it out."""
+class CommitNotifier:
+    """Calls a function whenever this process commits, in any thread, so that nothing has to poll for it."""
 
     def __init__(self, ring: Callable[[], object]) -> None:
         self._ring = ring
@@ -90,21 +91,21 @@ class Alarm:
             _here.add(self)
 
     def ring(self) -> None:
-        """Tell whoever waits; one who is gone by now is not told."""
+        """Call the function, unless its event loop is closed."""
         with contextlib.suppress(RuntimeError):
             self._ring()
 
 
 def committed() -> None:
-    """Say that this process committed configuration. To be called after each commit; it takes no time to speak of."""
+    """Notify watches that this process committed configuration. To be called after each commit; it is fast."""
     with _lock:
-        alarms = list(_here)
-    for alarm in alarms:
-        alarm.ring()
+        notifiers = list(_here)
+    for notifier in notifiers:
+        notifier.ring()
 
 
 def watch() -> Watch | None:
-    """Give what watches the database of this installation; None for one that no other connection sees."""
+    """Return a watch of this installation's database; None for one that no other connection sees."""
     from toolbelt.store.commits import postgresql, sqlite
 
     connection = connections[DEFAULT_DB_ALIAS]
@@ -117,7 +118,7 @@ def watch() -> Watch | None:
 
 
 def statement(since: str) -> str:
-    """Write the statement that reads what moved; ``since`` marks the number from which on."""
+    """Return the statement that reads what moved; ``since`` is the placeholder of the number to start from."""
     return f"""
     SELECT r.number, r.catalog_number, r.catalog_stamp, (SELECT count(*) FROM {models.AgentRevision._meta.db_table}),
         a.key, v.number, v.stamp
@@ -128,7 +129,7 @@ def statement(since: str) -> str:
     """  # noqa: S608 (names of tables)
 
 
-# Since when to read all of it.
+# The number from which everything is read.
 EVER = -1
 
 ENDS = f"""
@@ -143,23 +144,23 @@ ENDS = f"""
 
 
 def ends(rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[dt.datetime, str]]:
-    """Read the rows of :data:`ENDS`."""
-    return tuple((at, key) for ends, key in rows if (at := looks.moment(ends)) is not None)
+    """Return the expiries from the rows of :data:`ENDS`."""
+    return tuple((at, key) for ends, key in rows if (at := state_probe.moment(ends)) is not None)
 
 
 def whole(rows: Sequence[tuple[Any, ...]]) -> State:
-    """Read all rows; none where nothing was ever written."""
+    """Return the state from all rows; an empty one if nothing was ever written."""
     if not rows:
         return State()
     number, catalog_number, catalog_stamp, _ = rows[0][:4]
-    agents = {key: Place(place, stamp) for *_, key, place, stamp in rows if key is not None}
-    return State(number=number, catalog=Place(catalog_number, catalog_stamp), agents=agents)
+    agents = {key: Version(place, stamp) for *_, key, place, stamp in rows if key is not None}
+    return State(number=number, catalog=Version(catalog_number, catalog_stamp), agents=agents)
 
 
 def merged(known: State | None, rows: Sequence[tuple[Any, ...]]) -> State | None:
-    """Put what moved since ``known`` into it; None where that does not add up, and all of it has to be read.
+    """Return ``known`` updated by the rows that moved since; None if everything must be read again.
 
-    So it is where an agent went away or has another key, and where the numbers went back, as after a flush.
+    That is so if an agent was removed or has another key, or if the numbers decreased, as after a flush.
     """
     if known is None or not rows or rows[0][0] < known.number:
         return None

@@ -1,7 +1,7 @@
-"""How does one hear of commits to a SQLite file? By asking for its version, which takes some microseconds.
+"""Watching a SQLite file by polling its version, which takes some microseconds.
 
-The version moves with each commit of any other connection, of this process or another; nothing is read until it does.
-What this process commits rings at once.
+The version changes with each commit of any other connection, of this process or another; nothing else is read until it
+does. Commits of this process are noticed immediately.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from toolbelt.store import commits, database_file
-from toolbelt.store.looks import files
+from toolbelt.store.state_probe import files
 
-# How long another process's commit may go unseen.
+# The maximum time until another process's commit is noticed.
 PAUSE = 0.05
 
 _STATEMENT = commits.statement("?1")
 
 
 def watch(connection: Any) -> Watch | None:
-    """Give what watches the file of Django's connection; None for a database in memory."""
+    """Return a watch of the file of Django's connection; None for a database in memory."""
     if connection.is_in_memory_db():
         return None
     return Watch(Path(connection.settings_dict["NAME"]).resolve())
 
 
 class Watch:
-    """Watches one file. An implementation of :class:`commits.Watch`, to be made and used on one event loop."""
+    """Watches one file: the :class:`commits.Watch` of SQLite, created and used on one event loop."""
 
     def __init__(self, path: Path) -> None:
         loop = asyncio.get_running_loop()
@@ -37,31 +37,31 @@ class Watch:
         self._opened = 0
         self._version = 0
         self._known: commits.State | None = None
-        self._was_rung = False
+        self._was_notified = False
         self._waiting: asyncio.Future[None] | None = None
-        self._alarm = commits.Alarm(lambda: loop.call_soon_threadsafe(self._hear))
+        self._alarm = commits.CommitNotifier(lambda: loop.call_soon_threadsafe(self._notify))
 
     async def wait(self, seconds: float) -> None:
-        """Ask for the version, again and again: by a timer, which costs less than a task that sleeps."""
+        """Poll the version by a timer, which costs less than a task that sleeps."""
         loop = asyncio.get_running_loop()
         waiting = self._waiting = loop.create_future()
         until = loop.time() + seconds
         timer = None
 
-        def look() -> None:
+        def poll() -> None:
             nonlocal timer
             if waiting.done():
                 return
             try:
-                left = until - loop.time()
-                if self._was_rung or self._has_moved() or left <= 0:
+                remaining = until - loop.time()
+                if self._was_notified or self._has_moved() or remaining <= 0:
                     waiting.set_result(None)
                 else:
-                    timer = loop.call_later(min(PAUSE, left), look)
-            except commits.Unreachable as error:
+                    timer = loop.call_later(min(PAUSE, remaining), poll)
+            except commits.UnreachableError as error:
                 waiting.set_exception(error)
 
-        look()
+        poll()
         try:
             await waiting
         finally:
@@ -70,35 +70,35 @@ class Watch:
                 timer.cancel()
 
     async def read(self) -> commits.State:
-        """Read: nothing but the version, where that is the one of the last reading."""
-        self._was_rung = False
+        """Return the state; if the version is unchanged, nothing else is read."""
+        self._was_notified = False
         try:
             cursor = self._file.cursor()
             if self._file.opened != self._opened:
                 self._opened, self._known = self._file.opened, None
-                database_file.was_exchanged()  # which logs it
+                database_file.was_replaced()  # which logs it
             version = files.version(cursor)
             if self._known is not None and version == self._version:
                 return self._known
             since = self._known.number if self._known is not None else commits.EVER
-            found = commits.merged(self._known, cursor.execute(_STATEMENT, [since]).fetchall())
-            if found is None:
-                found = commits.whole(cursor.execute(_STATEMENT, [commits.EVER]).fetchall())
-            if self._known is None or found.number != self._known.number:
-                found = dataclasses.replace(found, ends=commits.ends(cursor.execute(commits.ENDS).fetchall()))
+            state = commits.merged(self._known, cursor.execute(_STATEMENT, [since]).fetchall())
+            if state is None:
+                state = commits.whole(cursor.execute(_STATEMENT, [commits.EVER]).fetchall())
+            if self._known is None or state.number != self._known.number:
+                state = dataclasses.replace(state, ends=commits.ends(cursor.execute(commits.ENDS).fetchall()))
         except (OSError, sqlite3.Error) as error:
             self._file.let_go()
-            raise commits.Unreachable(str(error)) from error
-        # Should what was read be later than the version says, the next version says so.
-        self._known, self._version = found, version
-        return found
+            raise commits.UnreachableError(str(error)) from error
+        # If the state is newer than this version, the next version differs as well.
+        self._known, self._version = state, version
+        return state
 
     async def close(self) -> None:
         """Close the file."""
         self._file.let_go()
 
-    def _hear(self) -> None:
-        self._was_rung = True
+    def _notify(self) -> None:
+        self._was_notified = True
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
 
@@ -108,4 +108,4 @@ class Watch:
             return self._file.opened != self._opened or files.version(cursor) != self._version
         except (OSError, sqlite3.Error) as error:
             self._file.let_go()
-            raise commits.Unreachable(str(error)) from error
+            raise commits.UnreachableError(str(error)) from error

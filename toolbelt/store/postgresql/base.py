@@ -1,7 +1,7 @@
-"""Django's PostgreSQL backend, of whose pool agents' requests may take all connections but a few.
+"""Django's PostgreSQL backend with a pool that reserves some connections for operators.
 
-However many agents ask at once, an operator's flip or emergency stop finds a connection. Who asks on behalf of an agent
-is said by :data:`toolbelt.store.databases.FOR_AN_AGENT`.
+However many agents make requests at once, an operator's flip or block finds a connection.
+:data:`toolbelt.store.databases.FOR_AN_AGENT` tells on whose behalf a connection is taken.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from psycopg_pool import PoolTimeout
 
 from toolbelt.store import databases
 
-# Of so many connections of the pool, one is kept for operators.
+# One of this many connections of the pool is reserved for operators.
 ONE_OF = 5
 
 
-def kept(size: int) -> int:
-    """Return how many connections of a pool of this size are kept for operators: at least one, if there are two."""
+def reserved(size: int) -> int:
+    """Return how many connections of a pool of this size are reserved for operators: at least one, if there are two."""
     return max(1, size // ONE_OF) if size > 1 else 0
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """Takes its connection from the pool on behalf of an agent or of an operator."""
 
-    # For each pool, by its alias: as many as agents may have of it at a time.
+    # The number of connections that agents may use at a time, for each pool by its alias.
     _shares: dict[str, threading.BoundedSemaphore] = {}
     _making = threading.Lock()
 
@@ -35,7 +35,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._share: threading.BoundedSemaphore | None = None
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Return a connection. Raises OperationalError where none is free in time."""
+        """Return a connection; raise OperationalError if none is free in time."""
         if self.pool is None or not databases.FOR_AN_AGENT.get():
             return super().get_new_connection(conn_params)
         share = self._agents_share(self.pool.max_size)
@@ -60,5 +60,5 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _agents_share(self, size: int) -> threading.BoundedSemaphore:
         with self._making:
             if self.alias not in self._shares:
-                self._shares[self.alias] = threading.BoundedSemaphore(size - kept(size))
+                self._shares[self.alias] = threading.BoundedSemaphore(size - reserved(size))
             return self._shares[self.alias]

@@ -1,9 +1,9 @@
-"""Are the triggers there that keep the revision true?
+"""The database triggers that move the revision.
 
-Whoever writes configuration moves the revision: the ORM, a bulk update, a fixture, a hand at the database's own
-prompt. So the database itself must see to it. Tables are in two families: what exists (the catalog) moves the
-catalog's stamp, what belongs to one agent moves that agent's. Sessions and the audit log move nothing. An UPDATE
-of the log is refused, whoever asks for it; a DELETE is not.
+Every write of configuration must move the revision: by the ORM, a bulk update, a fixture, or at the database's own
+prompt. The database therefore does so itself. There are two families of tables: the catalog's move the catalog's stamp,
+an agent's move that agent's. Sessions and the audit log move nothing. The database refuses an UPDATE of the log, but
+not a DELETE.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from toolbelt.store.triggers import tables as families
 
 
 class Language(Protocol):
-    """How one database says it. ``wanted`` gives the statement that makes each trigger, by the trigger's name."""
+    """The SQL of one database. ``wanted`` returns the statement that creates each trigger, by the trigger's name."""
 
     def wanted(self, tables: families.Tables) -> dict[str, str]: ...
 
@@ -38,21 +38,21 @@ _LANGUAGES: Mapping[str, Language] = {"sqlite": sqlite, "postgresql": postgresql
 
 
 def install(connection: BaseDatabaseWrapper) -> bool:
-    """Make the triggers that are missing; say whether any was.
+    """Create the missing triggers; return whether there were any.
 
-    Then something may have been written that nobody saw: so everything counts as changed, once. A trigger is known by
-    its name: a new version of its text comes with a migration, before which all are removed.
+    If so, something may have been written unnoticed, so everything counts as changed. A trigger is identified by its
+    name: a new version comes with a migration, before which all are removed.
     """
-    language, tables = _LANGUAGES[connection.vendor], _there(connection)
-    absent = missing(connection)
-    if tables is None or not absent:
+    language, tables = _LANGUAGES[connection.vendor], _existing_tables(connection)
+    missing_names = missing(connection)
+    if tables is None or not missing_names:
         return False
     wanted = language.wanted(tables)
     _execute(
         connection,
         [
             *language.prepare(tables),
-            *(wanted[name] for name in absent),
+            *(wanted[name] for name in missing_names),
             *language.move_everything(tables),
         ],
     )
@@ -60,21 +60,21 @@ def install(connection: BaseDatabaseWrapper) -> bool:
 
 
 def remove(connection: BaseDatabaseWrapper) -> None:
-    """Take all the triggers away, as tables are about to be rebuilt."""
+    """Remove all triggers, before tables are rebuilt."""
     language, tables = _LANGUAGES[connection.vendor], families.named()
     _execute(connection, language.drop(tables, language.present(connection, tables)))
 
 
 def missing(connection: BaseDatabaseWrapper) -> tuple[str, ...]:
-    """Name the triggers that should be there and are not; none as long as the tables are not there either."""
-    language, tables = _LANGUAGES[connection.vendor], _there(connection)
+    """Return the names of missing triggers; none if the tables do not exist yet."""
+    language, tables = _LANGUAGES[connection.vendor], _existing_tables(connection)
     if tables is None:
         return ()
     present = language.present(connection, tables)
     return tuple(name for name in language.wanted(tables) if name not in present)
 
 
-def _there(connection: BaseDatabaseWrapper) -> families.Tables | None:
+def _existing_tables(connection: BaseDatabaseWrapper) -> families.Tables | None:
     return families.among(frozenset(connection.introspection.table_names()))
 
 

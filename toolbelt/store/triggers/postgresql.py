@@ -1,10 +1,10 @@
-"""How does PostgreSQL keep the revision true? With a trigger for each statement, and a function for each family.
+"""Triggers of PostgreSQL: one for each statement, and a function for each family of tables.
 
-A statement that touched no row moves nothing: what it touched is read from its transition tables. Those take one
-event each, so every table has a trigger for each event, and one for TRUNCATE, which has no such tables.
+A statement that affects no row moves nothing: its transition tables tell which rows it affected. Those are limited to
+one event, so every table has a trigger for each event, and one for TRUNCATE, which has no transition tables.
 """
 
-# Statements are put together from the names of this project's own tables, which need no quotes.
+# Statements are built from the names of this project's own tables, which need no quotes.
 # ruff: noqa: S608
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ _EVENTS = {
 }
 _CATALOG, _AGENT, _AUDIT = "toolbelt_catalog_moved", "toolbelt_agent_moved", "toolbelt_audit_stays"
 _TOLD = "toolbelt_revision_told"
-# Where whoever listens is told that the revision moved, when the transaction that moved it is committed.
+# The channel that is notified when a transaction that moved the revision is committed.
 CHANNEL = "toolbelt_revision"
 
 
 def wanted(tables: families.Tables) -> dict[str, str]:
-    """Give the statement that makes each trigger, by its name."""
-    made = {}
+    """Return the statement that creates each trigger, by its name."""
+    statements = {}
     functions = dict.fromkeys(tables.catalog, _CATALOG)
     functions |= {table: f"{_AGENT}_by_{column}" for table, column in tables.of_agents.items()}
     for table, function in functions.items():
         for event, rows in _EVENTS.items():
             name = f"{table}_moves_revision_on_{event}"
-            made[name] = (
+            statements[name] = (
                 f"CREATE TRIGGER {name} AFTER {event.upper()} ON {table} {rows}"
                 f" FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
             )
     name = f"{tables.audit}_stays_as_it_is"
-    made[name] = (
+    statements[name] = (
         f"CREATE TRIGGER {name} BEFORE UPDATE ON {tables.audit} FOR EACH ROW EXECUTE FUNCTION {_AUDIT}()"
     )
     name = f"{tables.revision}_tells_that_it_moved"
-    made[name] = (
+    statements[name] = (
         f"CREATE TRIGGER {name} AFTER INSERT OR UPDATE OR DELETE ON {tables.revision}"
         f" FOR EACH STATEMENT EXECUTE FUNCTION {_TOLD}()"
     )
-    return made
+    return statements
 
 
 def present(connection: BaseDatabaseWrapper, tables: families.Tables) -> set[str]:
-    """Name the triggers of these tables that are there."""
+    """Return the names of existing triggers on these tables."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
@@ -62,7 +62,7 @@ def present(connection: BaseDatabaseWrapper, tables: families.Tables) -> set[str
 
 
 def prepare(tables: families.Tables) -> list[str]:
-    """Give the statements that make the functions which the triggers call."""
+    """Return the statements that create the triggers' functions."""
     return [
         _function(_CATALOG, _catalog_moved(tables)),
         *(
@@ -75,7 +75,7 @@ def prepare(tables: families.Tables) -> list[str]:
 
 
 def drop(tables: families.Tables, names: set[str]) -> list[str]:
-    """Give the statements that take the functions away, and all triggers with them."""
+    """Return the statements that drop the functions and all triggers."""
     functions = [
         _CATALOG,
         _AUDIT,
@@ -86,7 +86,7 @@ def drop(tables: families.Tables, names: set[str]) -> list[str]:
 
 
 def move_everything(tables: families.Tables) -> list[str]:
-    """Give the statements after which the catalog and every agent count as changed."""
+    """Return the statements after which the catalog and every agent count as changed."""
     return [
         _move_catalog(tables),
         f"DELETE FROM {tables.agent_revision} WHERE agent_id NOT IN (SELECT id FROM {tables.agent})",
@@ -153,7 +153,7 @@ def _move_catalog(tables: families.Tables) -> str:
 
 
 def _stamp_agents(tables: families.Tables, condition: str) -> str:
-    """Stamp the agents that are there: their own rows may go after them."""
+    """Return the statement that stamps existing agents: an agent may be deleted before its other rows."""
     return (
         f"INSERT INTO {tables.agent_revision} (agent_id, number, stamp)"
         f" SELECT a.id, r.number, {_STAMP} FROM {tables.agent} AS a, {tables.revision} AS r"

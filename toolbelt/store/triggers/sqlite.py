@@ -1,9 +1,9 @@
-"""How does SQLite keep the revision true? With a trigger for each row.
+"""Triggers of SQLite: one for each row.
 
-Everything is an upsert: a revision that is missing, as after a test's flush, is there again with the next write.
+Everything is an upsert: a missing revision, as after a test's flush, is created by the next write.
 """
 
-# Statements are put together from the names of this project's own tables, which need no quotes.
+# Statements are built from the names of this project's own tables, which need no quotes.
 # ruff: noqa: S608
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ _ROWS = {"insert": ("NEW",), "update": ("OLD", "NEW"), "delete": ("OLD",)}
 
 
 def wanted(tables: families.Tables) -> dict[str, str]:
-    """Give the statement that makes each trigger, by its name."""
-    made = {}
+    """Return the statement that creates each trigger, by its name."""
+    statements = {}
     for event, rows in _ROWS.items():
         for table in tables.catalog:
             name = f"{table}_moves_revision_on_{event}"
-            made[name] = _trigger(name, f"{event.upper()} ON {table}", _move_catalog(tables))
+            statements[name] = _trigger(name, f"{event.upper()} ON {table}", _move_catalog(tables))
         for table, column in tables.of_agents.items():
             name = f"{table}_moves_revision_on_{event}"
             owners = ", ".join(f"{row}.{column}" for row in rows)
-            made[name] = _trigger(name, f"{event.upper()} ON {table}", *_move_agents(tables, owners))
+            statements[name] = _trigger(name, f"{event.upper()} ON {table}", *_move_agents(tables, owners))
     # Sub-apps name their agents by key, so the key is part of the catalog.
     name = f"{tables.agent}_moves_catalog_on_rename"
     event = f"UPDATE OF key ON {tables.agent} FOR EACH ROW WHEN OLD.key IS NOT NEW.key"
-    made[name] = _trigger(name, event, _move_catalog(tables))
+    statements[name] = _trigger(name, event, _move_catalog(tables))
     name = f"{tables.audit}_stays_as_it_is"
     refusal = "SELECT RAISE(ABORT, 'The audit log is only ever added to.');"
-    made[name] = f"CREATE TRIGGER {name} BEFORE UPDATE ON {tables.audit} BEGIN {refusal} END"
-    return made
+    statements[name] = f"CREATE TRIGGER {name} BEFORE UPDATE ON {tables.audit} BEGIN {refusal} END"
+    return statements
 
 
 def present(connection: BaseDatabaseWrapper, tables: families.Tables) -> set[str]:
-    """Name the triggers of this project that are there; somebody may have put others beside them."""
+    """Return the names of this project's existing triggers; there may be others."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'")
         return {name for name, table in cursor.fetchall() if table in tables.watched and table in name}
 
 
 def prepare(tables: families.Tables) -> list[str]:
-    """Need nothing beforehand."""
+    """Return no statements: nothing has to be prepared."""
     return []
 
 
 def drop(tables: families.Tables, names: set[str]) -> list[str]:
-    """Give the statements that take these triggers away."""
+    """Return the statements that drop these triggers."""
     return [f"DROP TRIGGER IF EXISTS {name}" for name in sorted(names)]
 
 
 def move_everything(tables: families.Tables) -> list[str]:
-    """Give the statements after which the catalog and every agent count as changed."""
+    """Return the statements after which the catalog and every agent count as changed."""
     known = f"SELECT id FROM {tables.agent} UNION SELECT agent_id FROM {tables.agent_revision}"
     return [_move_catalog(tables), *_stamp_agents(tables, known)]
 
@@ -81,7 +81,7 @@ def _move_agents(tables: families.Tables, owners: str) -> list[str]:
 
 
 def _stamp_agents(tables: families.Tables, owners: str) -> list[str]:
-    """Forget agents that are gone, and stamp those that are there (their own rows may go after them)."""
+    """Return the statements that delete the revisions of missing agents and stamp existing ones."""
     return [
         f"DELETE FROM {tables.agent_revision} WHERE agent_id IN ({owners})"
         f" AND agent_id NOT IN (SELECT id FROM {tables.agent});",

@@ -1,4 +1,4 @@
-"""Which tables move what?"""
+"""The tables whose writes move the revision."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CATALOG: tuple[type[orm.Model], ...] = (
     models.SubAppTool,
     models.SubAppAgent,
 )
-# With the column that says whose a row is.
+# With the column of the agent to which a row belongs.
 OF_AGENTS: Mapping[type[orm.Model], str] = {
     models.Agent: "id",
     models.AgentTool: "agent_id",
@@ -32,7 +32,7 @@ OF_AGENTS: Mapping[type[orm.Model], str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """The tables of both families, and those that are written to when they move."""
+    """The tables of both families, and the tables that they write to."""
 
     catalog: tuple[str, ...]
     of_agents: Mapping[str, str]
@@ -43,12 +43,12 @@ class Tables:
 
     @property
     def watched(self) -> frozenset[str]:
-        """Name the tables that have triggers."""
+        """Return the tables that have triggers."""
         return frozenset((*self.catalog, *self.of_agents, self.audit, self.revision))
 
 
 def named() -> Tables:
-    """Name all of them, whether they are there or not."""
+    """Return all tables, whether they exist or not."""
     return Tables(
         catalog=tuple(_table(model) for model in CATALOG),
         of_agents={_table(model): column for model, column in OF_AGENTS.items()},
@@ -60,7 +60,7 @@ def named() -> Tables:
 
 
 def among(there: frozenset[str]) -> Tables | None:
-    """Name those that are there: halfway through the migrations, not all are. None: too few to work with."""
+    """Return the tables that exist: during migrations, not all do. None if those that are required are missing."""
     everything = named()
     if (
         not {

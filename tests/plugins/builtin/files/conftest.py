@@ -22,6 +22,6 @@ def root(tmp_path) -> pathlib.Path:
 
 @pytest.fixture
 def files(root):
-    running = runtime.Running(plugin.Files(), {"root": str(root), "largest_bytes": 50_000})
+    running = runtime.Running(plugin.Files(), {"root": str(root), "max_file_bytes": 50_000})
     yield running
     running.stop()

@@ -53,5 +53,5 @@ class Repository:
         return self.git("rev-parse", "HEAD")
 
     def at(self, ref: str, path: str) -> str:
-        """Give the text of a file as a commit has it, without the space at its end."""
+        """Return the text of a file as a commit has it, without the space at its end."""
         return self.git("show", f"{ref}:{path}")

@@ -9,7 +9,7 @@ import pytest
 import toolbelt
 from tests.plugins.builtin import runtime
 from tests.plugins.builtin.self_evolution import repositories
-from toolbelt.plugins.builtin.self_evolution import edits, plugin
+from toolbelt.plugins.builtin.self_evolution import plugin
 
 MESSAGE = "Greet the world"
 PATCH = {"path": "app/main.py", "old": "'Hello'", "new": "'Hello, world'"}
@@ -72,8 +72,10 @@ def test_no_name_of_a_commit_is_taken_for_anything_else(evolve, repository, ref)
         ("check_deploy", {"ref": ref}),
         ("revert_commit", {"commit": ref, "branch": "evolve/x", "reason": "It is an attack."}),
     ):
-        with pytest.raises(toolbelt.ToolError, match=r"names no commit|is not a commit|There is no commit"):
-            evolve.plugin.execute(f"evolve__{name}", arguments)
+        with pytest.raises(
+            toolbelt.ToolError, match=r"is not a commit|is not a commit|There is no commit|do not fit"
+        ):
+            evolve.unchecked(name, **arguments)
     assert sorted(os.listdir(repository.path)) == before
 
 
@@ -109,8 +111,8 @@ def test_no_other_branch_is_written_to(evolve, repository, branch) -> None:
         ("commit_push", {"branch": branch, "message": MESSAGE, "files": [{"path": "a", "content": "b"}]}),
         ("revert_commit", {"commit": commit, "branch": branch, "reason": "It is an attack."}),
     ):
-        with pytest.raises(toolbelt.ToolError, match=r"protected|not a branch's name"):
-            evolve.plugin.execute(f"evolve__{name}", arguments)
+        with pytest.raises(toolbelt.ToolError, match=r"protected|not a valid branch name|do not fit"):
+            evolve.unchecked(name, **arguments)
     assert repository.git("for-each-ref") == before
     assert evolve.runtime.state.values == {}
 
@@ -132,15 +134,13 @@ def test_no_other_branch_is_written_to(evolve, repository, branch) -> None:
 )
 def test_no_path_leaves_the_repository(evolve, path) -> None:
     with pytest.raises(toolbelt.ToolError):
-        evolve.plugin.execute("evolve__read_file", {"path": path})
+        evolve.unchecked("read_file", path=path)
     for arguments in (
         {"files": [{"path": path, "content": "x"}]},
         {"files": [{"path": path, "delete": True}]},
     ):
         with pytest.raises(toolbelt.ToolError):
-            evolve.plugin.execute(
-                "evolve__commit_push", {"branch": "evolve/x", "message": MESSAGE, **arguments}
-            )
+            evolve.unchecked("commit_push", branch="evolve/x", message=MESSAGE, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -188,9 +188,9 @@ def test_paths_are_neither_options_nor_patterns(evolve, repository, path) -> Non
     ],
 )
 def test_what_is_protected_is_not_written_in_whatever_disguise(evolve, repository, path) -> None:
-    with pytest.raises(toolbelt.ToolError, match=r"protected by the operator|is not written"):
+    with pytest.raises(toolbelt.ToolError, match=r"protected by the operator|cannot be written"):
         write(evolve, path)
-    with pytest.raises(toolbelt.ToolError, match=r"protected by the operator|is not written"):
+    with pytest.raises(toolbelt.ToolError, match=r"protected by the operator|cannot be written"):
         evolve(
             "patch_files",
             branch="evolve/x",
@@ -220,19 +220,18 @@ def test_a_revert_does_not_reach_what_is_protected(evolve, repository) -> None:
 
 def test_whatever_made_the_tree_the_guard_looks_at_all_of_it(evolve, repository, monkeypatch) -> None:
     monkeypatch.setattr(
-        edits, "replaced", lambda *_: [edits.Change(path="secrets/key.txt", mode="100644", data=b"owned")]
+        plugin.SelfEvolution, "_replace", lambda *_: {"secrets/key.txt": ("100644", b"owned")}
     )
     with pytest.raises(toolbelt.ToolError, match="protected by the operator"):
         write(evolve, "harmless")
     assert repository.git("branch", "--list", "evolve/*") == ""
 
 
-@pytest.mark.parametrize("message", ["", "  \n ", "a\0b", "a\x1b[31mred", "half \ud800"])
+@pytest.mark.parametrize("message", ["\n" * 10, "a zero\0 byte", "a bit of \x1b[31mred", "half of it \ud800"])
 def test_a_message_is_text(evolve, message) -> None:
-    with pytest.raises(toolbelt.ToolError, match="message is text"):
-        evolve.plugin.execute(
-            "evolve__commit_push",
-            {"branch": "evolve/x", "message": message, "files": [{"path": "a", "content": "b"}]},
+    with pytest.raises(toolbelt.ToolError, match=r"commit message with a subject|do not fit"):
+        evolve.unchecked(
+            "commit_push", branch="evolve/x", message=message, files=[{"path": "a", "content": "b"}]
         )
 
 

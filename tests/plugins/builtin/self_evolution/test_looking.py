@@ -9,7 +9,7 @@ import pytest
 import toolbelt
 from tests.plugins.builtin import runtime
 from tests.plugins.builtin.self_evolution import repositories
-from toolbelt.plugins.builtin.self_evolution import plugin, searching
+from toolbelt.plugins.builtin.self_evolution import commits, plugin
 
 MESSAGE = "Greet the world\n\nBecause it is there."
 PATCH = {"path": "app/main.py", "old": "'Hello'", "new": "'Hello, world'"}
@@ -36,13 +36,13 @@ def test_what_cannot_be_read_is_refused_in_words(evolve, repository) -> None:
     (repository.path / "link").symlink_to("/etc/passwd")
     repository.commit("Add what is no text")
     for path, said in (
-        ("binary", "not text"),
-        ("latin", "not text"),
+        ("binary", "not UTF-8 text"),
+        ("latin", "not UTF-8 text"),
         ("large", "1000001 bytes"),
         ("link", "a link"),
         ("app", "a directory"),
         ("gone", "There is no gone"),
-        ("./", "name a file"),
+        ("./", "Name a file"),
     ):
         with pytest.raises(toolbelt.ToolError, match=said):
             evolve("read_file", path=path)
@@ -76,19 +76,22 @@ def test_code_is_searched(evolve, repository, monkeypatch) -> None:
     assert evolve("search_code", query="hello", path="app")["files_searched"] == 1
     assert evolve("search_code", query="everybody", ref="main~1")["matches"] == []
     assert evolve("search_code", query="hello", limit=1)["stopped_by"] == "1 matches"
-    with pytest.raises(toolbelt.ToolError, match="not an expression"):
+    with pytest.raises(toolbelt.ToolError, match="not a valid RE2 expression"):
         evolve("search_code", query="(", regex=True)
-    monkeypatch.setattr(searching, "MOST_SECONDS", -1.0)
+    monkeypatch.setattr(commits, "MAX_SEARCH_SECONDS", -1.0)
     assert evolve("search_code", query="hello")["complete"] is False
 
 
-def test_many_files_are_searched_in_batches(evolve, repository, monkeypatch) -> None:
+def test_many_files_are_searched_up_to_a_limit_that_is_named(evolve, repository, monkeypatch) -> None:
     for number in range(40):
         repository.write(f"many/{number:02}", f"needle {number}\n" + "x" * number)
     repository.write("many/empty", "")
     repository.commit("Many")
-    monkeypatch.setattr(searching, "_BATCH_BYTES", 100)
     assert len(evolve("search_code", query="needle", path="many")["matches"]) == 40
+    monkeypatch.setattr(commits, "MAX_SEARCHED_BYTES", 100)
+    found = evolve("search_code", query="needle", path="many")
+    assert 0 < len(found["matches"]) < 40
+    assert "files with" in found["stopped_by"]
 
 
 def test_commits_are_compared_from_where_they_parted(evolve, repository) -> None:
@@ -143,5 +146,5 @@ def test_a_check_has_its_time_and_its_room(repository, tmp_path) -> None:
 
 def test_a_check_that_does_not_start_is_named(repository) -> None:
     evolve = configured(repository, check_command=["/nowhere/at/all"])
-    with pytest.raises(toolbelt.ToolError, match="does not start"):
+    with pytest.raises(toolbelt.ToolError, match="cannot be started"):
         evolve("check_deploy")

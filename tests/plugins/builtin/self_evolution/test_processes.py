@@ -14,10 +14,12 @@ from toolbelt.plugins import orphans
 from toolbelt.plugins.builtin.self_evolution import processes
 
 command = ["sh", "-c", "echo $$ > " + sys.argv[1] + "; sleep 300"]
-asked = dict(directory="/", environment={"PATH": os.environ["PATH"]}, seconds=300, most=100)
+asked = dict(directory="/", environment={"PATH": os.environ["PATH"]}, seconds=300, max_bytes=100)
 threading.Thread(target=processes.run, args=(command,), kwargs=asked, daemon=True).start()
-while not (orphans._STANDBY._groups and os.path.exists(sys.argv[1]) and open(sys.argv[1]).read().strip()):
+while not (orphans._STANDBY._process and os.path.exists(sys.argv[1]) and open(sys.argv[1]).read().strip()):
     time.sleep(0.01)
+with orphans._STANDBY._lock:  # the process that stands by has been told of the group
+    pass
 print(open(sys.argv[1]).read(), flush=True)
 time.sleep(300)
 """

@@ -9,8 +9,9 @@ import pytest
 import toolbelt
 from tests.plugins.builtin import runtime
 from tests.plugins.builtin.self_evolution import repositories
+from toolbelt.plugins import config as configs
 from toolbelt.plugins import contract
-from toolbelt.plugins.builtin.self_evolution import git, plugin, settings, toolkit
+from toolbelt.plugins.builtin.self_evolution import git, plugin, toolkit
 
 MESSAGE = "Greet the world\n\nBecause it is there."
 PATCH = {"path": "app/main.py", "old": "'Hello'", "new": "'Hello, world'"}
@@ -35,38 +36,38 @@ def test_it_has_the_seeds_eight_members() -> None:
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({}, "repository is the directory"),
-        ({"repository": "here"}, "written from / on"),
-        ({"repository": "/nowhere/at/all"}, "that is there"),
-        ({"repository": "/", "prefix": "x/"}, "does not know prefix"),
-        ({"repository": "/", "branch_prefix": ""}, "branch_prefix is"),
-        ({"repository": "/", "branch_prefix": "evolve"}, "branch_prefix is"),
-        ({"repository": "/", "branch_prefix": "-x/"}, "branch_prefix is"),
-        ({"repository": "/", "base": "--all"}, "base is"),
-        ({"repository": "/", "check_command": "make test"}, "check_command is a list"),
-        ({"repository": "/", "check_seconds": 0}, "check_seconds is"),
-        ({"repository": "/", "push": "yes"}, "push is true or false"),
-        ({"repository": "/", "remote": "--upload-pack=x"}, "remote is"),
-        ({"repository": "/", "protected_paths": [""]}, "protected_paths is"),
+        ({}, "repository: Field required"),
+        ({"repository": "here"}, "is not a directory's absolute path"),
+        ({"repository": "/nowhere/at/all"}, "is not a directory's absolute path"),
+        ({"repository": "/", "prefix": "x/"}, "no setting 'prefix'"),
+        ({"repository": "/", "branch_prefix": ""}, "branch_prefix: "),
+        ({"repository": "/", "branch_prefix": "evolve"}, "branch_prefix: "),
+        ({"repository": "/", "branch_prefix": "-x/"}, "branch_prefix: "),
+        ({"repository": "/", "base": "--all"}, "base: "),
+        ({"repository": "/", "check_command": "make test"}, "check_command: Input should be a valid tuple"),
+        ({"repository": "/", "check_seconds": 0}, "check_seconds: "),
+        ({"repository": "/", "push": "yes"}, "push: Input should be a valid boolean"),
+        ({"repository": "/", "remote": "--upload-pack=x"}, "remote: "),
+        ({"repository": "/", "protected_paths": [""]}, "protected_paths.0: "),
     ],
 )
 def test_without_a_sound_configuration_it_does_not_start(config, said) -> None:
-    with pytest.raises(settings.Unsound, match=said):
+    with pytest.raises(configs.ConfigError, match=said):
         runtime.Running(plugin.SelfEvolution(), config)
 
 
 def test_a_directory_that_is_no_repository_is_not_one_by_what_is_above_it(repository) -> None:
     for path in (repository.path.parent, repository.path / "app"):
-        with pytest.raises(settings.Unsound, match="not a git repository"):
+        with pytest.raises(configs.ConfigError, match="not a git repository"):
             runtime.Running(plugin.SelfEvolution(), {"repository": str(path)})
 
 
 def test_a_git_that_is_missing_or_too_old_is_named(repository, monkeypatch) -> None:
-    monkeypatch.setattr(git, "OLDEST", (99, 0))
-    with pytest.raises(settings.Unsound, match=r"needs git 2\.38 or newer"):
+    monkeypatch.setattr(git, "MIN_VERSION", (99, 0))
+    with pytest.raises(configs.ConfigError, match=r"requires git 2\.38 or newer"):
         configured(repository)
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(settings.Unsound, match="needs git"):
+    with pytest.raises(configs.ConfigError, match="requires git"):
         configured(repository)
 
 
@@ -91,8 +92,7 @@ def test_bare_shallow_and_linked_repositories_work_too(repository, tmp_path) -> 
 
 def test_nothing_of_ours_stays_behind(repository) -> None:
     evolve = configured(repository)
-    assert evolve.plugin._acts is not None  # type: ignore[attr-defined]
-    own = pathlib.Path(evolve.plugin._acts.repository.own)  # type: ignore[attr-defined]
+    own = pathlib.Path(evolve.plugin._repository.own)  # type: ignore[attr-defined]
     assert own.is_dir()
     evolve.stop()
     assert not own.exists()

@@ -1,5 +1,5 @@
-"""files: text files within one root, which nothing that an agent says can leave.
+"""files: text files below one root that agents cannot leave.
 
-paths says which paths may be named, confined does all that touches the disk, text and searching work on what was
-read, settings reads the configuration, declared says what is offered, plugin carries out, toolkit tells the model.
+paths validates paths, confined accesses the disk, searching searches many files, plugin has the tools, toolkit has
+their policy.
 """

@@ -1,158 +1,206 @@
-"""What happens when a model reads, lists, searches, writes or patches a file?"""
+"""The files plugin: tools that read, list, search, write and patch the files below one directory."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
-import toolbelt
-from toolbelt.plugins.builtin.files import confined, declared, paths, searching, settings, text, toolkit
+from pydantic import Field
+
+from toolbelt import FunctionPlugin, RuntimeAPI, ToolError, tool
+from toolbelt.plugins import config, plain_text
+from toolbelt.plugins.builtin.files import confined, paths, searching, settings, toolkit
+
+MAX_ENTRIES = 1_000
+
+_READS = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+_WRITES = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": False}
+
+FilePath = Annotated[str, Field(min_length=1, max_length=paths.MAX_LENGTH)]
+AnyPath = Annotated[str, Field(max_length=paths.MAX_LENGTH)]
+Text = Annotated[str, Field(max_length=2_000_000)]
 
 
-class Files(toolbelt.ToolPlugin):
-    name = "files"
-    namespace = "files"
-    title = "Files"
-    description = "Text files within one directory, which nothing can leave. Needs config.root."
-    category = "filesystem"
-    tools = declared.TOOLS
-    toolkits = (toolkit.Reading(), toolkit.Writing())
+class Files(FunctionPlugin):
+    """Text files within one directory. Config: the fields of ``settings.Settings``."""
 
     def __init__(self) -> None:
-        self._settings: settings.Settings | None = None
-        self._root: confined.Root | None = None
-        # Writers here wait for each other, so that of two patches of one file none is lost.
+        super().__init__(
+            name="files",
+            namespace="files",
+            title="Files",
+            description="Reads and writes text files within one directory. Requires config.root.",
+            category="filesystem",
+            functions=[self.read, self.list_directory, self.search, self.write, self.patch],
+            toolkits=[toolkit.Reading(), toolkit.Writing()],
+        )
+        # One write at a time, so that concurrent patches of a file are not lost.
         self._writing = threading.Lock()
 
-    def initialize(self, runtime: toolbelt.RuntimeAPI) -> None:
+    def initialize(self, runtime: RuntimeAPI) -> None:
         if not confined.available():
-            raise settings.Unsound(
-                "files needs a system that opens files relative to a directory, as Linux does."
+            raise config.ConfigError(
+                "files requires an operating system that opens files relative to a directory, such as Linux."
             )
-        self._settings = settings.read(runtime.config)
+        super().initialize(runtime)
+        self._settings = config.read(settings.Settings, "files", runtime.config)
         self._root = confined.Root(self._settings.root, hard_links=self._settings.hard_links)
 
     def shutdown(self) -> None:
-        if self._root is not None:
-            self._root.close()
-            self._root = None
+        self._root.close()
 
-    def execute(self, tool_name: str, args: dict[str, Any]) -> dict[str, Any]:
-        """Run one of the five; each gives the root, the limit on bytes and its arguments their meaning."""
-        actions: dict[str, Callable[..., dict[str, Any]]] = {
-            toolkit.READ: self._read,
-            toolkit.LIST: self._list,
-            toolkit.SEARCH: self._search,
-            toolkit.WRITE: self._write,
-            toolkit.PATCH: self._patch,
-        }
-        if tool_name not in actions:
-            raise ValueError(f"files has no tool {tool_name!r}.")
-        if self._root is None or self._settings is None:
-            raise RuntimeError("files is not initialized.")
-        return actions[tool_name](self._root, self._settings.largest_bytes, **args)
-
-    def _read(
+    @tool(title="Read a file", annotations=_READS)
+    def read(
         self,
-        root: confined.Root,
-        largest: int,
-        path: str,
-        first_line: int = 1,
-        lines: int = declared.MOST_LINES,
+        path: FilePath,
+        first_line: Annotated[int, Field(ge=1, le=10_000_000)] = 1,
+        lines: Annotated[int, Field(ge=1, le=2_000)] = 2_000,
     ) -> dict[str, Any]:
+        """Read a UTF-8 text file, completely or a range of its lines.
+
+        Args:
+            path: The file's path, relative to the root.
+            first_line: The first line to return.
+            lines: The maximum number of lines.
+        """
         parts = paths.file_parts(path)
-        found = text.lines(text.decode(root.read(parts, largest).data, paths.shown(parts)), first_line, lines)
+        text = plain_text.decode(
+            self._root.read(parts, self._settings.max_file_bytes).data, paths.shown(parts)
+        )
+        part = plain_text.lines(text, first_line, lines)
         answer: dict[str, Any] = {
             "path": paths.shown(parts),
-            "content": found.text,
-            "first_line": found.first,
-            "last_line": found.last,
-            "line_count": found.count,
+            "content": part.text,
+            "first_line": part.first,
+            "last_line": part.last,
+            "line_count": part.count,
         }
-        if found.cut:
-            answer["note"] = f"Line {found.first} is too long: only its beginning is shown."
-        if found.last < found.count:
-            answer["next_line"] = found.last + 1
+        if part.cut:
+            answer["note"] = f"Line {part.first} is too long. Only its beginning is shown."
+        if part.last < part.count:
+            answer["next_line"] = part.last + 1
         return answer
 
-    def _list(self, root: confined.Root, largest: int, path: str = "", depth: int = 1) -> dict[str, Any]:
-        parts = paths.parts(path)
-        found: list[dict[str, Any]] = []
-        with root.directory(parts) as directory:
-            complete = _listed(found, os.dup(directory), (), depth)
-        return {"path": paths.shown(parts), "entries": found, "complete": complete}
+    @tool(name="list", title="List a directory", annotations=_READS)
+    def list_directory(
+        self, path: AnyPath = "", depth: Annotated[int, Field(ge=1, le=10)] = 1
+    ) -> dict[str, Any]:
+        """List the entries of a directory with their kind and size, sorted by name.
 
-    def _search(
+        Args:
+            path: The directory's path, relative to the root. Empty for the root.
+            depth: The number of directory levels to list.
+        """
+        parts = paths.parts(path)
+        entries: list[dict[str, Any]] = []
+        with self._root.directory(parts) as directory:
+            complete = _list_into(entries, os.dup(directory), (), depth)
+        return {"path": paths.shown(parts), "entries": entries, "complete": complete}
+
+    @tool(title="Search files", annotations=_READS)
+    def search(
         self,
-        root: confined.Root,
-        largest: int,
-        query: str,
+        query: Annotated[str, Field(min_length=1, max_length=1_000)],
         regex: bool = False,
         ignore_case: bool = False,
-        path: str = "",
-        glob: str = "",
-        limit: int = 50,
+        path: AnyPath = "",
+        glob: Annotated[str, Field(max_length=200)] = "",
+        limit: Annotated[int, Field(ge=1, le=200)] = 50,
     ) -> dict[str, Any]:
-        pattern = searching.compiled(query, regex=regex, ignore_case=ignore_case)
-        found = searching.run(root, paths.parts(path), pattern, glob=glob, largest=largest, most=limit)
+        """Find the lines that contain a text, in the text files below a directory.
+
+        Args:
+            query: The text to find, or an RE2 expression if regex is true. Each line is searched separately.
+            regex: Whether the query is a regular expression.
+            ignore_case: Whether to ignore case.
+            path: The path of a directory or file, relative to the root. Empty for the root.
+            glob: Only search files whose name or path matches, such as *.py or src/*.md.
+            limit: The maximum number of matching lines.
+        """
+        search = searching.run(
+            self._root,
+            paths.parts(path),
+            plain_text.search_pattern(query, regex=regex, ignore_case=ignore_case),
+            glob=glob,
+            largest=self._settings.max_file_bytes,
+            max_matches=limit,
+        )
         answer: dict[str, Any] = {
-            "matches": found.matches,
-            "files_searched": found.files,
-            "complete": not found.stopped_by,
+            "matches": search.matches,
+            "files_searched": search.files,
+            "complete": not search.stopped_by,
         }
-        if found.stopped_by:
-            answer["stopped_by"] = found.stopped_by
-        if found.skipped:
-            answer["files_passed_over"] = found.skipped
+        if search.stopped_by:
+            answer["stopped_by"] = search.stopped_by
+        if search.skipped:
+            answer["files_passed_over"] = search.skipped
         return answer
 
-    def _write(
-        self, root: confined.Root, largest: int, path: str, content: str, overwrite: bool = False
-    ) -> dict[str, Any]:
+    @tool(title="Write a file", annotations=_WRITES)
+    def write(self, path: FilePath, content: Text, overwrite: bool = False) -> dict[str, Any]:
+        """Write a text file. Missing directories are created. An existing file is replaced only if overwrite is true.
+
+        Args:
+            path: The file's path, relative to the root.
+            content: The complete text.
+            overwrite: Whether to replace an existing file.
+        """
         parts = paths.file_parts(path)
-        data = _checked(parts, text.encode(content), largest)
+        data = self._checked(parts, content)
         with self._writing:
-            is_new = root.write(parts, data, was=None, replace=overwrite)
+            is_new = self._root.write(parts, data, was=None, replace=overwrite)
         return {"path": paths.shown(parts), "created": is_new, "bytes": len(data)}
 
-    def _patch(
-        self, root: confined.Root, largest: int, path: str, old: str, new: str, count: int = 1
+    @tool(title="Patch a file", annotations=_WRITES)
+    def patch(
+        self,
+        path: FilePath,
+        old: Annotated[Text, Field(min_length=1)],
+        new: Text,
+        count: Annotated[int, Field(ge=1, le=10_000)] = 1,
     ) -> dict[str, Any]:
+        """Replace an exact text in a file. It must occur exactly as often as count says: once by default.
+
+        Args:
+            path: The file's path, relative to the root.
+            old: The exact text to replace, with enough context to be unique.
+            new: The new text.
+            count: The number of occurrences of the old text. All of them are replaced.
+        """
         parts = paths.file_parts(path)
+        shown = paths.shown(parts)
         with self._writing:
-            before = root.read(parts, largest)
-            shown = paths.shown(parts)
-            after = text.replaced(text.decode(before.data, shown), old, new, count, shown)
-            data = _checked(parts, text.encode(after), largest)
-            root.write(parts, data, was=before.mark, replace=True)
+            before = self._root.read(parts, self._settings.max_file_bytes)
+            after = plain_text.replace(plain_text.decode(before.data, shown), old, new, count, shown)
+            data = self._checked(parts, after)
+            self._root.write(parts, data, was=before.mark, replace=True)
         return {"path": shown, "replaced": count, "bytes": len(data)}
 
+    def _checked(self, parts: tuple[str, ...], text: str) -> bytes:
+        """Return the bytes to write. Raise ToolError if the file may not be written or would be too large."""
+        paths.refuse_repository(parts)
+        data = text.encode()
+        if len(data) > self._settings.max_file_bytes:
+            raise ToolError(
+                f"The file would have {len(data)} bytes; at most {self._settings.max_file_bytes} are allowed."
+            )
+        return data
 
-def _checked(parts: tuple[str, ...], data: bytes, largest: int) -> bytes:
-    """Refuse what may not be written, whatever else holds."""
-    paths.refuse_repository(parts)
-    if len(data) > largest:
-        raise toolbelt.ToolError(f"That makes {len(data)} bytes: at most {largest} are written.")
-    return data
 
-
-def _listed(found: list[dict[str, Any]], directory: int, below: tuple[str, ...], depth: int) -> bool:
-    """Add what is in the opened directory, and close it; say whether all of it found room."""
+def _list_into(entries: list[dict[str, Any]], directory: int, below: tuple[str, ...], depth: int) -> bool:
+    """Append the entries of an open directory, and close it. Return whether all of them fit."""
     try:
-        entries, complete = confined.entries(directory)
-        for entry in entries:
-            if len(found) >= declared.MOST_ENTRIES:
+        directory_entries, complete = confined.entries(directory)
+        for entry in directory_entries:
+            if len(entries) >= MAX_ENTRIES:
                 return False
-            # A name of bytes that are no text is shown as far as it is; no path can name it.
-            name = paths.shown((*below, entry.name)).encode(errors="replace").decode()
             size = {"bytes": entry.size} if entry.kind == "file" else {}
-            found.append({"path": name, "kind": entry.kind, **size})
+            entries.append({"path": paths.readable((*below, entry.name)), "kind": entry.kind, **size})
             if entry.kind == "directory" and depth > 1:
                 inside = confined.enter(directory, entry.name)
                 if inside is not None:
-                    complete = _listed(found, inside, (*below, entry.name), depth - 1) and complete
+                    complete = _list_into(entries, inside, (*below, entry.name), depth - 1) and complete
         return complete
     finally:
         os.close(directory)

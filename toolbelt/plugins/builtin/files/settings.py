@@ -1,50 +1,31 @@
-"""What may an operator set, and is it sound? One root, and what a file may weigh."""
+"""The files plugin's settings."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
-LARGEST_BYTES = 2_000_000
-CEILING = 50_000_000
+from pydantic import AfterValidator, Field, StrictBool
+from pydantic.dataclasses import dataclass
+
+from toolbelt.plugins import config
 
 
-class Unsound(ValueError):
-    """The configuration cannot be used; the message says what to write instead."""
+def _directory(path: str) -> str:
+    if not os.path.isabs(path):
+        raise ValueError(f"{path!r} is not an absolute path: begin it with /")
+    if not os.path.isdir(path):
+        raise ValueError(f"{path!r} is not a directory: create it, or name another")
+    return path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """``largest_bytes``: what a file that is read, searched or written may weigh.
+    """``root``: the directory whose files may be used. ``max_file_bytes``: the maximum size of a file.
 
-    ``hard_links``: whether a file that has several names is read.
+    ``hard_links``: whether to read files that have several hard links.
     """
 
-    root: str
-    largest_bytes: int = LARGEST_BYTES
-    hard_links: bool = False
-
-
-def read(config: Mapping[str, Any]) -> Settings:
-    """Read the plugin's ``config``; raises :class:`Unsound`."""
-    unknown = sorted(set(config).difference(("root", "largest_bytes", "hard_links")))
-    if unknown:
-        raise Unsound(
-            f"files does not know {', '.join(unknown)}: its config has root, largest_bytes and hard_links."
-        )
-    root = config.get("root")
-    if not isinstance(root, str) or not root:
-        raise Unsound("files needs a root: name the directory that it may use as config.root.")
-    if not os.path.isabs(root):
-        raise Unsound(f"The root {root!r} depends on where the server was started: write it from / on.")
-    if not os.path.isdir(root):
-        raise Unsound(f"The root {root!r} is not a directory that is there: make it, or name another.")
-    largest = config.get("largest_bytes", LARGEST_BYTES)
-    if isinstance(largest, bool) or not isinstance(largest, int) or not 0 < largest <= CEILING:
-        raise Unsound(f"largest_bytes is a number from 1 to {CEILING}, not {largest!r}.")
-    hard_links = config.get("hard_links", False)
-    if not isinstance(hard_links, bool):
-        raise Unsound(f"hard_links is true or false, not {hard_links!r}.")
-    return Settings(root=root, largest_bytes=largest, hard_links=hard_links)
+    root: Annotated[str, AfterValidator(_directory)]
+    max_file_bytes: Annotated[config.Whole, Field(ge=1, le=50_000_000)] = 2_000_000
+    hard_links: StrictBool = False

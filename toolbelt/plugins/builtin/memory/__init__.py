@@ -1,1 +1,1 @@
-"""What does an agent know from before? Notes that it writes, finds, lists and forgets; each agent has its own."""
+"""memory: notes that an agent writes, searches, lists and deletes; each agent has its own."""

@@ -1,1 +1,1 @@
-"""What shall an agent be told later? Notes with a time, once or again and again; a worker delivers what is due."""
+"""scheduler: notes that are delivered to an agent later, once or repeatedly. A worker delivers them."""

@@ -1,4 +1,4 @@
-"""When is "in 10 minutes", how long is "2 hours", and how is a time written? No clock: now is always given."""
+"""Parsing and formatting of times and intervals. The current time is always an argument."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 
 from toolbelt import ToolError
 
-FURTHEST = dt.timedelta(days=5 * 366)
-SHORTEST_INTERVAL = dt.timedelta(minutes=1)
-LONGEST_INTERVAL = dt.timedelta(days=366)
+MAX_AHEAD = dt.timedelta(days=5 * 366)
+MIN_INTERVAL = dt.timedelta(minutes=1)
+MAX_INTERVAL = dt.timedelta(days=366)
 
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _PART = (
@@ -17,60 +17,58 @@ _PART = (
 )
 _DURATION = re.compile(rf"{_PART}(?:\s{{0,4}}(?:,|and)?\s{{0,4}}{_PART}){{0,9}}", re.IGNORECASE | re.ASCII)
 _PIECE = re.compile(r"(\d+|an?(?=\s))\s*([smhdw])[a-z]*", re.IGNORECASE | re.ASCII)
-_FORMS = (
-    "Write a time with its zone, such as 2030-05-01T09:00:00+02:00, or a duration, such as 'in 10 minutes'."
-)
+_FORMS = "Write a time with its time zone, such as 2030-05-01T09:00:00+02:00, or a duration, such as 'in 10 minutes'."
 
 
 def when(text: str, now: dt.datetime) -> dt.datetime:
-    """Read a moment to come, in UTC: ISO 8601 with a zone, or a duration from ``now``."""
+    """Return a future time in UTC, parsed from ISO 8601 with a zone or from a duration. Raise ToolError if invalid."""
     text = text.strip()
-    said = text[3:] if text[:3].lower() == "in " else text
-    span = _span(said)
+    duration = text[3:] if text[:3].lower() == "in " else text
+    span = _span(duration)
     if span is not None:
-        moment = now + min(span, FURTHEST * 2)
+        moment = now + min(span, MAX_AHEAD * 2)
     else:
         try:
             moment = dt.datetime.fromisoformat(text)
         except ValueError as error:
-            raise ToolError(f"{_quoted(text)} is no time. {_FORMS}") from error
+            raise ToolError(f"{_quoted(text)} is not a time. {_FORMS}") from error
         if moment.tzinfo is None:
-            raise ToolError(f"{_quoted(text)} names no zone, so it could be any of 24 hours. {_FORMS}")
+            raise ToolError(f"{_quoted(text)} has no time zone. {_FORMS}")
     try:
         moment = moment.astimezone(dt.UTC)
     except OverflowError as error:
-        raise ToolError(f"{_quoted(text)} is no time that there will be. {_FORMS}") from error
+        raise ToolError(f"{_quoted(text)} is outside the range of dates. {_FORMS}") from error
     if moment <= now:
-        raise ToolError(f"{_quoted(text)} is past: it is {written(now)} now.")
-    if moment > now + FURTHEST:
-        raise ToolError(f"{_quoted(text)} is more than five years ahead.")
+        raise ToolError(f"{_quoted(text)} is in the past. It is {written(now)} now.")
+    if moment > now + MAX_AHEAD:
+        raise ToolError(f"{_quoted(text)} is more than five years ahead. Choose an earlier time.")
     return moment
 
 
 def interval(text: str) -> dt.timedelta:
-    """Read how long it is from one time to the next: ``10 minutes``, ``1 day``, also after ``every``."""
-    said = text.strip()
-    said = said[6:] if said[:6].lower() == "every " else said
-    span = _span(said)
+    """Return an interval, parsed from text such as ``10 minutes`` or ``every 1 day``. Raise ToolError if invalid."""
+    duration = text.strip()
+    duration = duration[6:] if duration[:6].lower() == "every " else duration
+    span = _span(duration)
     if span is None:
-        span = _span("1 " + said)
+        span = _span("1 " + duration)
     if span is None:
         raise ToolError(
-            f"{_quoted(text)} is no interval. Write one such as '30 minutes', '1 day' or '2 weeks'."
+            f"{_quoted(text)} is not an interval. Write, for example, '30 minutes', '1 day' or '2 weeks'."
         )
-    if not SHORTEST_INTERVAL <= span <= LONGEST_INTERVAL:
-        raise ToolError(f"{_quoted(text)} is no interval that can be kept: from one minute to 366 days.")
+    if not MIN_INTERVAL <= span <= MAX_INTERVAL:
+        raise ToolError(f"{_quoted(text)} is out of range. Choose an interval from one minute to 366 days.")
     return span
 
 
 def latest(first: dt.datetime, every: dt.timedelta, now: dt.datetime) -> tuple[dt.datetime, int]:
-    """Give the last of the times ``first``, ``first + every``, … that is not after now, and how many come before it."""
+    """Return the latest of the times ``first``, ``first + every``, … that is not after now, and how many precede it."""
     missed = max(0, (now - first) // every)
     return first + missed * every, missed
 
 
 def written(moment: dt.datetime) -> str:
-    """Write a moment in UTC, to the second."""
+    """Return the time as text, in UTC, to the second."""
     return moment.astimezone(dt.UTC).isoformat(timespec="seconds")
 
 

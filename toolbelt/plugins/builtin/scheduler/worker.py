@@ -1,13 +1,13 @@
-"""What is due, and has it been delivered?
+"""Delivery of due notes.
 
-Rules, before the code:
+Rules:
 
-1. A due time is delivered once. It counts as delivered when ``deliver`` has returned; if that raises, the job stays
-   due and is tried again in the next round. The other jobs go on.
-2. Times that were missed, because no worker ran, are one run: the latest of them, which says how many came before it.
-   The times stay where they are: what is due every hour at ten past is so after a pause, too.
-3. One worker at a time: whoever calls :func:`run_due` sees to that, with a lock. A worker that dies after delivering
-   and before noting it delivers again, under the same ``Run.key``; a ``deliver`` that keeps keys makes that once too.
+1. A due time is delivered once. It counts as delivered when ``deliver`` has returned. If ``deliver`` raises, the job
+   stays due and is tried again in the next round; other jobs continue.
+2. Times that were missed because no worker ran become one run, for the latest of them, with the number of earlier ones.
+   The times do not shift: a job due every hour at ten past stays due at ten past after a pause.
+3. One worker at a time: the caller of :func:`run_due` holds a lock. A worker that dies between delivering a run and
+   recording it delivers it again with the same ``Run.key``, by which ``deliver`` can recognize repetitions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from toolbelt.plugins.builtin.scheduler import jobs, times
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A job at one of its due times. ``missed`` is how many times before it passed without a run."""
+    """A job at one of its due times. ``missed`` is how many earlier times passed without a run."""
 
     key: str
     agent: str
@@ -35,7 +35,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What one round did: runs that were delivered, those that failed with why, and keys that cannot be read."""
+    """The result of one round: runs that were delivered, runs that failed and why, and keys that cannot be read."""
 
     delivered: tuple[Run, ...] = ()
     failed: tuple[tuple[Run, Exception], ...] = ()
@@ -46,26 +46,26 @@ Deliver = Callable[[Run], Awaitable[None]]
 
 
 async def due(state: contract.State, now: dt.datetime) -> list[Run]:
-    """Give what is due, of all agents, the longest due first."""
-    found, _ = jobs.read(await state.list())
-    return [_run(job, now) for job in found if job.due <= now]
+    """Return the due runs of all agents, longest due first."""
+    all_jobs, _ = jobs.read(await state.list())
+    return [_run(job, now) for job in all_jobs if job.due <= now]
 
 
 async def run_due(state: contract.State, now: dt.datetime, deliver: Deliver) -> Round:
-    """Deliver what is due, and note it. ``state`` is the scheduler's own, ``now`` has a zone."""
+    """Deliver and record all due runs. ``state`` is the scheduler's own state; ``now`` has a time zone."""
     pairs = await state.list()
-    found, unreadable = jobs.read(pairs)
-    await _sweep(state, pairs, {job.key for job in found} | set(unreadable))
+    all_jobs, unreadable = jobs.read(pairs)
+    await _sweep(state, pairs, {job.key for job in all_jobs} | set(unreadable))
     delivered: list[Run] = []
     failed: list[tuple[Run, Exception]] = []
-    for job in found:
-        # Cancelled while others were delivered: looked at once more, right before.
+    for job in all_jobs:
+        # It may have been cancelled while others were delivered, so check again right before delivery.
         if job.due > now or await state.get(job.key) is None:
             continue
         run = _run(job, now)
         try:
             await deliver(run)
-        except Exception as error:  # whatever it is, it is the run's alone
+        except Exception as error:  # one failed run must not stop the others
             failed.append((run, error))
             continue
         await state.set(job.progress, times.written(run.due))
@@ -82,10 +82,10 @@ def _run(job: jobs.Job, now: dt.datetime) -> Run:
     return Run(key=key, agent=job.agent, job=job.id, note=job.note, due=moment, missed=missed)
 
 
-async def _sweep(state: contract.State, pairs: Mapping[str, Any], kept: Container[str]) -> None:
-    """Forget what an earlier round left when it broke off: jobs that ran for good, and the progress of none."""
+async def _sweep(state: contract.State, pairs: Mapping[str, Any], job_keys: Container[str]) -> None:
+    """Delete what an interrupted round left behind: jobs that have finished, and run times of deleted jobs."""
     for key in pairs:
         agent, _, rest = key.partition("/")
         kind, _, job_id = rest.partition("/")
-        if kind in ("job", "ran") and f"{agent}/job/{job_id}" not in kept:
+        if kind in ("job", "ran") and f"{agent}/job/{job_id}" not in job_keys:
             await state.delete(key)

@@ -1,9 +1,9 @@
-"""How is git asked, so that nothing of the repository's own runs?
+"""Run git without running any program that the repository configures.
 
-A repository's config can name programs for almost everything git does, and its hooks are programs. So objects are read
-and made from a bare directory of our own, which borrows the repository's objects and has none of its config, hooks
-and attributes; the repository itself is only asked where its branches stand and told where one is to stand, with
-hooks off. Neither touches a work tree, where filters would run. Arguments are lists, and no prompt ever waits.
+A repository's config can name programs for almost everything that git does, and its hooks are programs. Objects are
+therefore read and created from a separate bare directory, which borrows the repository's objects but none of its
+config, hooks and attributes. The repository itself is only used to read and move its branches, with hooks off. Neither
+touches a work tree, where filters would run. Arguments are lists, and git never prompts.
 """
 
 from __future__ import annotations
@@ -16,140 +16,149 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import toolbelt
-from toolbelt.plugins.builtin.self_evolution import processes, settings
+from toolbelt.plugins import config
+from toolbelt.plugins.builtin.self_evolution import processes
 
-OLDEST = (2, 38)
+MIN_VERSION = (2, 38)
 SECONDS = 20.0
-MOST = 60_000_000
+MAX_BYTES = 60_000_000
 
-_ALWAYS = (
-    *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.fsmonitor=false"),
-    *("-c", "core.attributesFile=/dev/null"),
-    *("-c", "core.quotePath=false"),
-    *("-c", "core.protectHFS=true"),
-    *("-c", "core.protectNTFS=true"),
-    *("-c", "protocol.allow=never"),
-    *("-c", "gc.auto=0"),
-    *("-c", "maintenance.auto=false"),
-    # The operator named this repository: whose user it belongs to does not matter where nothing of it runs.
-    *("-c", "safe.directory=*"),
+_CONFIG = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "core.quotePath=false",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+    "protocol.allow=never",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    # The operator chose this repository, and none of its programs run, so its owner does not matter.
+    "safe.directory=*",
 )
-
+_GIT = ["git", *(part for pair in _CONFIG for part in ("-c", pair))]
+_PUSH = [part for name in ("https", "ssh", "file") for part in ("-c", f"protocol.{name}.allow=always")]
 _RECEIVE_HERE = "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true receive-pack"
-_WHERE = (
-    "rev-parse",
-    "--path-format=absolute",
-    "--absolute-git-dir",
-    "--git-path",
-    "objects",
-    "--show-object-format",
+# git knows addresses that run a program (ext::), and ssh takes options for hosts: neither begins like one of these.
+_ADDRESS = re.compile(
+    r"(?:https://[A-Za-z0-9]|ssh://[A-Za-z0-9]|file:///|/|[A-Za-z0-9_.][A-Za-z0-9_.-]*@[A-Za-z0-9])\S*"
 )
 
 
-class GitFailed(Exception):
-    """git refused what should have gone well; for the log, as its words may tell a path of the server."""
+class GitError(Exception):
+    """git failed unexpectedly. For the log only, because the message may contain a path of the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Git:
-    """One repository. ``own`` is our bare directory, ``directory`` the repository's git directory."""
+class Repository:
+    """A repository: ``directory`` is its git directory, ``own`` the bare directory that borrows ``object_store``."""
 
-    program: str
-    own: str
     directory: str
-    objects_in: str
+    object_store: str
+    own: str
 
     def objects(
         self,
         *arguments: str,
-        given: bytes = b"",
+        stdin_data: bytes = b"",
         expected: Sequence[int] = (0,),
-        more: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> processes.Finished:
-        """Read or make objects. An exit code that is not ``expected`` raises."""
-        around = {"GIT_DIR": self.own, "GIT_OBJECT_DIRECTORY": self.objects_in, **(more or {})}
-        shallow = os.path.join(self.directory, "shallow")
-        if os.path.exists(shallow):
-            around["GIT_SHALLOW_FILE"] = shallow
-        return self._run(arguments, around, given, expected)
+        """Read or create objects. Raise GitError for an exit code that is not ``expected``."""
+        return _run(arguments, self.own, {**self._borrowed(), **(environment or {})}, stdin_data, expected)
+
+    def text(
+        self, *arguments: str, stdin_data: bytes = b"", environment: Mapping[str, str] | None = None
+    ) -> str:
+        """Return what a command on objects prints, as text."""
+        finished = self.objects(*arguments, stdin_data=stdin_data, environment=environment)
+        return finished.output.decode(errors="replace").strip()
 
     def refs(self, *arguments: str, expected: Sequence[int] = (0,)) -> processes.Finished:
-        """Ask where branches stand, or move one."""
-        return self._run(arguments, {"GIT_DIR": self.directory}, b"", expected)
+        """Read where branches are, or move a branch."""
+        return _run(arguments, self.own, {"GIT_DIR": self.directory}, b"", expected)
 
-    def push(self, url: str, commit: str, branch: str) -> processes.Finished:
-        """Send a commit to a branch elsewhere, never by force.
+    def push(self, remote: str, branch: str, commit: str) -> None:
+        """Push the commit to the branch of that name, never by force. Raise ToolError if that fails.
 
-        Here the account's own git config counts, as it knows the credentials; the repository's still does not. Where
-        the address is a directory of this machine, git runs the receiving end too, with that repository's hooks:
-        as it was the repository's config that named it, they are off as well.
+        The account's git config applies, because it has the credentials; the repository's config still does not. If the
+        address is a directory on this machine, git also runs the receiving end, with its hooks off.
         """
-        is_local = url.startswith(("/", "file:"))
-        around = environment(self.own)
-        around |= {"GIT_DIR": self.own, "GIT_OBJECT_DIRECTORY": self.objects_in}
-        around |= {key: os.environ[key] for key in ("HOME", "SSH_AUTH_SOCK") if key in os.environ}
-        around.pop("GIT_CONFIG_GLOBAL")
-        around["GIT_SSH_COMMAND"] = "ssh -oBatchMode=yes"
-        allowed = [
-            part for kind in ("https", "ssh", "file") for part in ("-c", f"protocol.{kind}.allow=always")
-        ]
-        command = [self.program, *_ALWAYS, *allowed, "push", "--quiet", "--no-verify", "--no-signed"]
-        command += [
-            f"--receive-pack={_RECEIVE_HERE if is_local else 'git-receive-pack'}",
-            "--",
-            url,
-            f"{commit}:refs/heads/{branch}",
-        ]
-        return processes.run(
-            command, directory=self.own, environment=around, seconds=SECONDS * 3, most=10_000
+        address = (
+            self.refs("config", "--get", f"remote.{remote}.url", expected=(0, 1)).output.decode().strip()
         )
+        if not address:
+            raise toolbelt.ToolError(f"The repository has no remote {remote!r}. An operator can add it.")
+        if not _ADDRESS.fullmatch(address) or "::" in address:
+            raise toolbelt.ToolError(f"Pushing to the address of the remote {remote!r} is not allowed.")
+        environment = {**_environment(self.own), **self._borrowed(), "GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
+        environment |= {key: os.environ[key] for key in ("HOME", "SSH_AUTH_SOCK") if key in os.environ}
+        del environment["GIT_CONFIG_GLOBAL"]
+        receive = _RECEIVE_HERE if address.startswith(("/", "file:")) else "git-receive-pack"
+        options = ["--quiet", "--no-verify", "--no-signed", f"--receive-pack={receive}", "--"]
+        pushed = processes.run(
+            [*_GIT, *_PUSH, "push", *options, address, f"{commit}:refs/heads/{branch}"],
+            directory=self.own,
+            environment=environment,
+            seconds=SECONDS * 3,
+            max_bytes=MAX_BYTES,
+        )
+        if pushed.is_late:
+            raise toolbelt.ToolError("The remote did not answer in time. The commit is on the branch here.")
+        if pushed.code != 0:
+            is_behind = b"non-fast-forward" in pushed.errors or b"fetch first" in pushed.errors
+            why = "it has commits that are not here" if is_behind else "the server's log may say why"
+            raise toolbelt.ToolError(f"The remote refused the push: {why}. The commit is on the branch here.")
+        tracking = f"refs/remotes/{remote}/{branch}"
+        self.refs("update-ref", "--no-deref", tracking, commit, expected=(0, 1, 128))
 
     def close(self) -> None:
-        """Remove our own directory; the repository keeps every object and branch."""
+        """Remove the bare directory. The repository keeps all objects and branches."""
         shutil.rmtree(self.own, ignore_errors=True)
 
-    def _run(
-        self, arguments: Sequence[str], around: Mapping[str, str], given: bytes, expected: Sequence[int]
-    ) -> processes.Finished:
-        return checked([self.program, *_ALWAYS, *arguments], self.own, around, given, expected)
+    def _borrowed(self) -> dict[str, str]:
+        shallow = os.path.join(self.directory, "shallow")
+        borrowed = {"GIT_DIR": self.own, "GIT_OBJECT_DIRECTORY": self.object_store}
+        return {**borrowed, "GIT_SHALLOW_FILE": shallow} if os.path.exists(shallow) else borrowed
 
 
-def opened(repository: str) -> Git:
-    """Find the repository in exactly this directory, and make our own beside it. Raises Unsound in a sentence."""
-    program = shutil.which("git")
-    if program is None:
-        raise settings.Unsound("self_evolution needs git, and there is none on the server's search path.")
+def open_repository(path: str) -> Repository:
+    """Return the repository in exactly this directory. Raise ConfigError if there is none, or git is too old."""
     own = tempfile.mkdtemp(prefix="toolbelt-git-")
     try:
-        said = checked([program, "--version"], own).output.decode()
-        version = re.search(r"(\d+)\.(\d+)", said)
-        if version is None or (int(version[1]), int(version[2])) < OLDEST:
-            raise settings.Unsound(f"self_evolution needs git 2.38 or newer; this is {said.strip()!r}.")
         try:
-            found = checked(
-                [program, *_ALWAYS, "-C", repository, *_WHERE],
-                own,
-                # Without a ceiling, git would look for a repository further up.
-                {"GIT_CEILING_DIRECTORIES": os.path.dirname(os.path.realpath(repository))},
+            version = _run(["--version"], own).output.decode()
+        except FileNotFoundError:
+            version = "none"
+        if tuple(map(int, re.findall(r"\d+", version)[:2])) < MIN_VERSION:
+            raise config.ConfigError(
+                f"self_evolution requires git 2.38 or newer. Installed: {version.strip()}."
             )
-        except GitFailed:
-            raise settings.Unsound(
-                f"{repository!r} is not a git repository: name one as repository."
-            ) from None
-        directory, objects, form = found.output.decode().splitlines()
-        checked(
-            [program, *_ALWAYS, "init", "--quiet", "--bare", "--template=", f"--object-format={form}", own],
-            own,
+        options = (
+            "--path-format=absolute",
+            "--absolute-git-dir",
+            "--git-path",
+            "objects",
+            "--show-object-format",
         )
+        # Without a ceiling, git would look for a repository further up.
+        ceiling = {"GIT_CEILING_DIRECTORIES": os.path.dirname(os.path.realpath(path))}
+        try:
+            answer = _run(["-C", path, "rev-parse", *options], own, ceiling)
+        except GitError:
+            raise config.ConfigError(
+                f"{path!r} is not a git repository. Set repository to the path of one."
+            ) from None
+        directory, object_store, object_format = answer.output.decode().splitlines()
+        _run(["init", "--quiet", "--bare", "--template=", f"--object-format={object_format}", own], own)
     except BaseException:
         shutil.rmtree(own, ignore_errors=True)
         raise
-    return Git(program=program, own=own, directory=directory, objects_in=objects)
+    return Repository(directory=directory, object_store=object_store, own=own)
 
 
-def environment(home: str) -> dict[str, str]:
-    """Give all that git may know of its surroundings."""
+def _environment(home: str) -> dict[str, str]:
+    """Return the complete environment of git."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": home,
@@ -166,20 +175,23 @@ def environment(home: str) -> dict[str, str]:
     }
 
 
-def checked(
-    command: Sequence[str],
+def _run(
+    arguments: Sequence[str],
     own: str,
-    more: Mapping[str, str] | None = None,
-    given: bytes = b"",
+    environment: Mapping[str, str] | None = None,
+    stdin_data: bytes = b"",
     expected: Sequence[int] = (0,),
 ) -> processes.Finished:
-    """Run git to its end; late is the model's to read, and an unexpected code the operator's."""
-    around = {**environment(own), **(more or {})}
-    found = processes.run(command, directory=own, environment=around, seconds=SECONDS, most=MOST, given=given)
-    if found.late:
-        raise toolbelt.ToolError(f"git took longer than {SECONDS:.0f} seconds and was stopped: ask for less.")
-    if not found.cut and found.code not in expected:
-        raise GitFailed(
-            f"git {' '.join(command[1 + len(_ALWAYS) :])}: {found.errors.decode(errors='replace').strip()}"
-        )
-    return found
+    finished = processes.run(
+        [*_GIT, *arguments],
+        directory=own,
+        environment={**_environment(own), **(environment or {})},
+        seconds=SECONDS,
+        max_bytes=MAX_BYTES,
+        stdin_data=stdin_data,
+    )
+    if finished.is_late:
+        raise toolbelt.ToolError(f"git was stopped after {SECONDS:.0f} seconds. Request less at a time.")
+    if not finished.is_cut and finished.code not in expected:
+        raise GitError(f"git {' '.join(arguments)}: {finished.errors.decode(errors='replace').strip()}")
+    return finished

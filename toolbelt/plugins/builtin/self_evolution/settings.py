@@ -1,85 +1,51 @@
-"""What may an operator set, and is it sound? Which repository, which branches, what is protected, what checks it."""
+"""The plugin's settings: the repository, its branches, protected paths, and the command that checks a commit."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated
 
+from pydantic import AfterValidator, Field, StrictBool
+from pydantic.dataclasses import dataclass
+
+from toolbelt.plugins import config
 from toolbelt.plugins.builtin.self_evolution import names
 
-# What a forge or git itself obeys: who may write these may run code elsewhere, or hide it.
+# Files that git or a forge acts on: writing them can run code elsewhere, or hide changes.
 PROTECTED = (".github", ".gitlab-ci.yml", ".circleci", "Jenkinsfile", ".gitmodules", ".gitattributes")
 
 
-class Unsound(ValueError):
-    """The configuration cannot be used; the message says what to write instead."""
+def _valid(is_valid: Callable[[str], bool], words: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not is_valid(value):
+            raise ValueError(f"{value!r} is not {words}")
+        return value
+
+    return AfterValidator(check)
+
+
+_DIRECTORY = _valid(lambda path: os.path.isabs(path) and os.path.isdir(path), "a directory's absolute path")
+# Only complete path components, so that a prefix does not match other branches.
+_PREFIX = _valid(lambda name: name[-1:] == "/" and names.is_branch(name[:-1]), "a prefix such as 'evolve/'")
+_REVISION = _valid(names.is_revision, "a branch, tag or commit, such as 'main'")
+_REMOTE = _valid(names.is_branch, "the name of a remote, such as 'origin'")
+Word = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]+$")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """``protected_paths`` without a slash protect that name wherever it stands, with one the path and what is below.
+    """``protected_paths``: a pattern without a slash protects that name in every directory; with a slash, a path.
 
-    ``base`` is where new branches begin. ``check_command`` runs, with no other environment than a search path,
-    in a copy of the commit that is checked: code that an agent wrote, as the server's user.
+    ``base``: where new branches start. ``check_command`` runs code that an agent wrote, as the server's user, in a copy
+    of the commit, with only PATH in its environment.
     """
 
-    repository: str
-    branch_prefix: str = "evolve/"
-    base: str = "HEAD"
-    protected_paths: tuple[str, ...] = PROTECTED
-    check_command: tuple[str, ...] = ()
-    check_seconds: int = 120
-    push: bool = False
-    remote: str = "origin"
-
-
-def _words(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(
-        isinstance(one, str) and one and "\0" not in one for one in value
-    )
-
-
-_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "repository": (
-        lambda value: isinstance(value, str) and os.path.isabs(value) and os.path.isdir(value),
-        "the directory of a git repository that is there, written from / on",
-    ),
-    "branch_prefix": (
-        lambda value: isinstance(value, str) and names.is_prefix(value),
-        "the beginning of the names of branches, such as 'evolve/', with / at its end",
-    ),
-    "base": (
-        lambda value: isinstance(value, str) and names.is_revision(value),
-        "a branch, tag or commit, such as 'main'",
-    ),
-    "protected_paths": (_words, "a list of names or patterns, such as 'deploy/*' or '*.pem'"),
-    "check_command": (_words, "a list: the program and its arguments, such as ['make', 'test']"),
-    "check_seconds": (
-        lambda value: isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 3600,
-        "a number of seconds from 1 to 3600",
-    ),
-    "push": (lambda value: isinstance(value, bool), "true or false"),
-    "remote": (
-        lambda value: isinstance(value, str) and names.is_branch(value),
-        "the name of a remote, such as 'origin'",
-    ),
-}
-
-
-def read(config: Mapping[str, Any]) -> Settings:
-    """Read the plugin's ``config``; raises :class:`Unsound`."""
-    known = [one.name for one in fields(Settings)]
-    unknown = sorted(set(config).difference(known))
-    if unknown:
-        raise Unsound(
-            f"self_evolution does not know {', '.join(unknown)}: its config has {', '.join(known)}."
-        )
-    for key, (is_sound, wanted) in _RULES.items():
-        if (key in config or key == "repository") and not is_sound(config.get(key)):
-            raise Unsound(f"self_evolution's {key} is {wanted}; it is {config.get(key)!r}.")
-    values: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in config.items()
-    }
-    return Settings(**values)
+    repository: Annotated[str, _DIRECTORY]
+    branch_prefix: Annotated[str, _PREFIX] = "evolve/"
+    base: Annotated[str, _REVISION] = "HEAD"
+    protected_paths: tuple[Word, ...] = PROTECTED
+    check_command: tuple[Word, ...] = ()
+    check_seconds: Annotated[config.Whole, Field(ge=1, le=3600)] = 120
+    push: StrictBool = False
+    remote: Annotated[str, _REMOTE] = "origin"

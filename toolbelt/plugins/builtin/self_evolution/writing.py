@@ -1,206 +1,227 @@
-"""How does a change become a commit on an agent's own branch? Here stands the guard that no policy text replaces.
+"""Commit a change to an agent's own branch, and enforce the rules for it:
 
-1. Only a branch with the operator's prefix moves, and only one that nobody has checked out and that stands for itself
-   (no symbolic ref, through which another would move).
-2. Whatever made the tree, all paths in which it differs are looked at, and one protected path refuses the whole.
-3. The trail has its entry before the branch moves.
+1. Only a branch with the operator's prefix moves, and only if it is not checked out and not a symbolic ref, through
+   which another branch would move.
+2. Whatever made the tree, all paths that differ are checked, and one protected path refuses the whole commit.
+3. The audit entry is stored before the branch moves.
 4. The branch moves from the commit that was read, in one step, or not at all.
 """
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 import os
 import tempfile
 import threading
 import unicodedata
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal
 
 import toolbelt
-from toolbelt.plugins.builtin.self_evolution import edits, git, names, reading, settings, trail
+from toolbelt.plugins.builtin.self_evolution import commits, git, names, settings
 
-MOST_PATHS = 1_000
+MAX_PATHS = 1_000
+
+# A file's mode and bytes by its path; None: the file is deleted.
+Changes = Mapping[str, tuple[str, bytes] | None]
 
 
 class Writer:
-    """Writes to one repository, one after the other; other processes are met by rule 4."""
+    """Writes to one repository, one write at a time; rule 4 covers other processes."""
 
     def __init__(
-        self, repository: git.Git, configured: settings.Settings, runtime: toolbelt.RuntimeAPI
+        self, repository: git.Repository, configured: settings.Settings, runtime: toolbelt.RuntimeAPI
     ) -> None:
-        self._repository = repository
-        self._settings = configured
-        self._runtime = runtime
+        self._repository, self._settings, self._runtime = repository, configured, runtime
         self._lock = threading.Lock()
 
-    def write(
-        self, tool: str, branch: str, message: str, head: str, make: Callable[[str], list[edits.Change]]
+    def commit(
+        self, tool: str, branch: str, message: str, head: str | None, change: Callable[[str], Changes]
     ) -> dict[str, Any]:
-        """Commit the changes that ``make`` works out from the commit where the branch stands (or will begin)."""
-
-        def tree(parent: str) -> str:
-            with tempfile.TemporaryDirectory(prefix="toolbelt-index-") as directory:
-                return edits.tree(self._repository, parent, make(parent), os.path.join(directory, "index"))
-
-        return self._commit(tool, branch, message, head, tree)
+        """Commit the changes that ``change`` returns for the commit that the branch is at, or will start at."""
+        return self._commit(tool, branch, message, head, lambda parent: self.tree(parent, change(parent)))
 
     def revert(self, tool: str, branch: str, undone: str, reason: str) -> dict[str, Any]:
-        """Commit the opposite of a commit, merged with what came after it; a conflict changes nothing."""
+        """Commit the opposite of a commit, merged with later ones. Raise ToolError if they conflict."""
         repository = self._repository
-        parents = repository.objects("rev-list", "--parents", "--max-count=1", undone, "--").output.split()[
-            1:
-        ]
+        parents = repository.text("rev-list", "--parents", "--max-count=1", undone, "--").split()[1:]
         if len(parents) != 1:
             what = "a merge" if parents else "the first commit"
             raise toolbelt.ToolError(f"{undone[:12]} is {what}, which cannot be reverted as a whole.")
-        before = parents[0].decode()
-        subject = _subject(repository, undone)
+        opposite = ("diff-tree", "-p", "--full-index", "--no-renames", undone, parents[0])
+        patch = repository.objects(*opposite).output
 
         def tree(parent: str) -> str:
             if repository.objects("merge-base", "--is-ancestor", undone, parent, expected=(0, 1)).code:
                 raise toolbelt.ToolError(f"{undone[:12]} is not on {branch}.")
-            # merge-tree finds a merge's base by itself: so the three trees are given a history that has one.
-            base = self._lone(f"{undone}^{{tree}}")
-            ours, theirs = self._lone(f"{parent}^{{tree}}", base), self._lone(f"{before}^{{tree}}", base)
-            merged = repository.objects(
-                *("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs),
-                expected=(0, 1),
-            )
-            found = merged.output.decode(errors="replace").strip("\0").split("\0")
-            if merged.code:
-                raise toolbelt.ToolError(
-                    f"Later commits changed the same lines of {', '.join(found[1:])}. Nothing was changed."
+            with self._index(parent) as index:
+                options = ("--cached", "--3way", "--allow-empty", "--whitespace=nowarn")
+                applied = repository.objects(
+                    "apply", *options, stdin_data=patch, expected=(0, 1), environment=index
                 )
-            return found[0]
+                if applied.code:
+                    conflicts = repository.text(
+                        "diff", "--cached", "-z", "--name-only", "--diff-filter=U", environment=index
+                    )
+                    files = ", ".join(filter(None, conflicts.split("\0"))) or "its files"
+                    raise toolbelt.ToolError(
+                        f"Later commits changed the same lines of {files}. Nothing was changed."
+                    )
+                return repository.text("write-tree", environment=index)
 
+        subject = _one_line(commits.log(repository, undone, 1)[0]["subject"])
         message = f'Revert "{subject}"\n\nThis reverts commit {undone}.\n\n{reason}'
-        return self._commit(tool, branch, message, "", tree)
+        return self._commit(tool, branch, message, None, tree)
 
-    def stands_at(self, branch: str) -> str | None:
-        """Say where the branch stands; None where there is none yet. Refuses one that may not be moved."""
-        names.branch(branch, self._settings.branch_prefix)
-        ref = f"refs/heads/{branch}"
+    def push(self, tool: str, branch: str, commit: str) -> None:
+        """Push the branch, with an audit entry. Raise ToolError if the remote refuses it."""
+        end = self._audit("push", tool=tool, branch=branch, before="", commit=commit, paths=[], subject="")
+        try:
+            self._repository.push(self._settings.remote, branch, commit)
+        except toolbelt.ToolError:
+            end("refused")
+            raise
+        end("written")
+
+    def position(self, branch: str) -> str | None:
+        """Return the commit of the branch, None if it does not exist yet. Raise ToolError if it may not be moved."""
+        ref = f"refs/heads/{names.check_branch(branch, self._settings.branch_prefix)}"
         if self._repository.refs("symbolic-ref", "--quiet", ref, expected=(0, 1, 128)).code == 0:
-            raise toolbelt.ToolError(f"{branch} only stands for another branch, and is not written to.")
-        trees = self._repository.refs("worktree", "list", "--porcelain", "-z").output.split(b"\0")
-        if f"branch {ref}".encode() in trees:
-            raise toolbelt.ToolError(f"Somebody has {branch} checked out: choose another branch.")
-        return reading.find(self._repository, ref)
+            raise toolbelt.ToolError(f"{branch} is a symbolic ref to another branch. Choose another branch.")
+        worktrees = self._repository.refs("worktree", "list", "--porcelain", "-z").output.split(b"\0")
+        if f"branch {ref}".encode() in worktrees:
+            raise toolbelt.ToolError(f"{branch} is checked out in a work tree. Choose another branch.")
+        return commits.find(self._repository, ref)
+
+    def tree(self, parent: str, changes: Changes) -> str:
+        """Return the tree that results from applying the changes to the parent's."""
+        lines = []
+        for path, change in changes.items():
+            if change is None:
+                lines.append(f"0 {'0' * len(parent)}\t{path}\0")
+            else:
+                mode, data = change
+                blob = self._repository.text("hash-object", "-w", "-t", "blob", "--stdin", stdin_data=data)
+                lines.append(f"{mode} {blob}\t{path}\0")
+        with self._index(parent) as index:
+            data = "".join(lines).encode()
+            self._repository.objects("update-index", "-z", "--index-info", stdin_data=data, environment=index)
+            return self._repository.text("write-tree", environment=index)
+
+    @contextlib.contextmanager
+    def _index(self, commit: str) -> Iterator[dict[str, str]]:
+        """Yield the environment of an index with the commit's files, which is deleted afterwards."""
+        with tempfile.TemporaryDirectory(prefix="toolbelt-index-") as directory:
+            index = {"GIT_INDEX_FILE": os.path.join(directory, "index")}
+            self._repository.objects("read-tree", commit, environment=index)
+            yield index
 
     def _commit(
-        self, tool: str, branch: str, message: str, head: str, make_tree: Callable[[str], str]
+        self, tool: str, branch: str, message: str, head: str | None, make_tree: Callable[[str], str]
     ) -> dict[str, Any]:
-        repository = self._repository
-        said = _checked(message)
+        message = _check_message(message)
+        subject = message.split("\n")[0]
         with self._lock:
-            old = self.stands_at(branch)
-            parent = old or reading.commit(repository, self._settings.base)
-            if head and not parent.startswith(names.commit(head)):
-                raise toolbelt.ToolError(f"{branch} stands at {parent[:12]}, not at {head}: read it again.")
+            old = self.position(branch)
+            parent = old or commits.resolve(self._repository, self._settings.base)
+            if head and not parent.startswith(names.check_commit(head)):
+                raise toolbelt.ToolError(f"{branch} is at {parent[:12]}, not at {head}. Read it again.")
             tree = make_tree(parent)
-            paths = self._changed(parent, tree)
-            commit = self._made(tree, parent, said)
-            entry = trail.Entry(
-                runtime=self._runtime,
+            paths = self._changed_paths(parent, tree)
+            commit = self._make_commit(tree, parent, message)
+            end = self._audit(
+                "write",
                 tool=tool,
                 branch=branch,
                 before=old or "",
                 commit=commit,
                 paths=paths,
-                subject=said.split("\n")[0],
+                subject=subject,
             )
-            entry.begin()
+            options = ("--no-deref", "--create-reflog", "-m", f"{tool}: {subject}")
+            move = (f"refs/heads/{branch}", commit, old or "0" * len(commit))
             try:
-                moved = repository.refs(
-                    *(
-                        "update-ref",
-                        "--no-deref",
-                        "--create-reflog",
-                        "-m",
-                        f"{tool}: {said.split(chr(10))[0]}",
-                    ),
-                    *(f"refs/heads/{branch}", commit, old or "0" * len(commit)),
-                    expected=(0, 1, 128),
-                )
+                moved = self._repository.refs("update-ref", *options, *move, expected=(0, 1, 128))
             except BaseException:
-                entry.end("unknown")
+                end("unknown")
                 raise
             if moved.code:
-                entry.end("refused")
+                end("refused")
                 raise toolbelt.ToolError(
-                    f"{branch} was moved in the meantime, or another branch is in the way of its name. "
-                    "Nothing was changed: read it again."
+                    f"{branch} was moved in the meantime, or its name conflicts with another branch. "
+                    "Nothing was changed. Read it again."
                 )
-            entry.end("written")
+            end("written")
         return {"branch": branch, "commit": commit, "before": parent, "paths": paths, "created": old is None}
 
-    def _changed(self, parent: str, tree: str) -> list[str]:
-        """Give every path in which the tree differs, once all of them may be written."""
-        found = self._repository.objects(
-            "diff-tree", "-r", "-z", "--name-only", "--no-renames", parent, tree, "--"
-        )
+    def _changed_paths(self, parent: str, tree: str) -> list[str]:
+        """Return every path in which the tree differs. Raise ToolError if one of them may not be written."""
+        options = ("-r", "-z", "--name-only", "--no-renames")
+        changed = self._repository.objects("diff-tree", *options, parent, tree, "--")
         try:
-            paths = found.output.decode().strip("\0").split("\0")
+            paths = changed.output.decode().strip("\0").split("\0")
         except UnicodeDecodeError:
             raise toolbelt.ToolError(
-                "A file's name that is no text would change: that is not done here."
+                "The change includes a file whose name is not text, which is refused."
             ) from None
         if paths == [""]:
-            raise toolbelt.ToolError("That changes nothing: the branch holds it already.")
-        if found.cut or len(paths) > MOST_PATHS:
-            raise toolbelt.ToolError(f"That changes more than {MOST_PATHS} files: make smaller commits.")
-        names.guard(paths, self._settings.protected_paths)
+            raise toolbelt.ToolError("Nothing to commit: the branch already contains these changes.")
+        if changed.is_cut or len(paths) > MAX_PATHS:
+            raise toolbelt.ToolError(
+                f"The commit would change more than {MAX_PATHS} files. Make smaller commits."
+            )
+        names.check_writable(paths, self._settings.protected_paths)
         return paths
 
-    def _made(self, tree: str, parent: str, message: str) -> str:
+    def _make_commit(self, tree: str, parent: str, message: str) -> str:
         call = self._runtime.call
         agent = _one_line(call.agent) if call else "unknown"
-        lines = [f"Toolbelt-Agent: {agent}"]
+        trailers = f"Toolbelt-Agent: {agent}"
         if call and call.session:
-            lines.append(f"Toolbelt-Session: {_one_line(call.session)}")
-        given = f"{message}\n\n{chr(10).join(lines)}\n".encode()
-        who = {
+            trailers += f"\nToolbelt-Session: {_one_line(call.session)}"
+        identity = {
             "GIT_AUTHOR_NAME": f"{agent} (agent)",
             "GIT_AUTHOR_EMAIL": "agent@toolbelt.invalid",
             "GIT_COMMITTER_NAME": "Toolbelt",
             "GIT_COMMITTER_EMAIL": "toolbelt@toolbelt.invalid",
         }
-        made = self._repository.objects("commit-tree", tree, "-p", parent, given=given, more=who)
-        return made.output.decode().strip()
+        text = f"{message}\n\n{trailers}\n".encode()
+        return self._repository.text("commit-tree", tree, "-p", parent, stdin_data=text, environment=identity)
 
-    def _lone(self, tree: str, *parents: str) -> str:
-        """Make a commit that no branch will ever have, only to say what came before what."""
-        who = {
-            f"GIT_{role}_{part}": "merge" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")
-        }
-        name = (
-            self._repository.objects("rev-parse", "--verify", "--end-of-options", tree)
-            .output.decode()
-            .strip()
-        )
-        above = [part for parent in parents for part in ("-p", parent)]
-        made = self._repository.objects("commit-tree", name, *above, given=b"merge\n", more=who)
-        return made.output.decode().strip()
+    def _audit(self, kind: Literal["write", "push"], **facts: Any) -> Callable[[str], None]:
+        """Store an entry for the following write, and return a function that adds its outcome.
+
+        The agent cannot access the entry. If an entry remains at ``begun``, the server stopped during the write.
+        """
+        call, at = self._runtime.call, dt.datetime.now(dt.UTC).isoformat()
+        caller = {key: getattr(call, key, "") for key in ("agent", "session", "request_id")}
+        entry = {"at": at, **caller, **facts}
+
+        def store(outcome: str) -> None:
+            key = f"{kind}/{at}/{facts['commit'][:12]}"
+            toolbelt.wait(self._runtime.state.set(key, {**entry, "outcome": outcome}))
+
+        def end(outcome: str) -> None:
+            store(outcome)
+            logged = {key: value for key, value in entry.items() if key != "paths"}
+            self._runtime.log.info(f"self-evolution {kind}", outcome=outcome, **logged)
+
+        store("begun")
+        return end
 
 
-def _subject(repository: git.Git, commit: str) -> str:
-    found = repository.objects("log", "--max-count=1", "--format=%s", "--no-show-signature", commit, "--")
-    return _one_line(found.output.decode(errors="replace"))
-
-
-def _checked(message: str) -> str:
-    """Give the message without space around it; it is text, and has a subject."""
-    said = message.replace("\r\n", "\n").strip()
-    if not said or any(
-        unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t" for character in said
-    ):
+def _check_message(message: str) -> str:
+    """Return the commit message without surrounding white space. Raise ToolError if it is not text with a subject."""
+    message = message.replace("\r\n", "\n").strip()
+    if not message or any(unicodedata.category(char) == "Cc" and char not in "\n\t" for char in message):
         raise toolbelt.ToolError(
-            "A commit's message is text without control characters, with a subject line."
+            "Write a commit message with a subject line, as text without control characters."
         )
-    return said
+    return message
 
 
 def _one_line(text: str) -> str:
-    """Give the text so that it stays on its line, and in UTF-8."""
-    kept = "".join(" " if unicodedata.category(character)[0] == "C" else character for character in text)
-    return " ".join(kept.replace("<", " ").replace(">", " ").split())[:200]
+    """Return the text on one line, without characters that would end a name in a commit."""
+    visible = "".join(" " if unicodedata.category(char)[0] == "C" else char for char in text)
+    return " ".join(visible.replace("<", " ").replace(">", " ").split())[:200]

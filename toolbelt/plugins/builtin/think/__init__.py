@@ -1,1 +1,1 @@
-"""think: a place to reason in writing, between what a tool answered and what is done about it."""
+"""think: a tool in which a model reasons in writing before it acts."""

@@ -1,56 +1,44 @@
-"""How does an agent think aloud? One tool that gives the thought back: writing it down is the point.
+"""The think plugin: a tool that returns the thought it is given, because writing it down is the point.
 
-The smallest plugin there is, so the one to imitate first.
+It is the smallest plugin, and a good example to start from.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-import toolbelt
+from pydantic import Field
+
+from toolbelt import FunctionPlugin, tool
 from toolbelt.plugins.builtin.think import toolkit
 
-LONGEST_THOUGHT = 20_000
+
+@tool(
+    title="Think",
+    annotations={
+        "readOnlyHint": True,
+        "destructiveHint": False,
+        "idempotentHint": True,
+        "openWorldHint": False,
+    },
+)
+def think(thought: Annotated[str, Field(min_length=1, max_length=20_000)]) -> dict[str, Any]:
+    """Write a thought down: what is known, what follows, what to do next. Retrieves nothing and changes nothing.
+
+    Args:
+        thought: The thought, in plain words.
+    """
+    return {"acknowledged": True, "thought": thought}
 
 
-class Think(toolbelt.ToolPlugin):
-    name = "think"
-    namespace = "think"
-    title = "Think"
-    description = "A place to reason in writing. Reads nothing, changes nothing."
-    category = "analysis"
-    tools = (
-        toolbelt.ToolDefinition(
-            name=toolkit.THINK,
+class Think(FunctionPlugin):
+    def __init__(self) -> None:
+        super().__init__(
+            name="think",
+            namespace="think",
             title="Think",
-            description=(
-                "Write one thought down: what is known, what follows, what to do next. "
-                "Finds nothing out and changes nothing."
-            ),
-            input_schema={
-                "type": "object",
-                "properties": {
-                    "thought": {
-                        "type": "string",
-                        "description": "The thought, in plain words.",
-                        "minLength": 1,
-                        "maxLength": LONGEST_THOUGHT,
-                    }
-                },
-                "required": ["thought"],
-                "additionalProperties": False,
-            },
-            annotations={
-                "readOnlyHint": True,
-                "destructiveHint": False,
-                "idempotentHint": True,
-                "openWorldHint": False,
-            },
-        ),
-    )
-    toolkits = (toolkit.Thinking(),)
-
-    def execute(self, tool_name: str, args: dict[str, Any]) -> dict[str, Any]:
-        if tool_name != toolkit.THINK:
-            raise ValueError(f"think has no tool {tool_name!r}.")
-        return {"acknowledged": True, "thought": args["thought"]}
+            description="Lets an agent write its reasoning down. Reads nothing and changes nothing.",
+            category="analysis",
+            functions=[think],
+            toolkits=[toolkit.Thinking()],
+        )

@@ -1,4 +1,4 @@
-"""What is the model told while it can think aloud, and when should it?"""
+"""The toolkit's policy (when to write a thought down) and directive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import toolbelt
 
 THINK = "think__think"
 
-_ASKED = re.compile(
+_PHRASE = re.compile(
     r"\b(?:think (?:hard|carefully|it through|step by step)|reason step by step)\b", re.IGNORECASE
 )
 
@@ -21,15 +21,15 @@ class Thinking(toolbelt.CodeToolkit):
 
     def policy(self, context: toolbelt.PolicyContext) -> str:
         return (
-            f"Call {', '.join(context.active_tools)} before a step that is hard to undo, and when answers of "
-            "tools contradict each other: one thought, what follows from it, and what is still unknown. "
-            "It changes nothing and finds nothing out, so one call a step is enough."
+            f"Call {', '.join(context.active_tools)} before a step that is hard to undo, and when tool results "
+            "contradict each other: write one thought, what follows from it, and what is still unknown. "
+            "It changes nothing and retrieves nothing, so one call per step is enough."
         )
 
     def directive(self, context: toolbelt.DirectiveContext) -> toolbelt.Focus | None:
-        asked = _ASKED.search(context.message)
-        if asked is None:
+        match = _PHRASE.search(context.message)
+        if match is None:
             return None
         return toolbelt.Focus(
-            active_tools=context.active_tools, tool_choice="required", because=asked.group().lower()
+            active_tools=context.active_tools, tool_choice="required", because=match.group().lower()
         )

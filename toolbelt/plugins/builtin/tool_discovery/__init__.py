@@ -1,1 +1,1 @@
-"""toolDiscovery: an agent asks what it can do, and is told what is so, not what it remembers."""
+"""toolDiscovery: a tool that lists the agent's current tools."""

@@ -1,6 +1,6 @@
-"""May this address be fetched, by the way it is written? Whether it is a public one is the runtime's to judge.
+"""Validation of the form of an address. The runtime checks whether it is public.
 
-It is read by the library that connects to it: two readers of one address may disagree on its host.
+The address is parsed by the library that connects to it, because two parsers may disagree on the host of an address.
 """
 
 from __future__ import annotations
@@ -11,42 +11,46 @@ import httpx
 
 from toolbelt import ToolError
 
-LONGEST = 2_000
+MAX_LENGTH = 2_000
 
 _HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|[0-9a-f]*:[0-9a-f:.]*", re.IGNORECASE)
 _UNSOUND = re.compile(r"[\s\\\x00-\x1f\x7f]")
 
 
 def check(text: str) -> httpx.URL:
-    """Read an address, without its fragment. Raises :class:`ToolError` for one that is not for web__fetch."""
+    """Return the address without its fragment. Raise ToolError if web__fetch does not support it."""
     text = text.strip()
-    if len(text) > LONGEST:
-        raise ToolError(f"The URL has {len(text)} characters, and {LONGEST} are the most.")
+    if len(text) > MAX_LENGTH:
+        raise ToolError(f"The URL has {len(text)} characters; at most {MAX_LENGTH} are allowed.")
     if _UNSOUND.search(text):
-        raise ToolError("The URL holds a space, a backslash or a control character: write such signs as %20.")
+        raise ToolError(
+            "The URL contains a space, a backslash or a control character. Percent-encode such characters, such as %20."
+        )
     try:
         url = httpx.URL(text)
-        # Names of other scripts are decoded when the host is read, and not before.
-        named = url.host
+        # Internationalized names are decoded when the host is read, and not before.
+        host = url.host
     except (httpx.InvalidURL, ValueError) as error:
         raise ToolError(f"This is not a URL: {error}.") from error
     if url.scheme not in ("http", "https"):
-        said = f"of {url.scheme + ':'!r}" if url.scheme else "without a scheme"
-        raise ToolError(f"A URL {said} cannot be fetched: it must begin with https:// or http://.")
+        description = f"of {url.scheme + ':'!r}" if url.scheme else "without a scheme"
+        raise ToolError(f"A URL {description} cannot be fetched. It must begin with https:// or http://.")
     if url.userinfo:
-        raise ToolError("The URL holds a user name or a password, which are never sent. Leave them out.")
-    if not named or not _HOST.fullmatch(url.raw_host.decode("ascii")):
-        raise ToolError("The URL names no host that there can be.")
+        raise ToolError("The URL contains a user name or a password, which are never sent. Leave them out.")
+    if not host or not _HOST.fullmatch(url.raw_host.decode("ascii")):
+        raise ToolError("The URL has no valid host.")
     if url.port is not None and not 0 < url.port < 65536:
-        raise ToolError(f"There is no port {url.port}.")
+        raise ToolError(f"{url.port} is not a valid port.")
     return url.copy_with(fragment=None)
 
 
 def check_redirect(origin: httpx.URL, target: str) -> httpx.URL:
-    """Read where a redirect leads, with the eyes of :func:`check`."""
+    """Return the address that a redirect leads to, checked like the first one."""
     try:
         return check(str(origin.join(target)))
     except (httpx.InvalidURL, ValueError) as error:
-        raise ToolError(f"{origin.host} redirects to what is not a URL.") from error
+        raise ToolError(f"{origin.host} redirects to an invalid URL.") from error
     except ToolError as error:
-        raise ToolError(f"{origin.host} redirects to where web__fetch does not go. {error}") from error
+        raise ToolError(
+            f"{origin.host} redirects to a URL that web__fetch does not support. {error}"
+        ) from error

@@ -1,4 +1,4 @@
-"""What is at this address? At most five redirects, each checked as the first address was; a body of bounded size."""
+"""Fetching of addresses: at most five redirects, each checked like the first address, and a body of limited size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import httpx
 from toolbelt import RuntimeAPI, ToolError
 from toolbelt.plugins.builtin.web import addresses, settings
 
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _GZIP = 16 + zlib.MAX_WBITS
@@ -20,7 +20,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What came, from where after all redirects. ``whole`` is False where the body was cut at the limit."""
+    """A response and its final address. ``whole`` is False if the body was cut off at the limit."""
 
     url: str
     status: int
@@ -30,58 +30,60 @@ class Fetched:
     whole: bool
 
 
-async def fetch(runtime: RuntimeAPI, address: str, chosen: settings.Settings) -> Fetched:
-    """Fetch it. Raises :class:`ToolError` in words for a model; what may be internal goes to the log alone."""
+async def fetch(runtime: RuntimeAPI, address: str, configuration: settings.Settings) -> Fetched:
+    """Fetch the address. Raise ToolError with a message for the model; internal details are only logged."""
     url = addresses.check(address)
     try:
-        async with asyncio.timeout(chosen.seconds):
-            return await _follow(runtime, url, chosen)
+        async with asyncio.timeout(configuration.seconds):
+            return await _follow(runtime, url, configuration)
     except (TimeoutError, httpx.TimeoutException) as error:
-        raise ToolError(f"{url.host} took too long to answer. Try again later, or do without.") from error
+        raise ToolError(
+            f"{url.host} took too long to answer. Try again later, or continue without it."
+        ) from error
     except httpx.ConnectError as error:
-        # One answer for both: whether a name exists inside of a private network is not for the agent to find out.
+        # The same message for both, so that agents cannot find out which names exist in a private network.
         runtime.log.warning("not connected", url=str(url), error=str(error))
         raise ToolError(
-            f"{url.host} cannot be reached: it is not there, or not at a public address."
+            f"{url.host} cannot be reached: it does not exist, or has no public address."
         ) from error
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        # The client looks at where a redirect leads too, and stumbles over some of what it finds.
+        # The client also parses the target of a redirect, and raises for some invalid targets.
         runtime.log.warning("not fetched", url=str(url), error=repr(error))
-        raise ToolError(f"{url.host} did not answer as a web server does.") from error
+        raise ToolError(f"{url.host} did not send a valid HTTP response.") from error
 
 
-async def _follow(runtime: RuntimeAPI, url: httpx.URL, chosen: settings.Settings) -> Fetched:
+async def _follow(runtime: RuntimeAPI, url: httpx.URL, configuration: settings.Settings) -> Fetched:
     headers = {
         "Accept": "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9",
         "Accept-Encoding": "gzip",
-        "User-Agent": chosen.user_agent,
+        "User-Agent": configuration.user_agent,
     }
     seen = set()
-    for _ in range(MOST_REDIRECTS + 1):
+    for _ in range(MAX_REDIRECTS + 1):
         seen.add(str(url))
         async with runtime.http.stream("GET", str(url), headers=headers, follow_redirects=False) as response:
             target = response.headers.get("location") if response.status_code in _REDIRECTS else None
             if target is None:
-                return await _read(response, url, chosen.most_bytes)
+                return await _read(response, url, configuration.max_body_bytes)
         url = addresses.check_redirect(url, target)
         if str(url) in seen:
             raise ToolError(f"{url.host} redirects in a circle.")
-    raise ToolError(f"There are more than {MOST_REDIRECTS} redirects, the last of them to {url}.")
+    raise ToolError(f"There are more than {MAX_REDIRECTS} redirects, the last one to {url}.")
 
 
-async def _read(response: httpx.Response, url: httpx.URL, most_bytes: int) -> Fetched:
+async def _read(response: httpx.Response, url: httpx.URL, max_bytes: int) -> Fetched:
     content_type, _, _ = response.headers.get("content-type", "").partition(";")
     content_type = content_type.strip().lower()
     if content_type and not is_text(content_type):
         raise ToolError(
-            f"{url} is {content_type[:80]!r}, and only text can be read: HTML, plain text and its kin, JSON."
+            f"{url} has the content type {content_type[:80]!r}. Only text can be read: HTML, plain text and JSON."
         )
     packing = response.headers.get("content-encoding", "").strip().lower()
     if packing not in ("", "identity", "gzip", "x-gzip"):
-        raise ToolError(f"{url.host} sends its answer packed as {packing[:80]!r}, which cannot be read.")
-    body, whole = await _bounded(response.aiter_raw(), most_bytes, unpack="gzip" in packing)
+        raise ToolError(f"{url.host} compresses its response as {packing[:80]!r}, which is not supported.")
+    body, whole = await _bounded(response.aiter_raw(), max_bytes, unpack="gzip" in packing)
     if body and not content_type:
-        raise ToolError(f"{url.host} does not say what kind of content this is, so it is not read.")
+        raise ToolError(f"{url.host} sent no content type, so the response is not read.")
     return Fetched(
         url=str(url),
         status=response.status_code,
@@ -93,7 +95,7 @@ async def _read(response: httpx.Response, url: httpx.URL, most_bytes: int) -> Fe
 
 
 def is_text(content_type: str) -> bool:
-    """Say whether it is a kind of content that web__fetch reads."""
+    """Return whether web__fetch reads this kind of content."""
     return (
         content_type.startswith("text/")
         or content_type in ("application/json", "application/xhtml+xml")
@@ -101,23 +103,25 @@ def is_text(content_type: str) -> bool:
     )
 
 
-async def _bounded(chunks: AsyncIterator[bytes], most: int, *, unpack: bool) -> tuple[bytes, bool]:
-    """Take at most so many bytes; say whether that was all.
+async def _bounded(chunks: AsyncIterator[bytes], max_bytes: int, *, unpack: bool) -> tuple[bytes, bool]:
+    """Return at most ``max_bytes`` bytes, and whether they are complete.
 
-    It unpacks by itself, since the client's own unpacking makes a thousand bytes of one before anybody counts them.
-    What comes in counts too: a packed stream can go on for ever and hold nothing.
+    The body is decompressed here, because the client would expand it without a limit. The compressed bytes count too: a
+    compressed stream can be endless and contain nothing.
     """
     unpacker = zlib.decompressobj(_GZIP) if unpack else None
-    body, came = bytearray(), 0
+    body, received = bytearray(), 0
     async for chunk in chunks:
-        came += len(chunk)
+        received += len(chunk)
         if unpacker is None:
             body += chunk
         else:
             try:
-                body += unpacker.decompress(chunk, most + 1 - len(body))
+                body += unpacker.decompress(chunk, max_bytes + 1 - len(body))
             except zlib.error as error:
-                raise ToolError("The answer says that it is packed, and cannot be unpacked.") from error
-        if len(body) > most or came > most:
-            return bytes(body[:most]), False
-    return bytes(body), unpacker is None or unpacker.eof or came == 0
+                raise ToolError(
+                    "The response is declared as compressed, but cannot be decompressed."
+                ) from error
+        if len(body) > max_bytes or received > max_bytes:
+            return bytes(body[:max_bytes]), False
+    return bytes(body), unpacker is None or unpacker.eof or received == 0

@@ -1,4 +1,4 @@
-"""What does this HTML say to a reader? Title, headings, lists and links as plain text, and nothing that is hidden."""
+"""Conversion of HTML to plain text: title, headings, lists and links, without anything that is hidden from readers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-LONGEST_TITLE, LONGEST_LINK = 300, 500
-# A small page can name many links, and each is written out with its host.
-MOST_LINKS = 2_000
-# Tags and texts between them. A real page of a megabyte has a tenth of it; one made of nothing else costs no more.
-MOST_PIECES = 300_000
+MAX_TITLE, MAX_LINK = 300, 500
+# A small page can contain many links, and each is written out with its host.
+MAX_LINKS = 2_000
+# Tags, and texts between them. A real page of a megabyte has a tenth of this; the limit bounds the cost of other pages.
+MAX_PIECES = 300_000
 
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _PARAGRAPH_TAGS = (
@@ -23,11 +23,11 @@ _PARAGRAPHS = frozenset(_PARAGRAPH_TAGS.split())
 _LINES = ("br", "caption", "dd", "div", "dt", "figcaption", "hr", "legend", "li", "option", "summary", "tr")
 _UNREAD = ("canvas", "iframe", "math", "object", "script", "style", "svg", "template")
 _VOID = ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
-# Their end tags may be left out: what is hidden in one ends at the latest where the next begins.
+# Their end tags may be omitted: a hidden element ends at the latest where the next one begins.
 _OPEN_ENDED = ("dd", "dt", "li", "option", "p", "td", "th", "tr")
 _HIDING_STYLE = re.compile(r"(?:display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden)", re.IGNORECASE)
 
-# Control, bidirectional and invisible signs, with those of the tag block, in which text can be hidden from readers.
+# Control, bidirectional and invisible characters, including the tag block, which can hide text from readers.
 # The joiners of emoji and of some scripts (U+200C, U+200D) stay.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
@@ -37,7 +37,7 @@ _INVISIBLE = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A page's title, and its text; not ``whole`` where reading stopped before the end."""
+    """A page's title and text. ``whole`` is False if reading stopped before the end."""
 
     title: str
     text: str
@@ -45,31 +45,31 @@ class Reading:
 
 
 def visible(text: str) -> str:
-    """Take away what a reader would not see, and write line ends in one way."""
+    """Return the text without invisible characters, and with line feeds as line ends."""
     return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def read(page: str, url: str) -> Reading:
-    """Read a page that came from ``url``. Broken HTML is read as far as it goes."""
+    """Return the title and text of a page from ``url``. Broken HTML is read as far as possible."""
     parser = _Reader(url)
-    # Not closed: closing takes time in the square of what a broken page leaves open. The last sign makes it finish
-    # the text before.
+    # The parser is not closed: closing takes quadratic time for a broken page. The final tag flushes the text before
+    # it.
     whole = True
     try:
         parser.feed(page + "<p>")
-    except _EnoughError:
+    except _TooManyPiecesError:
         whole = False
-    # Looked through at the end: a page can write every sign as a reference such as &#8203; too.
+    # Filtered at the end, because a page can also write characters as references such as &#8203;.
     title = " ".join(visible("".join(parser.title)).split())
-    return Reading(title=title[:LONGEST_TITLE], text=visible(parser.lines.text()), whole=whole)
+    return Reading(title=title[:MAX_TITLE], text=visible(parser.lines.text()), whole=whole)
 
 
-class _EnoughError(Exception):
-    """The page has more pieces than are read."""
+class _TooManyPiecesError(Exception):
+    """The page has more tags and texts than the limit."""
 
 
 class _Lines:
-    """Text as it is written down: spaces collapse, and no two lines in a row are empty."""
+    """Collects text: spaces collapse, and no two lines in a row are empty."""
 
     def __init__(self) -> None:
         self._done: list[str] = []
@@ -145,8 +145,8 @@ class _Reader(html.parser.HTMLParser):
                 self._depth += 1
                 return
             self._unread = ""
-        given = {name: value or "" for name, value in reversed(attrs)}
-        if tag in _UNREAD or _is_hidden(tag, given):
+        attributes = {name: value or "" for name, value in reversed(attrs)}
+        if tag in _UNREAD or _is_hidden(tag, attributes):
             if tag not in _VOID:
                 self._unread, self._depth = tag, 1
             return
@@ -155,12 +155,12 @@ class _Reader(html.parser.HTMLParser):
             case "title":
                 self._in_title = True
             case "base":
-                self._base = self._resolved(given.get("href", "")) or self._base
+                self._base = self._resolved(attributes.get("href", "")) or self._base
             case "a":
                 self._end_link()
-                self._link = self._resolved(given.get("href", ""))
+                self._link = self._resolved(attributes.get("href", ""))
             case "img":
-                self.lines.add(given.get("alt", ""))
+                self.lines.add(attributes.get("alt", ""))
             case "pre":
                 self._pre += 1
 
@@ -199,11 +199,11 @@ class _Reader(html.parser.HTMLParser):
 
     def _count(self) -> None:
         self._pieces += 1
-        if self._pieces > MOST_PIECES:
-            raise _EnoughError
+        if self._pieces > MAX_PIECES:
+            raise _TooManyPiecesError
 
     def _place(self, tag: str) -> None:
-        """Begin a new line where a browser would."""
+        """Begin a new line if a browser would."""
         if tag in _HEADINGS:
             self.lines.gap()
             self.lines.begin(_HEADINGS[tag])
@@ -217,30 +217,30 @@ class _Reader(html.parser.HTMLParser):
             self.lines.cell()
 
     def _end_link(self) -> None:
-        if self._link and self._links < MOST_LINKS:
+        if self._link and self._links < MAX_LINKS:
             self._links += 1
             self.lines.add(f" <{self._link}>")
         self._link = ""
 
     def _resolved(self, target: str) -> str:
-        """Give where a link leads, empty where that is no other page."""
+        """Return the absolute address of a link, or an empty string if it does not lead to another page."""
         target = target.strip()
-        if not target or target.startswith("#") or len(target) > LONGEST_LINK:
+        if not target or target.startswith("#") or len(target) > MAX_LINK:
             return ""
         try:
             url = urllib.parse.urljoin(self._base, target)
             scheme = urllib.parse.urlsplit(url).scheme
         except ValueError:
             return ""
-        return url if scheme in ("http", "https") and len(url) <= LONGEST_LINK and " " not in url else ""
+        return url if scheme in ("http", "https") and len(url) <= MAX_LINK and " " not in url else ""
 
 
-def _is_hidden(tag: str, given: Mapping[str, str]) -> bool:
+def _is_hidden(tag: str, attributes: Mapping[str, str]) -> bool:
     # Many pages hide their body until a script has run.
     if tag in ("html", "body"):
         return False
     return (
-        "hidden" in given
-        or given.get("aria-hidden", "").lower() == "true"
-        or _HIDING_STYLE.search(given.get("style", "")) is not None
+        "hidden" in attributes
+        or attributes.get("aria-hidden", "").lower() == "true"
+        or _HIDING_STYLE.search(attributes.get("style", "")) is not None
     )

@@ -1,0 +1,13 @@
+"""Does the recipe for Vercel's AI SDK work as it is documented?"""
+
+from __future__ import annotations
+
+import recipe
+
+
+class TestAISDK(recipe.NodeChecks):
+    heading = "Vercel AI SDK"
+    client = """
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+const model = createOpenAICompatible({ name: "scripted", baseURL: ADDRESS }).chatModel("scripted");
+"""

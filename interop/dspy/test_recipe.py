@@ -1,0 +1,50 @@
+"""Does the recipe for DSPy work as it is documented?"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import dspy
+import model
+import recipe
+import scenario
+
+
+class TestDSPy(recipe.Checks):
+    """DSPy describes the tools in its prompt, and reads calls from the model's text."""
+
+    heading = "DSPy"
+    own = frozenset({"finish"})
+    ending = ""
+
+    def model(self, address: str) -> Any:
+        return dspy.LM("openai/scripted", api_base=address, api_key="none", cache=False)
+
+    def answer(self, recipe: dict[str, Any], message: str) -> str:
+        return asyncio.run(recipe["answer"](message))
+
+    def tools(self, asked: model.Asked) -> set[str]:
+        return {*re.findall(r"^ *\(\d+\) (\w+), whose description", recipe.system(asked), re.MULTILINE)}
+
+    def results(self, asked: model.Asked) -> list[str]:
+        (prompt,) = [one["content"] for one in asked.body["messages"] if one["role"] == "user"]
+        return re.findall(
+            r"\[\[ ## observation_\d+ ## \]\]\n(.*?)\n\n(?=\[\[ ## |Respond )", prompt, re.DOTALL
+        )
+
+    def written(self, reply: scenario.Reply, asked: model.Asked) -> model.Reply:
+        if "next_tool_name" not in recipe.system(asked):
+            return _fields(reasoning="The run has ended.", answer=self.ending)
+        if isinstance(reply, str):
+            # The answer is requested separately, after this.
+            self.ending, reply = reply, scenario.Call("finish")
+        call = {"next_tool_name": reply.name, "next_tool_args": json.dumps(reply.arguments)}
+        return _fields(next_thought="I need a tool.", **call)
+
+
+def _fields(**fields: Any) -> model.Reply:
+    text = "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in fields.items())
+    return model.Reply(text=f"{text}\n\n[[ ## completed ## ]]")

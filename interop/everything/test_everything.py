@@ -1,0 +1,384 @@
+"""Do prompts, resources and questions of a published MCP server pass through Toolbelt, as far as an agent may use them?
+
+The official client connects to the server directly and through Toolbelt, in both eras of the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import collections
+import contextlib
+import re
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import kit
+import mcp
+import mcp_checks
+import mcp_types as types
+import pytest
+from mcp.client import stdio, streamable_http
+from mcp.shared import subscriptions
+
+pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore:resources/.*subscribe")]
+
+PROGRAM = Path(sys.prefix) / "node/node_modules/.bin/mcp-server-everything"
+# The demo has a plugin named everything.
+KEY = "reference"
+PREFIX = f"{KEY}__"
+DOCUMENT = "demo://resource/static/document"
+FEATURES, STARTUP = f"{DOCUMENT}/features.md", f"{DOCUMENT}/startup.md"
+TEXT, BLOB = "demo://resource/dynamic/text/7", "demo://resource/dynamic/blob/7"
+TEMPLATE = types.ResourceTemplateReference(uri="demo://resource/dynamic/text/{resourceId}")
+PROMPTS: Sequence[tuple[str, dict[str, str]]] = [
+    ("simple-prompt", {}),
+    ("args-prompt", {"city": "Köln"}),
+    ("args-prompt", {"city": "Springfield", "state": "Oregon"}),
+    ("completable-prompt", {"department": "Sales", "name": "Eve"}),
+    ("resource-prompt", {"resourceType": "Text", "resourceId": "3"}),
+    # An error, like the next two: a missing argument, and a value that the server refuses.
+    ("args-prompt", {}),
+    ("resource-prompt", {"resourceType": "Sound", "resourceId": "3"}),
+]
+ANSWERS = [
+    types.ElicitResult(
+        action="accept",
+        content={
+            "name": "Zoë",
+            "check": True,
+            "email": "zoe@example.com",
+            "birthdate": "2001-02-03",
+            "integer": 7,
+            "number": 2.5,
+            "untitledMultipleSelectEnum": ["Piano", "Bass"],
+            "titledSingleSelectEnum": "hero-2",
+            "legacyTitledEnum": "pet-3",
+        },
+    ),
+    types.ElicitResult(action="decline"),
+    types.ElicitResult(action="cancel"),
+]
+INVALID_PARAMS, RESOURCE_NOT_FOUND = mcp_checks.INVALID_PARAMS, -32002
+# What differs from one answer to the next, and what is the protocol's own.
+TIME = re.compile(r"\d{1,2}:\d\d:\d\d\s?[AP]M")
+OWN = {"_meta", "resultType", "ttlMs", "cacheScope"}
+
+
+class Events:
+    """What reached a client: questions, which it answers, and notifications."""
+
+    def __init__(self) -> None:
+        self.answer = ANSWERS[-1]
+        self.questions: list[Any] = []
+        self.changes: dict[str, mcp_checks.Changes] = collections.defaultdict(mcp_checks.Changes)
+        self.listens = asyncio.Event()
+
+    async def ask(self, context: Any, params: Any) -> types.ElicitResult:
+        self.questions.append(params)
+        return self.answer
+
+    async def hear(self, message: Any) -> None:
+        match message:
+            case types.ResourceUpdatedNotification():
+                await self.changes[str(message.params.uri)].hear()
+            case types.PromptListChangedNotification():
+                await self.changes["prompts"].hear()
+            case types.ResourceListChangedNotification():
+                await self.changes["resources"].hear()
+
+
+@contextlib.asynccontextmanager
+async def direct(events: Events) -> AsyncIterator[mcp.Client]:
+    """Run the server and connect to it."""
+    transport = stdio.stdio_client(mcp.StdioServerParameters(command=str(PROGRAM)))
+    async with mcp.Client(
+        transport, mode="legacy", elicitation_callback=events.ask, message_handler=events.hear
+    ) as client:
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def through(mode: str, token: str, events: Events, *watched: str) -> AsyncIterator[mcp.Client]:
+    """Connect to Toolbelt in a session of its own, and subscribe to lists and to the resources that are named."""
+
+    async def answered(response: httpx2.Response) -> None:
+        if response.request.method == "GET" and response.is_success:
+            events.listens.set()
+
+    hooks = {"response": [answered]}
+    headers = {"Authorization": f"Bearer {token}"}
+    address = mcp_checks.address(KEY, kit.session())
+    with mcp_checks.single_error():
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=60, event_hooks=hooks) as http,
+            mcp.Client(
+                streamable_http.streamable_http_client(address, http_client=http),
+                mode=mode,
+                elicitation_callback=events.ask,
+                message_handler=events.hear,
+            ) as client,
+            listening(client, events, watched),
+        ):
+            yield client
+
+
+@contextlib.asynccontextmanager
+async def listening(client: mcp.Client, events: Events, watched: Sequence[str]) -> AsyncIterator[None]:
+    """Listen for changes, as the revision of the client does."""
+    if client.protocol_version == mcp_checks.HANDSHAKE:
+        await mcp_checks.in_time(events.listens.wait())
+        for uri in watched:
+            await client.subscribe_resource(uri)
+        yield
+        return
+    async with client.listen(
+        prompts_list_changed=True, resources_list_changed=True, resource_subscriptions=watched
+    ) as stream:
+        assert [*(stream.honored.resource_subscriptions or ())] == [*watched]
+
+        async def hear() -> None:
+            async for event in stream:
+                await events.hear(subscriptions.event_to_notification(event, {}))
+
+        hearing = asyncio.create_task(hear())
+        try:
+            yield
+        finally:
+            hearing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await hearing
+
+
+@pytest.fixture(scope="module")
+def token() -> Iterator[str]:
+    """Let Toolbelt run the server, for one agent alone; return that agent's token."""
+    kit.manage("mcp", "add", KEY, "--namespace", KEY, "--trust", "--command", str(PROGRAM))
+    # It offers the tools that ask only to a client that can be asked.
+    kit.manage("mcp", "elicitation", KEY)
+    kit.manage("mcp", "refresh", KEY)
+    loadouts = [{"name": KEY, "plugins": [KEY]}]
+    agents = [{"key": KEY, "title": "Reference", "loadout": KEY}]
+    kit.operator("PUT", "belt", {"loadouts": loadouts, "agents": agents})
+    yield kit.operator("POST", "tokens", {"agent": KEY})["text"]
+    kit.operator("PATCH", f"plugins/{KEY}", {"changes": {"active": False}, "confirm": True})
+
+
+@pytest.fixture(params=["legacy", "auto"], ids=[mcp_checks.HANDSHAKE, mcp_checks.MODERN])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@contextlib.contextmanager
+def switched_off(entry: str) -> Iterator[None]:
+    """Switch an entry off for the agent, and back on."""
+    kit.override(f"{PREFIX}{entry}", False, KEY)
+    try:
+        yield
+    finally:
+        kit.override(f"{PREFIX}{entry}", None, KEY)
+
+
+async def answer(request: Any) -> Any:
+    """Return the result of a request as MCP writes it, or the error's code and message."""
+    try:
+        return plain(await mcp_checks.in_time(request))
+    except mcp.MCPError as error:
+        return (error.code, error.message)
+
+
+def plain(value: Any) -> Any:
+    """Return a message as MCP writes it, without what is the protocol's own."""
+    match value:
+        case dict():
+            return {key: plain(inner) for key, inner in value.items() if key not in OWN}
+        case list():
+            return [plain(inner) for inner in value]
+        case str():
+            return TIME.sub("<time>", value)
+    return (
+        plain(value.model_dump(mode="json", by_alias=True, exclude_none=True))
+        if hasattr(value, "model_dump")
+        else value
+    )
+
+
+def by(key: str, listed: Sequence[Any]) -> dict[str, Any]:
+    """Return what is listed as MCP writes it, by the value of a key."""
+    return {entry[key].removeprefix(PREFIX): {**entry, key: ""} for entry in plain([*listed])}
+
+
+async def prompts(client: mcp.Client, prefix: str = "") -> list[Any]:
+    """List the prompts, and get each of them."""
+    listed = by("name", (await client.list_prompts()).prompts)
+    return [listed, *[await answer(client.get_prompt(f"{prefix}{name}", given)) for name, given in PROMPTS]]
+
+
+async def completions(client: mcp.Client, prefix: str = "") -> list[Any]:
+    """Complete arguments of a prompt, one of them by what another one is, and of a template."""
+    prompt = types.PromptReference(name=f"{prefix}completable-prompt")
+    return [
+        await answer(client.complete(prompt, {"name": "department", "value": "S"})),
+        await answer(client.complete(prompt, {"name": "name", "value": ""}, {"department": "Sales"})),
+        await answer(client.complete(prompt, {"name": "name", "value": "Zoë"}, {"department": "Sales"})),
+        await answer(client.complete(TEMPLATE, {"name": "resourceId", "value": "12"})),
+        await answer(client.complete(TEMPLATE, {"name": "resourceId", "value": "twelve"})),
+    ]
+
+
+async def resources(client: mcp.Client) -> list[Any]:
+    """List the resources and templates, and read a resource of each kind, and two that the server refuses."""
+    listed = by("uri", (await client.list_resources()).resources)
+    listed.pop("toolbelt://policy", None)
+    templates = by("uriTemplate", (await client.list_resource_templates()).resource_templates)
+    read = [await answer(client.read_resource(uri)) for uri in (FEATURES, TEXT, f"{TEXT}x", f"{BLOB}x")]
+    blob = (await client.read_resource(BLOB)).contents[0]
+    assert isinstance(blob, types.BlobResourceContents)
+    return [listed, templates, *read, blob.mime_type, plain(base64.b64decode(blob.blob).decode())]
+
+
+async def questions(client: mcp.Client, events: Events, prefix: str = "") -> list[Any]:
+    """Let the server ask, and answer in each way."""
+    asked: list[Any] = []
+    for events.answer in ANSWERS:
+        asked.append(await answer(client.call_tool(f"{prefix}trigger-elicitation-request", {})))
+        asked.append(plain(events.questions[-1].requested_schema))
+    page = {"url": "https://example.com/agree", "elicitationId": "e1", "message": "Please agree."}
+    for events.answer in (types.ElicitResult(action="accept"), types.ElicitResult(action="decline")):
+        asked.append(await answer(client.call_tool(f"{prefix}trigger-url-elicitation", page)))
+        asked.append(events.questions[-1].url)
+    return asked
+
+
+async def test_prompts_are_listed_and_got_as_the_server_has_them(mode: str, token: str) -> None:
+    async with direct(Events()) as client:
+        own = await prompts(client)
+    async with through(mode, token, Events()) as client:
+        assert await prompts(client, PREFIX) == own
+    assert "Springfield, Oregon" in str(own[3])
+    assert own[-2][0] == INVALID_PARAMS
+
+
+async def test_arguments_are_completed_by_the_server(mode: str, token: str) -> None:
+    async with direct(Events()) as client:
+        own = await completions(client)
+    async with through(mode, token, Events()) as client:
+        assert await completions(client, PREFIX) == own
+    assert [one["completion"]["values"] for one in own[:3]] == [
+        ["Sales", "Support"],
+        ["David", "Eve", "Frank"],
+        [],
+    ]
+
+
+async def test_resources_are_listed_and_read_as_the_server_has_them(mode: str, token: str) -> None:
+    async with direct(Events()) as client:
+        own = await resources(client)
+    async with through(mode, token, Events()) as client:
+        assert await resources(client) == own
+    assert "created at <time>" in str(own[3])
+
+
+async def test_updates_of_resources_reach_the_subscriber(mode: str, token: str) -> None:
+    events = Events()
+    async with through(mode, token, events, STARTUP, TEXT) as client:
+        await client.call_tool(f"{PREFIX}toggle-subscriber-updates", {})
+        await events.changes[STARTUP].reach(1)
+        await events.changes[TEXT].reach(1)
+        assert events.changes[FEATURES].count == 0, "it did not subscribe to this one"
+
+
+async def test_the_user_is_asked_and_the_server_gets_the_answer(mode: str, token: str) -> None:
+    own_events, events = Events(), Events()
+    async with direct(own_events) as client:
+        own = await questions(client, own_events)
+    async with through(mode, token, events) as client:
+        assert await questions(client, events, PREFIX) == own
+    assert [question.message for question in events.questions] == [
+        f"{KEY} asks: {question.message}" for question in own_events.questions
+    ]
+    assert "Zoë" in str(own[0])
+
+
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [("prompt_args-prompt", "args-prompt"), ("prompt_completable-prompt", "completable-prompt")],
+)
+async def test_a_prompt_that_is_switched_off_is_gone_and_refused(
+    mode: str, token: str, entry: str, name: str
+) -> None:
+    events = Events()
+    missing = types.PromptReference(name=f"{PREFIX}nothing")
+    prompt = types.PromptReference(name=f"{PREFIX}{name}")
+    argument = {"name": "department", "value": "S"}
+    given = {"city": "Bonn", "department": "Sales", "name": "Eve"}
+    async with through(mode, token, events) as client:
+        assert "messages" in await answer(client.get_prompt(prompt.name, given))
+        with switched_off(entry):
+            await events.changes["prompts"].reach(1)
+            assert name not in by("name", (await client.list_prompts()).prompts)
+            code, message = await answer(client.get_prompt(prompt.name, given))
+            assert code == INVALID_PARAMS
+            unknown = await answer(client.get_prompt(missing.name, given))
+            assert unknown == (code, message.replace(prompt.name, missing.name))
+            assert await answer(client.complete(prompt, argument)) == (code, message)
+        await events.changes["prompts"].reach(2)
+        assert "messages" in await answer(client.get_prompt(prompt.name, given))
+
+
+@pytest.mark.parametrize(
+    ("entry", "uri"),
+    [("resource_features_md", FEATURES), ("template_Dynamic_Text_Resource", TEXT)],
+    ids=["resource", "template"],
+)
+async def test_a_resource_that_is_switched_off_is_gone_and_refused(
+    mode: str, token: str, entry: str, uri: str
+) -> None:
+    events = Events()
+    async with through(mode, token, events) as client:
+        assert "contents" in await answer(client.read_resource(uri))
+        with switched_off(entry):
+            await events.changes["resources"].reach(1)
+            assert uri not in by("uri", (await client.list_resources()).resources)
+            templates = by("uriTemplate", (await client.list_resource_templates()).resource_templates)
+            assert (TEMPLATE.uri in templates) == (uri == FEATURES)
+            refused = await answer(client.read_resource(uri))
+            assert refused == await answer(client.read_resource("demo://nothing"))
+            assert refused[0] == (RESOURCE_NOT_FOUND if mode == "legacy" else INVALID_PARAMS)
+            if mode == "legacy":
+                assert await answer(client.subscribe_resource(uri)) == refused
+            else:
+                async with client.listen(resource_subscriptions=[uri]) as stream:
+                    assert not stream.honored.resource_subscriptions
+        await events.changes["resources"].reach(2)
+        assert "contents" in await answer(client.read_resource(uri))
+
+
+async def test_updates_end_when_a_resource_is_switched_off(mode: str, token: str) -> None:
+    events = Events()
+    async with through(mode, token, events, STARTUP, FEATURES) as client:
+        await client.call_tool(f"{PREFIX}toggle-subscriber-updates", {})
+        await events.changes[FEATURES].reach(1)
+        with switched_off("resource_features_md"):
+            await events.changes["resources"].reach(1)
+            before, others = events.changes[FEATURES].count, events.changes[STARTUP].count
+            # The server announces both in turns.
+            await events.changes[STARTUP].reach(others + 2)
+            assert events.changes[FEATURES].count == before
+
+
+async def test_no_one_is_asked_when_questions_are_switched_off(mode: str, token: str) -> None:
+    events = Events()
+    events.answer = ANSWERS[0]
+    async with through(mode, token, events) as client:
+        with switched_off("elicitation"):
+            refused = await answer(client.call_tool(f"{PREFIX}trigger-elicitation-request", {}))
+        assert events.questions == []
+        assert refused["isError"]
+        assert "Elicitation not supported" in str(refused)
+        allowed = await answer(client.call_tool(f"{PREFIX}trigger-elicitation-request", {}))
+        assert len(events.questions) == 1
+        assert "Zoë" in str(allowed)

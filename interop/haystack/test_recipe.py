@@ -1,0 +1,19 @@
+"""Does the recipe for Haystack work as it is documented?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import recipe
+from haystack.components.generators import chat
+from haystack.utils import Secret
+
+
+class TestHaystack(recipe.Checks):
+    heading = "Haystack"
+
+    def model(self, address: str) -> Any:
+        return chat.OpenAIChatGenerator(Secret.from_token("none"), "scripted", api_base_url=address)
+
+    def answer(self, recipe: dict[str, Any], message: str) -> str:
+        return recipe["answer"](message)

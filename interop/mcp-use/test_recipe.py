@@ -1,0 +1,21 @@
+"""Does the recipe for mcp-use work as it is documented?"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import langchain_openai
+import recipe
+
+
+class TestMcpUse(recipe.Checks):
+    heading = "mcp-use"
+    # It offers resources as tools, here the one of the policy.
+    own = frozenset({"policy"})
+
+    def model(self, address: str) -> Any:
+        return langchain_openai.ChatOpenAI(model="scripted", base_url=address, api_key="none")
+
+    def answer(self, recipe: dict[str, Any], message: str) -> str:
+        return asyncio.run(recipe["answer"](message))

@@ -1,0 +1,115 @@
+"""Are the calls that an agent's own program runs admitted and reported over HTTP, each by whoever may?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import SETUP, Asking, of_operator
+from toolbelt import models
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
+
+ADMIT = "/agents/ada/calls/admit"
+BELT: dict[str, Any] = {
+    "tools": [
+        {
+            "key": "refund",
+            "input_schema": {
+                "type": "object",
+                "properties": {"order": {"type": "integer"}},
+                "required": ["order"],
+            },
+        }
+    ],
+    "agents": [{"key": "ada", "tools": [{"tool": "refund", "options": {"limit": 50}}]}],
+}
+REFUND = {"tool": "refund", "arguments": {"order": 7}}
+
+
+@pytest.fixture
+def ada(db: None) -> Asking:
+    belts.import_(SETUP, BELT)
+    return Asking(tokens.issue(SETUP, agent="ada").text)
+
+
+def admitted(ada: Asking) -> str:
+    (answer,) = ada.post(ADMIT, {"calls": [REFUND]}).json()["calls"]
+    return str(answer["call_id"])
+
+
+def report(asking: Asking, call_id: str, **body: Any) -> Any:
+    return asking.post(f"/agents/ada/calls/{call_id}/outcome", {"outcome": "ok", **body})
+
+
+def test_calls_are_judged_each_on_its_own(ada: Asking) -> None:
+    wrong = {"tool": "refund", "arguments": {}}
+    answer = ada.post(ADMIT, {"session": "s1", "calls": [REFUND, wrong]})
+    first, second = answer.json()["calls"]
+    assert answer.status_code == 200
+    assert (first["is_error"], first["tool"], first["options"]) == (False, "refund", {"limit": 50})
+    assert first["report_by"].endswith("Z")
+    assert (second["is_error"], second["code"]) == (True, "invalid-arguments")
+    assert [error["path"] for error in second["errors"]] == [""]
+
+
+def test_an_outcome_is_reported_once(ada: Asking) -> None:
+    call_id = admitted(ada)
+    assert report(ada, call_id, duration_ms=5, result_bytes=2).status_code == 204
+    again = report(ada, call_id)
+    assert (again.status_code, again.json()["code"]) == (409, "refused")
+    row = models.CallRecord.objects.get()
+    assert (row.outcome, row.duration_ms, row.result_bytes) == ("ok", 5, 2)
+
+
+def test_an_operator_s_token_does_not_report_what_the_agent_s_token_had_admitted(ada: Asking) -> None:
+    call_id = admitted(ada)
+    operator = Asking(of_operator("olga", superuser=True, scope="write"))
+    assert report(operator, call_id).status_code == 404
+    assert models.CallRecord.objects.get().outcome == "admitted"
+
+
+def test_another_agent_s_token_finds_neither_agent_nor_call(ada: Asking) -> None:
+    call_id = admitted(ada)
+    belts.import_(SETUP, {"agents": [{"key": "bob"}]})
+    bob = Asking(tokens.issue(SETUP, agent="bob").text)
+    assert bob.post(ADMIT, {"calls": [REFUND]}).status_code == 404
+    assert report(bob, call_id).status_code == 404
+
+
+def test_an_operator_who_may_only_read_is_admitted_nothing(ada: Asking) -> None:
+    viewer = Asking(of_operator("vera", superuser=True, scope="read"))
+    assert viewer.post(ADMIT, {"calls": [REFUND]}).status_code == 403
+    assert not models.CallRecord.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"outcome": "fine"},
+        {"duration_ms": -1},
+        {"duration_ms": 1.5},
+        {"result_bytes": True},
+        {"content": "x"},
+    ],
+)
+def test_a_report_that_cannot_be_is_refused_with_its_path(ada: Asking, body: dict[str, Any]) -> None:
+    answer = report(ada, admitted(ada), **body)
+    assert answer.status_code == 422
+    (problem,) = answer.json()["errors"]
+    assert problem["path"].endswith(next(iter(body)))
+    assert models.CallRecord.objects.get().outcome == "admitted"
+
+
+@pytest.mark.parametrize("calls", [[], [REFUND] * 33])
+def test_a_request_names_1_to_32_calls(ada: Asking, calls: Any) -> None:
+    assert ada.post(ADMIT, {"calls": calls}).status_code == 422
+
+
+def test_a_secret_in_an_error_is_not_kept(ada: Asking) -> None:
+    from toolbelt.runtime import masking
+
+    masking.add("sesame-4711")
+    report(ada, admitted(ada), outcome="tool-failed", error="key sesame-4711 was wrong")
+    assert models.CallRecord.objects.get().error == "key [withheld] was wrong"

@@ -1,0 +1,143 @@
+"""An agent's state at any time in the log can be reconstructed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from tests.control.conftest import BELT
+from toolbelt import models
+from toolbelt.control import undo, writing
+from toolbelt.control.access import switches, tools_config
+from toolbelt.control.agents import agent_versions, agents
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
+from toolbelt.control.people import roles
+from toolbelt.control.reports import queries
+from toolbelt.core import errors
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("stored")]
+
+
+def entry_now(agent: str = "bob") -> dict[str, Any]:
+    return entries.read("agent", agent)
+
+
+def newest() -> int:
+    return models.AuditEntry.objects.latest("id").pk
+
+
+def test_every_state_that_there_was_comes_back(operator: writing.Write) -> None:
+    acts: list[Callable[[], object]] = [
+        lambda: switches.flip(operator, "bob", "pushing", False),
+        lambda: switches.override(operator, "bob", "clock", True),
+        lambda: agents.equip(operator.replace(confirm=True), "bob", "developer"),
+        lambda: agents.edit(
+            operator.replace(confirm=True),
+            "bob",
+            {"allowed_toolkits": ["reading", "pushing"], "initial_toolkits": ["reading"]},
+        ),
+        lambda: tools_config.put(
+            operator.replace(confirm=True), "bob", {"pushing": True, "git__push": False}
+        ),
+        lambda: agents.edit(operator, "bob", {"role": "Reads", "protected": True}),
+        lambda: undo.undo_batch(operator, newest()),
+        lambda: entries.change(
+            operator.replace(confirm=True), "agent", "bob", {"tools": ["clock"], "tools_config": None}
+        ),
+        lambda: entries.remove(operator, "agent", "bob"),
+        lambda: entries.create(operator, "agent", {"key": "bob", "title": "Again"}),
+        lambda: agents.equip(operator.replace(confirm=True), "bob", "minimal"),
+    ]
+    was = [(newest(), entry_now())]
+    for act in acts:
+        act()
+        there = "bob" in queries.agent_keys()
+        was.append((newest(), entry_now() if there else {}))
+    for moment, entry in was:
+        if entry:
+            version = agent_versions.rebuild("bob", moment)
+            assert (version.entry, version.gaps, version.gone) == (entry, (), ())
+        else:
+            with pytest.raises(errors.NotFound, match="no agent at that time named 'bob'"):
+                agent_versions.rebuild("bob", moment)
+
+
+def test_a_point_in_time_is_between_two_changes(operator: writing.Write) -> None:
+    switches.flip(operator, "bob", "pushing", False)
+    between = timezone.now()
+    switches.flip(operator.replace(confirm=True), "bob", "pushing", True)
+    version = agent_versions.rebuild("bob", between)
+    assert version.entry["tools_config"] == {"pushing": False, "reading": True}
+    assert version.last is not None
+    assert version.last.after is False
+    assert agent_versions.rebuild("bob", timezone.now()).entry == entry_now()
+
+
+def test_before_it_was_made_there_was_none() -> None:
+    with pytest.raises(errors.NotFound):
+        agent_versions.rebuild("bob", timezone.now() - dt.timedelta(days=1))
+    with pytest.raises(errors.NotFound, match="no change named"):
+        agent_versions.rebuild("bob", 10**30)
+
+
+def test_one_act_is_never_half_done(operator: writing.Write) -> None:
+    tools_config.change(operator, "bob", {"pushing": False, "verbose": True, "reading": None})
+    inside = models.AuditEntry.objects.latest("id").pk - 1
+    assert agent_versions.rebuild("bob", inside).entry == entry_now()
+
+
+def test_what_the_log_does_not_know_is_named(operator: writing.Write) -> None:
+    before = newest()
+    switches.flip(operator, "bob", "pushing", False)
+    models.ToolkitSwitch.objects.filter(toolkit__key="pushing").update(on=True)
+    version = agent_versions.rebuild("bob", before)
+    assert version.gaps == ("pushing",)
+    assert version.entry["tools_config"] == {"reading": True}
+
+
+def test_what_is_not_there_any_more_is_named_and_left_out(operator: writing.Write) -> None:
+    switches.flip(operator, "bob", "verbose", False)
+    then = newest()
+    switches.flip(operator, "bob", "verbose", None)
+    entries.remove(operator, "toolkit", "verbose")
+    version = agent_versions.rebuild("bob", then)
+    assert version.gone == ("verbose",)
+    assert version.entry["tools_config"] == {"reading": True, "verbose": False}
+    assert version.agent.switches == {"reading": True}
+
+
+def test_an_agent_that_came_before_its_log_is_known_as_far_back_as_that(operator: writing.Write) -> None:
+    models.Agent.objects.create(key="old", role="From the beginning")
+    switches.flip(operator, "old", "reading", True)
+    version = agent_versions.rebuild("old", timezone.now() - dt.timedelta(days=9))
+    assert (version.entry, version.last) == ({"key": "old", "role": "From the beginning"}, None)
+
+
+def test_the_model_of_then_is_resolved_in_todays_catalog(operator: writing.Write) -> None:
+    then = newest()
+    switches.flip(operator, "bob", "reading", False)
+    entries.change(operator, "toolkit", "reading", {"policy": "New words."})
+    stored = belts.export()
+    version = agent_versions.rebuild("bob", then)
+    answer = agent_versions.surface_of(queries.access("bob").catalog, version.agent)
+    assert [tool.name for tool in answer.tools] == ["clock", "git__log", "git__status"]
+    assert "New words." in answer.policy.text
+    assert belts.export() == stored
+    assert [agent["key"] for agent in BELT["agents"]] == ["ada", "bob"]
+
+
+def test_who_operates_an_agent_is_no_part_of_what_it_was(
+    operator: writing.Write, django_user_model: Any
+) -> None:
+    django_user_model.objects.create_user("anna")
+    switches.flip(operator, "bob", "pushing", False)
+    flipped = newest()
+    roles.name_operators(operator, "bob", ["anna"])
+    version = agent_versions.rebuild("bob", flipped)
+    assert version.entry == entry_now()
+    assert not version.gaps

@@ -1,0 +1,50 @@
+"""Agents are edited as a whole, and copied."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolbelt import models
+from toolbelt.control import writing
+from toolbelt.control.access import switches
+from toolbelt.control.agents import agents
+from toolbelt.control.catalog import entries
+from toolbelt.core import errors
+from toolbelt.runtime import surfaces
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("stored")]
+
+
+def test_several_settings_are_changed_in_one_entry(operator: writing.Write) -> None:
+    change = agents.edit(
+        operator.replace(confirm=True), "ada", {"title": "Ada", "kind": "plan"}, was={"title": None}
+    )
+    entry = models.AuditEntry.objects.get(pk=change.entry or 0)
+    assert (entry.action, entry.after) == ("agent.change", {"title": "Ada", "kind": "plan"})
+
+
+def test_a_new_loadout_alone_is_told_as_equipping(operator: writing.Write) -> None:
+    change = agents.edit(
+        operator.replace(confirm=True), "ada", {"loadout": "research"}, was={"loadout": None}
+    )
+    assert models.AuditEntry.objects.get(pk=change.entry or 0).action == "agent.equip"
+    with pytest.raises(errors.Stale):
+        agents.edit(operator.replace(confirm=True), "ada", {"loadout": None}, was={"loadout": None})
+
+
+def test_a_duplicate_gets_what_the_other_one_gets(operator: writing.Write) -> None:
+    switches.override(operator.replace(confirm=True), "bob", "git__push", True)
+    agents.duplicate(operator, "bob", "rob")
+    assert entries.read("agent", "rob") == {**entries.read("agent", "bob"), "key": "rob"}
+    assert surfaces.ask("rob").fingerprint == surfaces.ask("bob").fingerprint
+    switches.flip(operator, "rob", "reading", False)
+    assert surfaces.ask("rob").fingerprint != surfaces.ask("bob").fingerprint, "each goes its own way"
+
+
+def test_a_duplicate_is_refused_a_key_that_is_taken_or_makes_no_sense(operator: writing.Write) -> None:
+    with pytest.raises(errors.Refused, match="'ada' already exists"):
+        agents.duplicate(operator, "bob", "ada")
+    with pytest.raises(errors.Invalid):
+        agents.duplicate(operator, "bob", "a b")
+    with pytest.raises(errors.NotFound, match="'bo'"):
+        agents.duplicate(operator, "bo", "rob")

@@ -1,0 +1,123 @@
+"""A belt survives being written and read, and texts cannot hide anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from toolbelt.control.config import belt_texts
+from toolbelt.core import errors
+
+BELT: dict[str, Any] = {
+    "categories": ["yes", "0o8", "1:30", "ü"],
+    "toolkits": [{"key": "a", "policy": "Two\nlines, and a tab\t.", "members": []}],
+}
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+@pytest.mark.parametrize("strictly", [True, False])
+def test_what_was_written_is_read_as_it_was(form: belt_texts.Form, strictly: bool) -> None:
+    text = belt_texts.write(BELT, form)
+    assert belt_texts.read(text, strictly=strictly) == BELT
+    assert text.index("categories") < text.index("toolkits")
+    assert "ü" in text
+
+
+def test_a_key_that_stands_twice_is_refused_with_its_place() -> None:
+    with pytest.raises(errors.Invalid, match=r"'a' is repeated in one mapping \(line 2, column 1\)"):
+        belt_texts.read("a: 1\na: 2\n")
+    with pytest.raises(errors.Invalid, match="is repeated in one mapping"):
+        belt_texts.read('{"x": {"a": 1, "a": 2}}')
+
+
+def test_aliases_are_an_operators_own_affair_and_nothing_for_the_network() -> None:
+    text = "a: &shared [1, 2]\nb: *shared\n"
+    assert belt_texts.read(text) == {"a": [1, 2], "b": [1, 2]}
+    with pytest.raises(errors.Invalid, match="line 2, column 4"):
+        belt_texts.read(text, strictly=True)
+
+
+def test_what_grows_without_end_is_refused_before_anything_is_made_of_it() -> None:
+    bomb = "a: &a [x, x]\n" + "".join(
+        f"{name}: &{name} [*{last}, *{last}]\n" for last, name in zip("abc", "bcd", strict=True)
+    )
+    for text in ("[" * 100_000, "{a: " * 100_000, "- " * 100_000 + "x", bomb):
+        with pytest.raises(errors.Invalid):
+            belt_texts.read(text, strictly=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [",
+        "a: 2026-99-99",
+        "a: !!bool x",
+        "a: !!int ''",
+        "a: !!float x",
+        "a: !!timestamp x",
+        "a: !!binary ü",
+        "a: !!python/object:os.system x",
+        "? [a]\n: 1",
+        "a\x00b",
+        "\ud800",
+        "1" * 5000,
+        "a: 1\n---\nb: 2",
+        "\t- x",
+        "*a",
+    ],
+)
+@pytest.mark.parametrize("strictly", [True, False])
+def test_whatever_cannot_be_read_is_told_and_never_breaks(text: str, strictly: bool) -> None:
+    with pytest.raises(errors.Invalid, match="cannot be read"):
+        belt_texts.read(text, strictly=strictly)
+
+
+@pytest.mark.parametrize("strictly", [True, False])
+def test_json_that_writes_a_character_in_two_halves_is_read(strictly: bool) -> None:
+    text = '{"agents": [{"key": "ada", "title": "\\ud83d\\ude80"}]}'
+    assert belt_texts.read(text, strictly=strictly) == {"agents": [{"key": "ada", "title": "\U0001f680"}]}
+
+
+def test_json_is_read_without_yamls_tree_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yaml.load", None)
+    monkeypatch.setattr("yaml.parse", None)
+    assert belt_texts.read(belt_texts.write(BELT, "json"), strictly=True) == BELT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "just a text",
+        "a: 1\nb: [x, 2.5, true, null, 2031-01-01]\n'1': {c: ~}",
+        "1: one\ntrue: yes",
+        "base: &base {a: 1, b: 2}\nother:\n  <<: *base\n  b: 3",
+        "one: &one {a: 1}\ntwo: &two {a: 2, b: 2}\nboth: {<<: [*one, *two], c: 3}",
+        "list: &list [1, 2]\nagain: *list",
+        "&key a: 1\nb: *key",
+        'quoted: "no"\nplain: no\ntagged: !!str 12',
+        "text: |\n  two\n  lines\nfolded: >\n  one\n  line",
+        "- - - []\n- {}",
+    ],
+)
+def test_yaml_is_read_as_yamls_own_reader_reads_it(text: str) -> None:
+    assert belt_texts.read(text) == yaml.safe_load(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: *nowhere", "the alias 'nowhere' is not defined (line 1, column 4)"),
+        ("? [a, b]\n: 1", "a key must be text (line 1, column 3)"),
+        ("{<<: 3}", "only mappings can be merged (line 1, column 6)"),
+        ("a: 1\n---\nb: 2", "another document starts here: a belt is a single document (line 2, column 1)"),
+        ("!!python/object/apply:os.getcwd []", "could not determine a constructor"),
+        ("a: !!set {x, y}", "could not determine a constructor"),
+    ],
+)
+def test_what_no_belt_needs_is_refused_with_its_place(text: str, why: str) -> None:
+    with pytest.raises(errors.Invalid) as refused:
+        belt_texts.read(text)
+    assert why in str(refused.value)

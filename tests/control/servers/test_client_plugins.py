@@ -1,0 +1,178 @@
+"""Declared tools are imported like those of a server: reviewed, retired, and never granted by the declaration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.runtime.conftest import OPERATOR
+from toolbelt import models
+from toolbelt.control.config import belts
+from toolbelt.control.servers import client_plugins, plugin_overview
+from toolbelt.core import errors
+from toolbelt.runtime import explain
+from toolbelt.store import revisions
+
+REFUND = {
+    "name": "refund",
+    "description": "Refund an order.",
+    "input_schema": {"type": "object", "properties": {"order": {"type": "integer"}}},
+    "annotations": {"destructiveHint": True},
+}
+SHIP = {"name": "ship", "description": "Ship an order."}
+OLIVE = OPERATOR.actor
+
+
+@pytest.fixture(autouse=True)
+def stored(db: None) -> None:
+    belts.import_(
+        OPERATOR,
+        {
+            "plugins": [
+                {"name": "shop", "namespace": "shop", "declared_by": ["ada"]},
+                {"name": "code", "in_code": True},
+            ],
+            "agents": [{"key": "ada"}, {"key": "bob"}],
+        },
+    )
+
+
+def declare(*tools: Any, name: str = "shop", **about: Any) -> client_plugins.RecordedTools:
+    return client_plugins.declare(OLIVE, name, tools, **about)
+
+
+def approve(key: str) -> None:
+    shown = {change.key: change.shown for change in plugin_overview.find("shop").changes}
+    plugin_overview.approve(OPERATOR, "shop", {key: shown[key]})
+
+
+def code(tool: str) -> str:
+    return explain.why("ada", tool).decision.code
+
+
+def problems(*tools: Any) -> list[str]:
+    with pytest.raises(errors.Invalid) as raised:
+        declare(*tools)
+    assert not models.Tool.objects.exists()
+    return [str(problem) for problem in raised.value.problems]
+
+
+def test_a_new_tool_awaits_review_and_is_granted_to_nobody() -> None:
+    done = declare(REFUND)
+    assert (done.created, done.unseen) == (("shop__refund",), ("shop__refund",))
+    assert code("shop__refund") == "tool-unseen"
+    approve("shop__refund")
+    assert code("shop__refund") == "not-granted"
+
+
+def test_the_same_declaration_again_changes_no_revision() -> None:
+    declare(REFUND, SHIP)
+    before, audited = revisions.number(), models.AuditEntry.objects.count()
+    done = declare(SHIP, REFUND)
+    assert (done.created, done.changed, done.retired) == ((), (), ())
+    assert (revisions.number(), models.AuditEntry.objects.count()) == (before, audited)
+
+
+def test_a_changed_tool_is_held_at_the_approved_version() -> None:
+    declare(REFUND)
+    approve("shop__refund")
+    done = declare({**REFUND, "description": "Refund an order, twice."})
+    assert done.held == ("shop__refund",)
+    assert code("shop__refund") == "tool-changed"
+    (change,) = plugin_overview.find("shop").changes
+    assert [difference.field for difference in change.differences] == ["description"]
+    declare(REFUND)
+    assert code("shop__refund") == "not-granted"
+
+
+def test_a_tool_that_is_no_longer_declared_is_retired_and_comes_back_unchanged() -> None:
+    declare(REFUND, SHIP)
+    approve("shop__refund")
+    assert declare(SHIP).retired == ("shop__refund",)
+    assert code("shop__refund") == "tool-retired"
+    declare(REFUND, SHIP)
+    assert code("shop__refund") == "not-granted"
+
+
+def test_a_trusted_plugin_s_tools_need_no_review() -> None:
+    models.Plugin.objects.filter(name="shop").update(trusted=True)
+    assert declare(REFUND).unseen == ()
+    assert code("shop__refund") == "not-granted"
+
+
+def test_a_declaration_sets_nothing_that_belongs_to_operators() -> None:
+    declare(
+        {**REFUND, "default_on": True, "seen": True, "policy": "Obey.", "category": "shell", "blocked": True}
+    )
+    tool = models.Tool.objects.get()
+    assert (tool.default_on, tool.seen, tool.policy, tool.category, tool.blocked) == (
+        False,
+        False,
+        "",
+        "",
+        False,
+    )
+
+
+def test_declared_texts_are_cleaned_like_those_of_a_server() -> None:
+    declare(
+        {**REFUND, "description": "Refund\u202e an order.", "annotations": {"readOnlyHint": "yes", "x": 1}}
+    )
+    tool = models.Tool.objects.get()
+    assert (tool.description, tool.annotations) == ("Refund an order.", {})
+
+
+def test_an_agent_that_is_not_named_does_not_find_the_plugin() -> None:
+    declare(REFUND, agent="ada")
+    for agent, name in (("bob", "shop"), ("ada", "code"), ("ada", "nothing")):
+        with pytest.raises(errors.NotFound) as raised:
+            declare(name=name, agent=agent)
+        assert raised.value.nearest == () or raised.value.nearest == ("shop",)
+    assert not models.Tool.objects.get().retired
+
+
+def test_tools_of_installed_code_are_not_declared() -> None:
+    with pytest.raises(errors.NotFound, match="client plugin"):
+        declare(REFUND, name="code")
+
+
+def test_a_declaration_is_taken_whole_or_not_at_all() -> None:
+    assert problems(SHIP, {"name": "re fund"}) == [
+        "tools.re fund: 're fund' cannot be the name of a tool. Call it 'shop__re_fund', for example."
+    ]
+    (taken,) = problems(SHIP, {"name": "x", "input_schema": {"type": "nothing"}})
+    assert taken.startswith("tools.x: Its inputSchema cannot be used")
+    (twice,) = problems(SHIP, SHIP)
+    assert "would both be called 'shop__ship'" in twice
+
+
+def test_a_key_that_others_have_is_refused() -> None:
+    belts.import_(OPERATOR, {"plugins": [{"name": "loose"}], "tools": [{"key": "refund"}]})
+    with pytest.raises(errors.Invalid, match="is taken by"):
+        declare(REFUND, name="loose")
+
+
+def test_a_name_may_have_the_namespace_already() -> None:
+    assert declare({**REFUND, "name": "shop__refund"}).created == ("shop__refund",)
+
+
+def test_a_declaration_replaces_only_the_list_that_its_sender_saw() -> None:
+    declare(REFUND)
+    seen = client_plugins.declared("shop")
+    declare(SHIP)
+    with pytest.raises(errors.Stale):
+        declare(REFUND, was=seen)
+    assert declare(REFUND, was=client_plugins.declared("shop")).retired == ("shop__ship",)
+
+
+def test_the_last_declaration_is_dated() -> None:
+    assert client_plugins.last_declared("shop") is None
+    declare()
+    assert client_plugins.last_declared("shop") is not None
+
+
+def test_who_declares_is_named_only_for_a_plugin_of_the_client() -> None:
+    for fields in ({"in_code": True}, {"upstream": {"url": "https://example.com/mcp"}}):
+        with pytest.raises(errors.Invalid, match=r"plugins.x.declared_by"):
+            belts.import_(OPERATOR, {"plugins": [{"name": "x", "declared_by": ["ada"], **fields}]})

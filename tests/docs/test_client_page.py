@@ -1,0 +1,65 @@
+"""Does the program of the page on client-run tools work, against the API as it is?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.docs import pages
+from toolbelt import models
+from toolbelt.control import writing
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
+
+PAGE = pages.ROOT / "docs/how-to/run-tools-in-your-program.md"
+SETUP = writing.by("setup", via="command")
+
+
+class Toolbelt:
+    """Speaks as httpx does, to the application in this process."""
+
+    def __init__(self, token: str) -> None:
+        self._client = Client(headers={"Authorization": f"Bearer {token}"})
+
+    def post(self, address: str, *, json: Any) -> Any:
+        answer: Any = self._client.post(f"/api/v1/agents/ada/{address}", json, "application/json")
+        answer.raise_for_status = lambda: answer
+        assert answer.status_code in (200, 204), answer.content
+        return answer
+
+
+@pytest.mark.django_db
+def test_the_program_of_the_page_runs_its_own_tools_and_calls_the_others() -> None:
+    belts.import_(
+        SETUP,
+        {
+            "tools": [{"key": "clock"}, {"key": "note"}, {"key": "hidden"}],
+            "toolkits": [{"key": "time", "members": ["clock"]}],
+            "agents": [{"key": "ada", "tools": ["note", "clock"], "allowed_toolkits": ["time"]}],
+        },
+    )
+
+    def broken() -> None:
+        raise ValueError("no pen")
+
+    known: dict[str, Any] = {"TOOLS": {"clock": lambda: "noon", "note": broken, "hidden": broken}}
+    [code] = pages.blocks(PAGE, "py")
+    exec(compile(code, str(PAGE), "exec"), known)  # noqa: S102 (our own page)
+    toolbelt = Toolbelt(tokens.issue(SETUP, agent="ada").text)
+
+    def run(name: str, arguments: Any) -> Any:
+        return known["run_call"](toolbelt, {"session": "s1", "request_id": "r1"}, name, arguments)
+
+    assert run("clock", {}) == "noon"
+    assert run("note", {})["message"] == "no pen"
+    assert run("hidden", {})["code"] == "unknown-tool"
+    assert run("load_tools", {"toolkit": "time"})["content"]["status"] == "loaded"
+    outcomes = models.CallRecord.objects.order_by("id").values_list("tool", "outcome")
+    assert list(outcomes) == [
+        ("clock", "ok"),
+        ("note", "tool-failed"),
+        ("hidden", "unknown-tool"),
+        ("load_tools", "ok"),
+    ]

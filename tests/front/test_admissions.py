@@ -1,0 +1,91 @@
+"""Is an admission answered in front of Django if all it depends on is cached, with the same answer as Django's?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import SETUP
+from tests.front.conftest import Request, Server
+from toolbelt.control.access import switches
+from toolbelt.control.config import belts
+from toolbelt.runtime import record_writer
+
+CALL = {"tool": "refund", "arguments": {"order": 7}}
+
+
+@pytest.fixture
+def records(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the records that were taken, instead of having them written."""
+    taken: list[Any] = []
+
+    def take(record: Any) -> bool:
+        taken.append({name: record[name] for name in ("tool", "outcome", "error", "reason", "revision")})
+        return True
+
+    monkeypatch.setattr(record_writer, "has_room", lambda: True)
+    monkeypatch.setattr(record_writer, "take", take)
+    return taken
+
+
+@pytest.fixture
+def shop(ada: str, records: list[Any]) -> str:
+    """Return a token of the agent ada, whose program runs a tool."""
+    order = {"type": "object", "properties": {"order": {"type": "integer"}}}
+    belts.import_(
+        SETUP,
+        {
+            "tools": [{"key": "refund", "input_schema": order}],
+            "agents": [{"key": "ada", "tools": ["clock", "refund"]}],
+        },
+    )
+    return ada
+
+
+def admit(token: str, *calls: Any, **body: Any) -> Request:
+    path = "/api/v1/agents/ada/calls/admit"
+    return Request(method="POST", path=path, token=token, body={**body, "calls": list(calls)})
+
+
+def surface(token: str) -> Request:
+    return Request(token=token)
+
+
+def answer_of(answer: Any) -> dict[str, Any]:
+    (call,) = answer.json()["calls"]
+    return {name: call[name] for name in call if name not in ("call_id", "report_by")}
+
+
+@pytest.mark.parametrize(
+    "call", [CALL, {"tool": "refund", "arguments": {"order": "x"}}, {"tool": "nothing"}, {"tool": "clock"}]
+)
+def test_what_is_cached_is_answered_in_front_as_by_django(
+    server: Server, shop: str, records: list[Any], call: Any
+) -> None:
+    by_django = server.ask_django(admit(shop, call))
+    *_, answer = server.ask_all(surface(shop), admit(shop, CALL), surface(shop), admit(shop, call))
+    assert not answer.by_django
+    assert (answer.status, answer_of(answer)) == (200, answer_of(by_django))
+    assert len(records) == 3
+    assert records[0] == records[-1]
+
+
+def test_a_flip_counts_for_the_next_admission_in_front(server: Server, shop: str) -> None:
+    server.ask_all(surface(shop), admit(shop, CALL), surface(shop))
+    assert answer_of(server.ask(admit(shop, CALL)))["is_error"] is False
+    switches.override(SETUP, "ada", "refund", False)
+    assert answer_of(server.ask(admit(shop, CALL)))["code"] == "tool-denied"
+
+
+@pytest.mark.parametrize("calls", [[], [CALL, CALL], [{"tool": 7}], [{**CALL, "more": 1}]])
+def test_other_requests_are_django_s(server: Server, shop: str, calls: list[Any]) -> None:
+    *_, answer = server.ask_all(surface(shop), admit(shop, CALL), surface(shop), admit(shop, *calls))
+    assert answer.by_django
+    assert answer.status == (200 if len(calls) == 2 else 422)
+
+
+def test_a_token_of_an_operator_or_another_agent_is_django_s(server: Server, shop: str, olga: str) -> None:
+    server.warm(surface(shop), admit(shop, CALL))
+    assert server.ask(admit(olga, CALL)).status == 403
+    assert server.ask(admit("tb_nothing", CALL)).status == 401

@@ -1,0 +1,131 @@
+"""Tests of ``manage.py adopt``: each seed's example is adopted and answers as its document says."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core import management
+
+from tests.core import test_adoption as examples
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
+from toolbelt.runtime import meta_tools, surfaces
+from toolbelt.testing import OPERATOR
+
+pytestmark = pytest.mark.django_db
+
+
+def adopt(path: Path, document: Any, *options: str) -> tuple[str, str]:
+    path.write_text(json.dumps(document), encoding="utf-8")
+    printed, notes = io.StringIO(), io.StringIO()
+    management.call_command("adopt", str(path), *options, stdout=printed, stderr=notes)
+    return printed.getvalue(), notes.getvalue()
+
+
+def active(agent: str, session: str | None = None, request_id: str | None = None) -> set[str]:
+    return set(surfaces.ask(agent, session, request_id).resolution.active)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "config.json"
+
+
+def test_mindrooms_assistant_starts_and_loads_as_its_document_says(file: Path) -> None:
+    adopt(file, examples.MINDROOM, "--import")
+    research = {"file", "shell", "duckduckgo", "arxiv", "wikipedia"}
+    assert active("assistant", "s", "1") == research
+    loaded: Any = meta_tools.call("assistant", "load_tools", {"toolkit": "devops"}, "s", "1")
+    assert loaded.content["status"] == "loaded"
+    assert active("assistant", "s", "1") == research
+    assert active("assistant", "s", "2") == research | {"docker", "aws_lambda", "github"}
+    sticky: Any = meta_tools.call("assistant", "unload_tools", {"toolkit": "research"}, "s", "2")
+    assert sticky.content["status"] == "sticky"
+
+
+def test_a_preview_prints_a_belt_and_writes_nothing(file: Path) -> None:
+    revision = belts.revision()
+    printed, notes = adopt(file, examples.MINDROOM)
+    assert printed.startswith("tools:")
+    assert "agents.assistant.rooms" in notes
+    assert "11 created" in notes
+    assert belts.revision() == revision
+
+
+def test_jd_ais_reviewer_has_what_it_extends_and_never_the_web_search(file: Path) -> None:
+    plugins = ("git", "shell", "policy", "websearch", "docker")
+    belts.import_(
+        OPERATOR,
+        {
+            "plugins": [{"name": name} for name in plugins],
+            "tools": [{"key": f"use_{name}", "plugin": name} for name in plugins],
+            "agents": [{"key": "reviewer"}],
+        },
+    )
+    loadout = {
+        "Name": "security-reviewer",
+        "ParentLoadoutName": "developer",
+        "DefaultPlugins": ["think"],
+        "IncludedCategories": ["Security"],
+        "DiscoverablePatterns": ["docker*"],
+        "DisabledPlugins": ["websearch"],
+    }
+    adopt(file, loadout, "--import")
+    entries.change(OPERATOR.replace(confirm=True), "agent", "reviewer", {"loadout": "security-reviewer"})
+    resolved = surfaces.ask("reviewer").resolution
+    assert set(resolved.active) == {"use_git", "use_shell", "use_policy"}
+    assert resolved.decision("use_docker").state == "discoverable"
+    assert resolved.decision("use_websearch").state == "denied"
+
+
+def test_seajellys_switch_grants_the_toolkit_except_what_is_overridden(file: Path) -> None:
+    members = ["github_read_file", "github_commit_push"]
+    belts.import_(
+        OPERATOR,
+        {
+            "tools": [{"key": key} for key in (*members, "run_sql")],
+            "toolkits": [{"key": "self_evolution_toolkit", "members": members}],
+            "agents": [{"key": "ada", "tools": ["run_sql"]}],
+        },
+    )
+    adopt(file, {"self_evolution_toolkit": True, "github_commit_push": False}, "--agent", "ada", "--import")
+    assert active("ada") == {"github_read_file", "run_sql"}
+    adopt(file, {"self_evolution_toolkit": False, "github_read_file": True}, "--agent", "ada", "--import")
+    assert active("ada") == {"run_sql"}
+
+
+def test_agent_adapters_plugins_are_written_to_a_new_plugins_file(file: Path, tmp_path: Path) -> None:
+    document = {"adapter": {}, "tool_plugins": [{"id": "my-tool-plugin", "config": {"api_key": "${KEY}"}}]}
+    with pytest.raises(management.CommandError, match="--plugins-file"):
+        adopt(file, document, "--import")
+    target = tmp_path / "plugins.yaml"
+    adopt(file, document, "--import", "--plugins-file", str(target))
+    assert "api_key: ${KEY}" in target.read_text()
+    with pytest.raises(management.CommandError, match="already exists"):
+        adopt(file, document, "--import", "--plugins-file", str(target))
+
+
+def test_nothing_is_imported_of_a_file_with_a_problem_and_the_file_is_named(file: Path) -> None:
+    revision = belts.revision()
+    with pytest.raises(management.CommandError) as refused:
+        adopt(file, examples.edited("agents.assistant.allowed_toolkits", ["devops", "reserch"]), "--import")
+    first, second, last = str(refused.value).splitlines()
+    assert first.startswith(
+        f"{file}: agents.assistant.allowed_toolkits[1]: There is no toolkit named 'reserch'."
+    )
+    assert "initial_toolkits[0]" in second
+    assert last == "Nothing was imported."
+    assert belts.revision() == revision
+
+
+def test_a_denial_of_what_does_not_exist_is_imported_only_if_it_is_confirmed(file: Path) -> None:
+    loadout = {"name": "strict", "excludePlugins": ["websearch"]}
+    assert "excludePlugins[0]" in adopt(file, loadout)[1]
+    with pytest.raises(management.CommandError, match=r"excludePlugins\[0\].*--confirm"):
+        adopt(file, loadout, "--import")
+    adopt(file, loadout, "--import", "--confirm")
+    assert entries.read("loadout", "strict")["disabled"] == ["websearch"]

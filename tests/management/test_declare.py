@@ -1,0 +1,43 @@
+"""Does the command declare the tools of a file, and say what changed?"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from django.core import management
+
+from toolbelt import testing
+from toolbelt.control.config import belts
+
+
+@pytest.fixture(autouse=True)
+def stored(db: None) -> None:
+    belts.import_(testing.OPERATOR, {"plugins": [{"name": "shop", "namespace": "shop"}]})
+
+
+def run(file: Path, text: str) -> str:
+    file.write_text(text, encoding="utf-8")
+    said = io.StringIO()
+    management.call_command("declare", "shop", str(file), stdout=said)
+    return said.getvalue()
+
+
+def test_a_file_is_declared_once(tmp_path: Path) -> None:
+    file = tmp_path / "tools.yaml"
+    text = "- name: refund\n  description: Refund an order.\n"
+    assert run(file, text) == "created shop__refund\nTo review: 1. See the page of the plugin shop.\n"
+    assert run(file, text) == "No changes: these tools were declared already.\n"
+    assert run(file, "[]") == "retired shop__refund\n"
+
+
+@pytest.mark.parametrize("text", ["name: refund", "[refund]"])
+def test_a_file_that_is_no_list_of_tools_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(management.CommandError, match="not a list of tools"):
+        run(tmp_path / "tools.yaml", text)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(management.CommandError, match=r"missing\.yaml"):
+        management.call_command("declare", "shop", str(tmp_path / "missing.yaml"))

@@ -1,0 +1,176 @@
+"""Who gets in? By whatever method: the agent's own token, and operators as far as the API lets them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from tests.api.conftest import SETUP, of_operator
+from tests.mcp.conftest import NEW, OLD, Client, Endpoint, Request
+from toolbelt.control.agents import agents
+from toolbelt.control.people import roles, tokens
+from toolbelt.mcp import protocol
+from toolbelt.store import clock
+
+RESOURCES = ["resources/list", "resources/templates/list", "resources/read"]
+METHODS = [
+    *("ping", "tools/list", "tools/call", "initialize", "notifications/initialized", "GET", "DELETE"),
+    *(*RESOURCES, "resources/subscribe", "resources/unsubscribe"),
+]
+MODERN = [
+    *("tools/list", "tools/call", "server/discover", "subscriptions/listen", "notifications/cancelled"),
+    *RESOURCES,
+]
+EVERY = [(OLD, method) for method in METHODS] + [(NEW, method) for method in MODERN]
+
+
+def asking(client: Client, method: str) -> Request:
+    """Make a request of this kind, sound in all but what its token may."""
+    if method == "GET":
+        return client.stream()
+    if method == "DELETE":
+        return Request(method="DELETE", path=client.path, token=client.token)
+    params: dict[str, Any] = {"name": "clock"} if method == "tools/call" else {}
+    if method in ("resources/read", "resources/subscribe", "resources/unsubscribe"):
+        params = {"uri": "toolbelt://policy"}
+    if method == "subscriptions/listen":
+        params = {"notifications": {"toolsListChanged": True}}
+    return client.request(method, params, id_=None if method.startswith("notifications") else 1)
+
+
+def every(endpoint: Endpoint, token: str, path: str = "/mcp/ada") -> set[tuple[int, str]]:
+    """Return what all kinds of requests come to with this token: the statuses, and the challenges."""
+    found = set()
+    for version, method in EVERY:
+        answer = endpoint.send(
+            asking(Client(endpoint=endpoint, token=token, version=version, path=path), method)
+        )
+        found.add((answer.status, answer.headers.get("www-authenticate", "")))
+        assert answer.error["code"] == protocol.INVALID_REQUEST, (version, method)
+    return found
+
+
+def test_nothing_opens_without_a_token(endpoint: Endpoint):
+    assert every(endpoint, "") == {(401, 'Bearer realm="toolbelt"')}
+
+
+def test_a_token_that_opens_nothing_is_refused_whatever_is_wrong_with_it(endpoint: Endpoint, ada: str):
+    invalid = {(401, 'Bearer realm="toolbelt", error="invalid_token"')}
+    assert every(endpoint, "tb_nonsense") == invalid
+    assert every(endpoint, "tb_0nj8sPWpAgTCvxZ4sXCjdqLrGzZvcRDm2m5Ux1kiTYf8XbXnfAM1K0bWqt1k") == invalid
+    revoked = tokens.issue(SETUP, agent="ada")
+    tokens.revoke(SETUP, revoked.token.prefix)
+    assert every(endpoint, revoked.text) == invalid
+    over = tokens.issue(SETUP, agent="ada", expires=timezone.now() + dt.timedelta(days=1)).text
+    with clock.stopped(timezone.now() + dt.timedelta(days=2)):
+        assert every(endpoint, over) == invalid
+
+
+def test_another_agent_is_not_found_whether_it_exists_or_not(endpoint: Endpoint, ada: str):
+    assert every(endpoint, ada, "/mcp/bob") == {(404, "")}
+    assert every(endpoint, ada, "/mcp/nobody") == {(404, "")}
+    told = [
+        endpoint.send(asking(Client(endpoint=endpoint, token=ada, path=f"/mcp/{agent}"), "tools/list")).error
+        for agent in ("bob", "nobody")
+    ]
+    assert told[0]["message"].replace("bob", "nobody") == told[1]["message"]
+
+
+def test_an_operator_who_may_only_read_lists_and_does_not_call(endpoint: Endpoint, reader: str):
+    for version in (OLD, NEW):
+        client = Client(endpoint=endpoint, token=reader, version=version)
+        assert "clock" in client.names()
+        refused = client.call("clock", {})
+        assert refused.status == 403
+        assert "insufficient_scope" in refused.headers["www-authenticate"]
+        assert "is read-only" in refused.error["message"]
+
+
+def test_an_operator_calls_who_may_write_and_change_agents(endpoint: Endpoint):
+    may = Client(endpoint=endpoint, token=of_operator("olga", "change_agent"))
+    may_not = Client(endpoint=endpoint, token=of_operator("otto"))
+    assert may.call("clock", {}).status == 200
+    assert may_not.call("clock", {}).status == 403
+
+
+def test_an_operator_is_told_of_an_agent_that_is_not_there(endpoint: Endpoint, reader: str):
+    client = Client(endpoint=endpoint, token=reader, path="/mcp/adda")
+    assert client.ask("tools/list").told == (404, protocol.INVALID_REQUEST)
+    assert "ada" in client.ask("tools/list").error["message"]
+
+
+def test_a_token_that_is_revoked_opens_nothing_at_once(client: Client):
+    request = client.request("tools/list")
+    client.endpoint.send(request, request, request)
+    tokens.revoke(SETUP, client.token[:11])
+    assert client.ask("tools/list").status == 401
+
+
+@pytest.mark.parametrize("host", ["evil.example", "", "testserver.evil.example"])
+def test_only_our_own_hosts_are_answered(client: Client, host: str):
+    assert client.endpoint.send(client.request("tools/list", host=host)).status == 421
+
+
+def test_a_page_of_somebody_else_s_may_not_ask(client: Client, settings: Any):
+    settings.CSRF_TRUSTED_ORIGINS = ["https://desk.example", "https://*.friends.example"]
+    statuses = {
+        origin: client.endpoint.send(client.request("tools/list", origin=origin)).status
+        for origin in (
+            "http://testserver",
+            "https://desk.example",
+            "https://a.friends.example",
+            "https://testserver",
+            "http://desk.example",
+            "https://friends.example.evil.example",
+            "https://evil.example",
+            "null",
+        )
+    }
+    assert statuses == {
+        "http://testserver": 200,
+        "https://desk.example": 200,
+        "https://a.friends.example": 200,
+        "https://testserver": 403,
+        "http://desk.example": 403,
+        "https://friends.example.evil.example": 403,
+        "https://evil.example": 403,
+        "null": 403,
+    }
+
+
+def test_who_asks_too_often_is_told_when_to_come_again(stored: None, ada: str, settings: Any):
+    from toolbelt.runtime import prepared_answers
+
+    settings.TOOLBELT_API_PER_MINUTE = 2
+    client = Client(endpoint=Endpoint(prepared_answers.answers()), token=ada)
+    request = client.request("tools/list")
+    answer = client.endpoint.send(request, request, request)
+    assert answer.status == 429
+    assert int(answer.headers["retry-after"]) > 0
+
+
+def test_an_archived_agent_lets_nobody_in_until_it_is_back(endpoint: Endpoint, ada: str):
+    token = of_operator("olga", superuser=True)
+    assert Client(endpoint=endpoint, token=ada).ask("tools/list").status == 200
+    agents.archive(SETUP.replace(confirm=True), "ada", True)
+    assert every(endpoint, ada) == {(401, 'Bearer realm="toolbelt", error="invalid_token"')}
+    for method in ("tools/list", "tools/call"):
+        client = Client(endpoint=endpoint, token=token)
+        answer = endpoint.send(asking(client, method))
+        assert answer.status == 404, answer
+    agents.archive(SETUP, "ada", False)
+    assert Client(endpoint=endpoint, token=ada).ask("tools/list").status == 200
+
+
+def test_an_operator_of_one_agent_calls_as_that_one(endpoint: Endpoint, ada: str):
+    token = of_operator("anna")
+    client = Client(endpoint=endpoint, token=token)
+    assert endpoint.send(asking(client, "tools/call")).status == 403
+    roles.name_operators(SETUP, "ada", ["anna"])
+    assert endpoint.send(asking(client, "tools/call")).status == 200
+    roles.name_operators(SETUP, "ada", [])
+    roles.name_operators(SETUP, "bob", ["anna"])
+    assert endpoint.send(asking(client, "tools/call")).status == 403

@@ -1,0 +1,541 @@
+"""Do MCP clients get the prompts and resources of upstream servers that an operator granted, and nothing else?"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from tests.api.conftest import SETUP
+from tests.mcp.conftest import NEW, OLD, Client, Endpoint, run
+from tests.mcp.test_streams import is_quiet, opened
+from tests.plugins.upstream import providing, scripting
+from toolbelt import models
+from toolbelt.control.access import switches
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
+from toolbelt.control.servers import upstream_servers as configured
+from toolbelt.mcp import protocol
+from toolbelt.plugins.upstream import last_check
+from toolbelt.runtime import masking, plugins, prepared_answers, upstream_connections, upstream_listing
+from toolbelt.store import snapshots
+
+POLICY = "toolbelt://policy"
+README, PIXEL, USER = "note://readme", "note://pixel", "db://users/{user_id}"
+MEMBERS = (
+    "kb__prompt_summarize",
+    "kb__resource_readme",
+    "kb__resource_pixel",
+    "kb__template_user",
+    "kb__announce",
+    "kb__touch",
+)
+# Of a scripted server.
+ANSWERS: dict[str, Any] = {
+    "prompts/list": {"prompts": [{"name": "sum"}]},
+    "resources/list": {"resources": [{"uri": "note://a", "name": "a"}]},
+    "resources/templates/list": {"resourceTemplates": [{"uriTemplate": "note://{id}", "name": "n"}]},
+    "prompts/get": {"messages": []},
+    "resources/read": {"contents": []},
+    "completion/complete": {"completion": {"values": ["x"]}},
+}
+
+
+def added(connection: dict[str, Any], members: tuple[str, ...], name: str = "kb") -> None:
+    configured.add(SETUP.actor, name, connection, trusted=True)
+    refreshed(name)
+    toolkit = {"key": f"{name}_notes", "members": list(members)}
+    belts.import_(SETUP, {"toolkits": [toolkit]})
+    switches.flip(SETUP.replace(confirm=True), "ada", f"{name}_notes", True)
+
+
+def refreshed(name: str) -> None:
+    def record(server: str, answer: upstream_listing.Answer) -> configured.RecordedTools:
+        assert not answer.error
+        return configured.record(SETUP.actor, server, answer)
+
+    upstream_listing.refresh([name], record)
+
+
+@pytest.fixture
+def cleared(transactional_db: None) -> Iterator[None]:
+    masking.forget()
+    belts.import_(SETUP, {"agents": [{"key": "ada"}]})
+    yield
+    masking.forget()
+    plugins.stop()
+    snapshots.forget()
+
+
+@pytest.fixture
+def directory(cleared: None, tmp_path: Path) -> Path:
+    """Let ada have all that a real server offers, and give the directory where it notes what it is asked."""
+    reached = {"command": sys.executable, "args": [providing.__file__, str(tmp_path)], "sharing": "shared"}
+    added(reached, MEMBERS)
+    return tmp_path
+
+
+@pytest.fixture
+def script(cleared: None, tmp_path: Path) -> scripting.Script:
+    """Let ada have what a scripted server of the first era offers."""
+    script = scripting.Script(tmp_path)
+    script.offers(ANSWERS)
+    added(
+        {**script.connection, "sharing": "shared"},
+        ("kb__prompt_sum", "kb__resource_a", "kb__template_n", "kb__notify"),
+    )
+    return script
+
+
+@pytest.fixture(params=[OLD, NEW])
+def client(request: Any, cleared: None) -> Client:
+    token = tokens.issue(SETUP, agent="ada").text
+    return Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=request.param)
+
+
+def asked(directory: Path) -> list[Any]:
+    notes = directory / "asked"
+    return [json.loads(line) for line in notes.read_text().splitlines()] if notes.exists() else []
+
+
+def recorded() -> list[tuple[str, str, str]]:
+    rows = models.CallRecord.objects.order_by("id")
+    return list(rows.values_list("tool", "plugin", "outcome"))
+
+
+def uris(client: Client) -> list[str]:
+    return [one["uri"] for one in client.ask("resources/list").result["resources"]]
+
+
+def missing(client: Client, uri: str = "") -> tuple[int, int]:
+    if client.version == NEW:
+        return 400, protocol.INVALID_PARAMS
+    return 200, protocol.RESOURCE_NOT_FOUND if uri else protocol.INVALID_PARAMS
+
+
+def test_granted_prompts_and_resources_are_listed_as_their_server_lists_them(client: Client, directory: Path):
+    prompts = client.ask("prompts/list").result["prompts"]
+    assert [(one["name"], one["description"]) for one in prompts] == [("kb__summarize", "Sums something up.")]
+    assert [(one["name"], one.get("required")) for one in prompts[0]["arguments"]] == [
+        ("topic", True),
+        ("length", False),
+    ]
+    assert uris(client) == [POLICY, PIXEL, README]
+    readme = client.ask("resources/list").result["resources"][2]
+    assert readme == {
+        "uri": README,
+        "name": "readme",
+        "mimeType": "text/plain",
+        "description": "What to read.",
+    }
+    (template,) = client.ask("resources/templates/list").result["resourceTemplates"]
+    assert (template["uriTemplate"], template["mimeType"]) == (USER, "application/json")
+
+
+def test_they_are_announced_and_never_among_the_tools(client: Client, directory: Path):
+    method = "server/discover" if client.version == NEW else "initialize"
+    found = client.ask(method, {"protocolVersion": OLD}).result["capabilities"]
+    assert found["prompts"] == {"listChanged": True}
+    assert found["resources"] == {"subscribe": True, "listChanged": True}
+    assert found["completions"] == {}
+    assert client.names() == ["kb__announce", "kb__touch"]
+    assert client.call("kb__prompt_summarize").told == (
+        400 if client.version == NEW else 200,
+        protocol.INVALID_PARAMS,
+    )
+
+
+def test_a_prompt_is_got_with_its_arguments_and_recorded(client: Client, directory: Path):
+    found = client.ask("prompts/get", {"name": "kb__summarize", "arguments": {"topic": "bees"}}).result
+
+    assert found["messages"] == [
+        {"role": "user", "content": {"type": "text", "text": "Sum up bees, short."}},
+    ]
+    assert asked(directory) == [["prompt", "bees", "short"]]
+    assert recorded() == [("kb__prompt_summarize", "kb", "ok")]
+    if client.version == NEW:
+        assert found["resultType"] == "complete"
+
+
+def test_resources_are_read_as_the_server_gives_them(client: Client, directory: Path):
+    (text,) = client.ask("resources/read", {"uri": README}).result["contents"]
+    (image,) = client.ask("resources/read", {"uri": PIXEL}).result["contents"]
+    (user,) = client.ask("resources/read", {"uri": "db://users/7"}).result["contents"]
+
+    assert (text["uri"], text["mimeType"], text["text"]) == (README, "text/plain", "Read me.")
+    assert (image["uri"], base64.b64decode(image["blob"])) == (PIXEL, providing.PIXEL)
+    assert json.loads(user["text"]) == {"id": "7"}
+    assert [tool for tool, _, _ in recorded()] == [
+        "kb__resource_readme",
+        "kb__resource_pixel",
+        "kb__template_user",
+    ]
+
+
+def test_arguments_are_completed_by_the_server(client: Client, directory: Path):
+    ref = {"type": "ref/prompt", "name": "kb__summarize"}
+    found = client.ask(
+        "completion/complete", {"ref": ref, "argument": {"name": "topic", "value": "be"}}
+    ).result
+    assert found["completion"]["values"] == ["be!"]
+
+    ref = {"type": "ref/resource", "uri": USER}
+    found = client.ask(
+        "completion/complete", {"ref": ref, "argument": {"name": "user_id", "value": "7"}}
+    ).result
+    assert found["completion"]["values"] == ["7!"]
+    assert asked(directory) == [["complete", "topic", "be"], ["complete", "user_id", "7"]]
+
+
+def test_what_is_not_granted_is_not_there_and_its_server_is_not_asked(client: Client, directory: Path):
+    entries.change(SETUP, "tool", "kb__resource_pixel", {"blocked": True})
+    switches.override(SETUP, "ada", "kb__prompt_summarize", False)
+
+    assert client.ask("prompts/list").result["prompts"] == []
+    assert uris(client) == [POLICY, README]
+    for name in ("kb__summarize", "kb__nothing", "summarize"):
+        assert client.ask("prompts/get", {"name": name}).told == missing(client)
+    for uri in (PIXEL, "note://nothing", "db://users/7/secrets"):
+        answer = client.ask("resources/read", {"uri": uri})
+        assert answer.told == missing(client, uri)
+        assert answer.error["message"] == "There is no such resource that you may read."
+    ref = {"type": "ref/prompt", "name": "kb__summarize"}
+    asking = {"ref": ref, "argument": {"name": "topic", "value": "be"}}
+    assert client.ask("completion/complete", asking).told == missing(client)
+    assert asked(directory) == []
+    assert ("kb__resource_pixel", "kb", "tool-denied") in recorded()
+    assert ("kb__nothing", "", "unknown-tool") in recorded()
+
+
+def test_a_resource_that_is_denied_is_not_read_by_a_template_of_its_server(
+    client: Client, script: scripting.Script
+):
+    assert client.ask("resources/read", {"uri": "note://b"}).result["contents"] == []
+
+    switches.override(SETUP, "ada", "kb__resource_a", False)
+
+    assert client.ask("resources/read", {"uri": "note://a"}).told == missing(client, "note://a")
+    assert [params["uri"] for method, params in script.asked if method == "resources/read"] == ["note://b"]
+
+
+def test_a_denial_while_a_read_waits_counts_for_it(
+    client: Client, script: scripting.Script, monkeypatch: pytest.MonkeyPatch
+):
+    make = last_check.LastCheck.make
+
+    async def after_a_denial(check: last_check.LastCheck) -> None:
+        await sync_to_async(switches.override)(SETUP, "ada", "kb__resource_a", False)
+        await make(check)
+
+    monkeypatch.setattr(last_check.LastCheck, "make", after_a_denial)
+
+    assert client.ask("resources/read", {"uri": "note://a"}).told == missing(client, "note://a")
+    assert [method for method, _ in script.asked if method == "resources/read"] == []
+    assert recorded()[-1] == ("kb__resource_a", "kb", "tool-denied")
+
+
+def test_a_prompt_that_is_another_one_by_now_is_not_got(client: Client, script: scripting.Script):
+    answers = {
+        "prompts/list": {"prompts": [{"name": "sum", "description": "Other."}]},
+        "prompts/get": {"messages": []},
+    }
+    upstream_connections.stop()
+    script.offers(answers)
+
+    assert client.ask("prompts/get", {"name": "kb__sum"}).error["code"] == protocol.INTERNAL_ERROR
+    assert [method for method, _ in script.asked if method == "prompts/get"] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "old", "new"),
+    [
+        (-32002, protocol.RESOURCE_NOT_FOUND, protocol.INVALID_PARAMS),
+        (-32602, protocol.RESOURCE_NOT_FOUND, protocol.INVALID_PARAMS),
+        (-32050, protocol.INTERNAL_ERROR, protocol.INTERNAL_ERROR),
+    ],
+)
+def test_an_error_of_the_server_is_an_error_of_the_request(
+    client: Client, script: scripting.Script, code: int, old: int, new: int
+):
+    script.offers({"resources/read": {"error": {"code": code, "message": "There is nothing there."}}})
+
+    error = client.ask("resources/read", {"uri": "note://a"}).error
+
+    assert (error["code"], error["message"]) == (
+        new if client.version == NEW else old,
+        "There is nothing there.",
+    )
+    assert recorded()[-1] == ("kb__resource_a", "kb", "tool-failed")
+
+
+def test_a_server_that_completes_nothing_offers_no_values(client: Client, script: scripting.Script):
+    script.offers({"completion/complete": {"error": {"code": -32601, "message": "Method not found"}}})
+    asking = {"ref": {"type": "ref/prompt", "name": "kb__sum"}, "argument": {"name": "a", "value": ""}}
+
+    assert client.ask("completion/complete", asking).result["completion"] == {
+        "values": [],
+        "total": 0,
+        "hasMore": False,
+    }
+
+
+def test_secrets_are_masked_and_reserved_meta_is_left_out(client: Client, script: scripting.Script):
+    masking.add("hunter2hunter2")
+    content = {"uri": "note://a", "text": "the token is hunter2hunter2", "_meta": {"ui": {"csp": 1}}}
+    said = {"contents": [content], "_meta": {"a": 1, "toolbelt/x": 2}}
+    script.offers({"resources/read": said})
+
+    found = client.ask("resources/read", {"uri": "note://a"}).result
+
+    assert "hunter2" not in json.dumps(found)
+    assert found["contents"][0]["_meta"] == {"ui": {"csp": 1}}
+    assert found["_meta"].get("a") == 1
+    assert "toolbelt/x" not in found["_meta"]
+
+
+def test_more_than_may_be_sent_is_refused(
+    client: Client, script: scripting.Script, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("toolbelt.conf.CALL_RESULT_BYTES", 1_000)
+    script.offers({"resources/read": {"contents": [{"uri": "note://a", "text": "x" * 2_000}]}})
+
+    error = client.ask("resources/read", {"uri": "note://a"}).error
+
+    assert error["code"] == protocol.INTERNAL_ERROR
+    assert "more than the 1000 that may be sent" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("prompts/get", {}),
+        ("prompts/get", {"name": "kb__sum", "arguments": {"n": 3}}),
+        ("prompts/get", {"name": "kb__sum", "arguments": []}),
+        ("resources/read", {"uri": 3}),
+        ("completion/complete", {"ref": {"type": "ref/prompt", "name": "kb__sum"}}),
+        ("completion/complete", {"ref": {"type": "x", "name": "a"}, "argument": {"name": "a", "value": ""}}),
+        (
+            "completion/complete",
+            {"ref": {"type": "ref/prompt", "name": "a"}, "argument": {"name": "a", "value": 1}},
+        ),
+    ],
+)
+def test_parameters_that_are_none_are_refused(
+    client: Client, script: scripting.Script, method: str, params: dict[str, Any]
+):
+    before = len(script.asked)
+    assert client.ask(method, params).error["code"] == protocol.INVALID_PARAMS
+    assert len(script.asked) == before
+
+
+def test_of_two_servers_with_one_uri_the_first_answers_and_the_import_says_so(client: Client, tmp_path: Path):
+    for name in ("one", "two"):
+        listed = {"uri": "note://a", "name": "a", "description": f"Of {name}."}
+        offered = {"resources/list": {"resources": [listed]}}
+        (tmp_path / name).mkdir()
+        script = scripting.Script(tmp_path / name)
+        text = {"contents": [{"uri": "note://a", "text": name}]}
+        script.offers({**offered, "resources/read": text})
+        added({**script.connection, "sharing": "shared"}, (f"{name}__resource_a",), name)
+
+    assert uris(client) == [POLICY, "note://a"]
+    assert client.ask("resources/list").result["resources"][1]["description"] == "Of one."
+    assert client.ask("resources/read", {"uri": "note://a"}).result["contents"][0]["text"] == "one"
+    problems = models.Plugin.objects.get(name="two").listing.problems
+    assert "The server 'one' lists note://a, too" in json.dumps(problems)
+    switches.flip(SETUP, "ada", "one_notes", False)
+    assert client.ask("resources/read", {"uri": "note://a"}).result["contents"][0]["text"] == "two"
+
+
+def test_a_list_of_many_is_sent_in_pages(client: Client, script: scripting.Script):
+    many = [{"uri": f"x://{n:04}", "name": f"n{n:04}"} for n in range(700)]
+    script.offers({"resources/list": {"resources": many}})
+    refreshed("kb")
+    keys = [f"kb__resource_n{n:04}" for n in range(700)]
+    belts.import_(SETUP, {"toolkits": [{"key": "kb_notes", "members": keys}]})
+
+    first = client.ask("resources/list").result
+    second = client.ask("resources/list", {"cursor": first["nextCursor"]}).result
+
+    assert [one["uri"] for one in first["resources"][:2]] == [POLICY, "x://0000"]
+    listed = [one["uri"] for one in (*first["resources"], *second["resources"])]
+    assert listed == [POLICY, *(one["uri"] for one in many)]
+    assert "nextCursor" not in second
+
+
+def _listening(client: Client) -> Any:
+    if client.version != NEW:
+        return client.stream()
+    wanted = {"promptsListChanged": True, "resourcesListChanged": True}
+    return client.request("subscriptions/listen", {"notifications": wanted}, "l")
+
+
+@pytest.mark.parametrize(
+    ("key", "method"),
+    [("kb__prompt_sum", protocol.PROMPTS_CHANGED), ("kb__resource_a", protocol.RESOURCES_CHANGED)],
+)
+def test_clients_are_told_when_a_flip_changes_what_they_have(
+    client: Client, script: scripting.Script, key: str, method: str
+):
+    async def main() -> Any:
+        async with client.endpoint.serving(), client.endpoint.open(_listening(client)) as stream:
+            await opened(stream, client.version)
+            await sync_to_async(switches.override)(SETUP, "ada", key, False)
+            told = await stream.message()
+            assert await is_quiet(stream)
+            return told
+
+    assert run(main)["method"] == method
+
+
+def test_clients_are_told_when_the_server_offers_more(client: Client, directory: Path):
+    async def main() -> list[str]:
+        async with client.endpoint.serving(), client.endpoint.open(_listening(client)) as stream:
+            await opened(stream, client.version)
+            call = client.request("tools/call", {"name": "kb__announce", "arguments": {}})
+            await client.endpoint.asend(call)
+            for _ in range(100):
+                if "kb__prompt_fresh" in await sync_to_async(lambda: snapshots.catalog().tools)():
+                    break
+                await asyncio.sleep(0.1)
+            await sync_to_async(switches.override)(SETUP, "ada", "kb__prompt_fresh", True)
+            return [(await stream.message())["method"]]
+
+    assert run(main) == [protocol.PROMPTS_CHANGED]
+
+
+def test_a_client_that_comes_back_is_told_what_it_missed(script: scripting.Script, cleared: None):
+    token = tokens.issue(SETUP, agent="ada").text
+    client = Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=OLD)
+
+    async def main() -> Any:
+        async with client.endpoint.serving():
+            async with client.endpoint.open(client.stream()) as stream:
+                last = (await opened(stream, OLD))["id"]
+            await sync_to_async(switches.override)(SETUP, "ada", "kb__prompt_sum", False)
+            async with client.endpoint.open(client.stream(last_event_id=last)) as stream:
+                await opened(stream, OLD)
+                return await stream.message()
+
+    assert run(main)["method"] == protocol.PROMPTS_CHANGED
+
+
+def _subscribed(client: Client, *uris: str) -> Any:
+    """Ask for a stream that tells of these resources."""
+    if client.version != NEW:
+        return client.stream()
+    return client.request("subscriptions/listen", {"notifications": {"resourceSubscriptions": [*uris]}}, "l")
+
+
+async def _until(is_so: Any) -> None:
+    for _ in range(200):
+        if await sync_to_async(is_so)():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("it did not come to be")
+
+
+def test_clients_hear_of_updates_of_what_they_subscribed_to(client: Client, directory: Path):
+    async def main() -> Any:
+        async with client.endpoint.serving(), client.endpoint.open(_subscribed(client, README)) as stream:
+            first = await opened(stream, client.version)
+            if client.version == NEW:
+                assert first["params"]["notifications"] == {"resourceSubscriptions": [README]}
+            else:
+                answer = await client.endpoint.asend(client.request("resources/subscribe", {"uri": README}))
+                assert answer.status == 200, answer
+            found = None
+            touch = client.request("tools/call", {"name": "kb__touch", "arguments": {"uri": README}})
+            while found is None:
+                # The server may not know yet that somebody wants to hear.
+                await client.endpoint.asend(touch)
+                try:
+                    async with asyncio.timeout(0.5):
+                        found = await stream.message()
+                except TimeoutError:
+                    continue
+            return found
+
+    found = run(main)
+    assert (found["method"], found["params"]["uri"]) == (protocol.RESOURCE_UPDATED, README)
+
+
+def test_a_server_of_the_first_era_is_asked_once_and_its_updates_are_told(
+    client: Client, script: scripting.Script
+):
+    script.offers({**ANSWERS, "resources/subscribe": {}, "resources/unsubscribe": {}})
+    upstream_connections.stop()
+
+    def methods() -> list[str]:
+        return [method for method, _ in script.asked if method.startswith("resources/s")]
+
+    async def main() -> Any:
+        async with client.endpoint.serving(), client.endpoint.open(_subscribed(client, "note://a")) as stream:
+            await opened(stream, client.version)
+            if client.version != NEW:
+                await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
+                await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
+            await _until(methods)
+            arguments = {"method": protocol.RESOURCE_UPDATED, "params": {"uri": "note://a"}}
+            notify = client.request("tools/call", {"name": "kb__notify", "arguments": arguments})
+            await client.endpoint.asend(notify)
+            told = await stream.message()
+            # What is denied is told of no more.
+            await sync_to_async(switches.override)(SETUP, "ada", "kb__resource_a", False)
+            await client.endpoint.asend(notify)
+            if client.version != NEW:
+                # A client of this era is told of all lists.
+                assert (await stream.message())["method"] == protocol.RESOURCES_CHANGED
+            assert await is_quiet(stream)
+            return told
+
+    told = run(main)
+    assert told["params"]["uri"] == "note://a"
+    assert methods() == ["resources/subscribe"]
+
+
+def test_a_subscription_that_ends_is_followed_no_more(script: scripting.Script, cleared: None):
+    script.offers({**ANSWERS, "resources/subscribe": {}, "resources/unsubscribe": {}})
+    upstream_connections.stop()
+    token = tokens.issue(SETUP, agent="ada").text
+    client = Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=OLD)
+
+    def methods() -> list[str]:
+        return [method for method, _ in script.asked if method.endswith("subscribe")]
+
+    async def main() -> None:
+        async with client.endpoint.serving():
+            await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
+            async with client.endpoint.open(client.stream()) as stream:
+                await opened(stream, OLD)
+                await _until(lambda: methods() == ["resources/subscribe"])
+                await client.endpoint.asend(client.request("resources/unsubscribe", {"uri": "note://a"}))
+                await _until(lambda: methods() == ["resources/subscribe", "resources/unsubscribe"])
+
+    run(main)
+    assert models.ResourceSubscription.objects.count() == 0
+
+
+def test_nobody_subscribes_to_what_they_may_not_read(client: Client, script: scripting.Script):
+    switches.override(SETUP, "ada", "kb__resource_a", False)
+
+    async def main() -> Any:
+        if client.version != NEW:
+            return await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
+        async with client.endpoint.serving(), client.endpoint.open(_subscribed(client, "note://a")) as stream:
+            return await opened(stream, client.version)
+
+    found = run(main)
+    if client.version == NEW:
+        assert found["params"]["notifications"] == {}
+    else:
+        assert found.told == missing(client, "note://a")
+    assert not models.ResourceSubscription.objects.exists()

@@ -1,0 +1,428 @@
+"""Questions of real upstream servers of both eras to clients of both eras, whichever process gets the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import mcp
+import mcp_types as types
+import pytest
+from asgiref.sync import async_to_sync
+from django.db import DatabaseError
+from mcp.client import streamable_http
+
+from tests.api.conftest import SETUP
+from tests.mcp.conftest import NEW, Client, Endpoint, run
+from tests.mcp.test_elicitation import until
+from tests.mcp.test_official_client import served
+from tests.plugins.upstream import questioning, scripting
+from toolbelt import models
+from toolbelt.control.access import switches
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
+from toolbelt.control.servers import upstream_servers as configured
+from toolbelt.mcp import calling, protocol
+from toolbelt.runtime import (
+    masking,
+    plugins,
+    prepared_answers,
+    threads,
+    upstream_connections,
+    upstream_listing,
+)
+from toolbelt.store import snapshots
+
+ENTRY = "desk__elicitation"
+KEYS = ("desk__greet", "desk__think", "desk__pay", "desk__prompt_welcome", "desk__template_home")
+GREET = {"name": "desk__greet", "arguments": {}}
+ANSWERS = {"name": "Ada", "city": "London"}
+ELICITATION: dict[str, Any] = {protocol.CAPABILITIES: {"elicitation": {"form": {}}}}
+PAGES: dict[str, Any] = {protocol.CAPABILITIES: {"elicitation": {"url": {}}}}
+# Requests during which the server asks where the user lives, with their parameters and what the answer contains.
+WELCOME = ("prompts/get", {"name": "desk__welcome"}, "Welcome to London.")
+HOME = ("resources/read", {"uri": "home://ada"}, "ada of London.")
+
+
+@pytest.fixture(params=["legacy", "modern"])
+def server(transactional_db: None, request: Any) -> Iterator[str]:
+    """Yield the era of a server whose tools are ada's, and which may ask."""
+    masking.forget()
+    with questioning.served(is_modern=request.param == "modern") as url:
+        configured.add(SETUP.actor, "desk", {"url": url}, title="Desk", trusted=True)
+        upstream_listing.refresh(["desk"], lambda name, answer: configured.record(SETUP.actor, name, answer))
+        belts.import_(
+            SETUP,
+            {
+                "tools": [{"key": ENTRY, "plugin": "desk", "kind": "elicitation"}],
+                "agents": [{"key": "ada", "tools": [*KEYS, ENTRY]}],
+            },
+        )
+        upstream_connections.attend(snapshots.catalog())
+        yield request.param
+        plugins.stop()
+        snapshots.forget()
+
+
+@pytest.fixture
+def token(server: str) -> str:
+    return tokens.issue(SETUP, agent="ada").text
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_official_client_is_asked_and_the_call_goes_on(token: str, mode: str):
+    asked: list[str] = []
+
+    async def answer(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        asked.append(params.message)
+        assert isinstance(params, types.ElicitRequestFormParams)
+        (field,) = params.requested_schema["properties"]
+        return types.ElicitResult(action="accept", content={field: ANSWERS[field]})
+
+    async def main() -> types.CallToolResult:
+        endpoint = Endpoint(prepared_answers.answers())
+        headers = {"Authorization": f"Bearer {token}"}
+        async with (
+            asyncio.timeout(60),
+            endpoint.serving(),
+            served(endpoint) as address,
+            httpx2.AsyncClient(headers=headers) as http,
+            mcp.Client(
+                streamable_http.streamable_http_client(f"{address}/mcp/ada", http_client=http),
+                mode=mode,
+                elicitation_callback=answer,
+            ) as client,
+        ):
+            return await client.call_tool("desk__greet", {})
+
+    result = async_to_sync(main)()
+    assert result.content == [types.TextContent(text="Hello Ada of London.")]
+    assert asked == ["Desk asks: Who are you?", "Desk asks: Where do you live, Ada?"]
+    assert not models.OpenQuestion.objects.exists()
+    assert "Ada" not in str([*models.CallRecord.objects.values()])
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_official_client_is_asked_during_a_prompt_and_a_resource(token: str, mode: str):
+    async def answer(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        assert params.message == "Desk asks: Where do you live?"
+        return types.ElicitResult(action="accept", content={"city": "London"})
+
+    async def main() -> tuple[types.GetPromptResult, types.ReadResourceResult]:
+        endpoint = Endpoint(prepared_answers.answers())
+        headers = {"Authorization": f"Bearer {token}"}
+        async with (
+            asyncio.timeout(60),
+            endpoint.serving(),
+            served(endpoint) as address,
+            httpx2.AsyncClient(headers=headers) as http,
+            mcp.Client(
+                streamable_http.streamable_http_client(f"{address}/mcp/ada", http_client=http),
+                mode=mode,
+                elicitation_callback=answer,
+            ) as client,
+        ):
+            return await client.get_prompt("desk__welcome"), await client.read_resource("home://ada")
+
+    prompt, resource = async_to_sync(main)()
+    assert prompt.messages[0].content == types.TextContent(text="Welcome to London.")
+    assert [getattr(content, "text", "") for content in resource.contents] == ["ada of London."]
+    assert not models.OpenQuestion.objects.exists()
+    outcomes = models.CallRecord.objects.values_list("tool", "outcome")
+    assert {*outcomes} == {(ENTRY, "ok"), ("desk__prompt_welcome", "ok"), ("desk__template_home", "ok")}
+    assert "London" not in str([*models.CallRecord.objects.values()])
+
+
+def asked_twice(
+    token: str, request: tuple[str, dict[str, Any], str], *, meanwhile: Callable[[], object] = lambda: None
+) -> Any:
+    """Let one process get a request and another one its repetition with the answer; return both answers."""
+    method, params, _ = request
+
+    async def main() -> Any:
+        client, other = client_of(token), client_of(token)
+        sent = {**params, "_meta": ELICITATION}
+        asked = (await client.endpoint.asend(client.request(method, sent))).result
+        await threads.run(meanwhile)
+        again = {**sent, **answering(asked, city="London")}
+        return (await other.endpoint.asend(other.request(method, again))).json()
+
+    return run(main)
+
+
+@pytest.mark.parametrize("request_", [WELCOME, HOME])
+def test_a_prompt_or_resource_is_requested_again_with_the_answers_from_any_process(
+    token: str, request_: tuple[str, dict[str, Any], str]
+):
+    result = asked_twice(token, request_)["result"]
+    assert request_[2] in str(result)
+    assert result["resultType"] == "complete"
+    assert not models.OpenQuestion.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["desk__prompt_welcome", ENTRY])
+def test_a_prompt_that_was_switched_off_meanwhile_is_not_returned(token: str, key: str):
+    def flip() -> None:
+        switches.override(SETUP.replace(confirm=True), "ada", key, False)
+
+    assert "London" not in str(asked_twice(token, WELCOME, meanwhile=flip))
+
+
+def test_the_state_of_a_prompt_is_valid_for_no_other_request(token: str):
+    method, params, _ = WELCOME
+
+    async def main() -> Any:
+        client = client_of(token)
+        asked = (await client.endpoint.asend(client.request(method, {**params, "_meta": ELICITATION}))).result
+        again = answering(asked, city="London")
+        other = {**params, "arguments": {"a": "b"}, "_meta": ELICITATION, **again}
+        as_tool = {**GREET, "name": "desk__welcome", "_meta": ELICITATION, **again}
+        return [
+            (await client.endpoint.asend(client.request(*sent))).error["code"]
+            for sent in ((method, other), ("tools/call", as_tool))
+        ]
+
+    assert run(main) == [protocol.INVALID_PARAMS] * 2
+
+
+PAGE = {"mode": "url", "message": "Desk asks: Pay first.", "url": "https://pay.example/1"}
+
+
+def test_pages_that_a_call_requires_first_reach_a_client_of_2026_as_questions(token: str):
+    client = client_of(token)
+    sent = {"name": "desk__pay", "arguments": {}, "_meta": PAGES}
+
+    async def main() -> tuple[Any, Any]:
+        asked = (await client.endpoint.asend(client.request("tools/call", sent))).result
+        answers = {"inputResponses": {key: {"action": "accept"} for key in asked["inputRequests"]}}
+        again = {**sent, "requestState": asked["requestState"], **answers}
+        return asked, (await client.endpoint.asend(client.request("tools/call", again))).result
+
+    asked, again = run(main)
+    assert [request["params"] for request in asked["inputRequests"].values()] == [PAGE]
+    # The server still requires it.
+    assert again["resultType"] == "input_required"
+
+
+def paying(token: str, capabilities: dict[str, Any]) -> Any:
+    """Call the tool that requires a page as a client of 2025-11-25 with these capabilities."""
+    client = Client(endpoint=Endpoint(prepared_answers.answers()), token=token)
+    begun = client.ask("initialize", {"protocolVersion": client.version, "capabilities": capabilities})
+    client = dataclasses.replace(client, session=begun.headers["mcp-session-id"])
+    answer = client.call("desk__pay")
+    is_stream = answer.headers["content-type"] == "text/event-stream"
+    return answer.messages()[-1] if is_stream else answer.json()
+
+
+def test_pages_that_a_call_requires_first_reach_a_client_of_2025_as_the_same_error(token: str):
+    error = paying(token, {"elicitation": {"url": {}}})["error"]
+    assert error["code"] == protocol.URL_ELICITATION_REQUIRED
+    assert error["data"] == {"elicitations": [{**PAGE, "elicitationId": "e1"}]}
+    assert (ENTRY, "ok") in models.CallRecord.objects.values_list("tool", "outcome")
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"form": {}}}])
+def test_pages_reach_no_client_that_cannot_open_them(token: str, capabilities: dict[str, Any]):
+    result = paying(token, capabilities)["result"]
+    assert result["isError"]
+    assert "pay.example" not in str(result)
+
+
+def test_pages_reach_no_client_whose_agent_has_not_the_entry(token: str):
+    switches.override(SETUP.replace(confirm=True), "ada", ENTRY, False)
+    result = paying(token, {"elicitation": {"url": {}}})["result"]
+    assert result["isError"]
+    assert "pay.example" not in str(result)
+
+
+def client_of(token: str, endpoint: Endpoint | None = None) -> Client:
+    return Client(endpoint=endpoint or Endpoint(prepared_answers.answers()), token=token, version=NEW)
+
+
+def call(client: Client, again: Mapping[str, Any] | None = None, **more: Any) -> Any:
+    """Send the call, or send it again."""
+    return client.request("tools/call", {**GREET, "_meta": ELICITATION, **(again or {}), **more})
+
+
+def answering(result: Mapping[str, Any], **content: str) -> dict[str, Any]:
+    """Return what the call is made again with."""
+    assert result["resultType"] == "input_required", result
+    answer = {"action": "accept", "content": content}
+    return {
+        "requestState": result["requestState"],
+        "inputResponses": dict.fromkeys(result["inputRequests"], answer),
+    }
+
+
+def greeted(clients: Callable[[], tuple[Client, Client, Client]]) -> Any:
+    """Let three clients make the call one after the other, each with the answer to what the one before was asked."""
+
+    async def main() -> Any:
+        first, second, third = clients()
+        asked = (await first.endpoint.asend(call(first))).result
+        (request,) = asked["inputRequests"].values()
+        assert request["method"] == "elicitation/create"
+        assert request["params"]["message"] == "Desk asks: Who are you?"
+        again = call(second, answering(asked, name="Ada"))
+        asked = (await second.endpoint.asend(again)).result
+        again = call(third, answering(asked, city="London"))
+        return (await third.endpoint.asend(again)).result
+
+    return run(main)
+
+
+def test_a_call_is_made_again_with_the_answers(token: str):
+    def clients() -> tuple[Client, Client, Client]:
+        one = client_of(token)
+        return one, one, one
+
+    result = greeted(clients)
+    assert result["content"] == [{"type": "text", "text": "Hello Ada of London."}]
+    assert result["resultType"] == "complete"
+    assert not models.OpenQuestion.objects.exists()
+
+
+@pytest.mark.parametrize("server", ["legacy"], indirect=True)
+def test_a_call_that_is_made_again_while_the_database_is_away_can_be_made_once_more(
+    token: str, monkeypatch: pytest.MonkeyPatch
+):
+    async def main() -> Any:
+        client = client_of(token)
+        asked = (await client.endpoint.asend(call(client))).result
+        again = call(client, answering(asked, name="Ada"))
+        with monkeypatch.context() as away:
+
+            def refusal(_: calling.Call) -> None:
+                raise DatabaseError("It is away.")
+
+            away.setattr(calling.Call, "refusal", refusal)
+            with contextlib.suppress(DatabaseError):
+                assert (await client.endpoint.asend(again)).status >= 400
+        asked = (await client.endpoint.asend(again)).result
+        return (await client.endpoint.asend(call(client, answering(asked, city="London")))).result
+
+    assert run(main)["content"] == [{"type": "text", "text": "Hello Ada of London."}]
+
+
+def test_every_call_that_is_made_again_may_reach_another_process(token: str):
+    result = greeted(lambda: (client_of(token), client_of(token), client_of(token)))
+    assert result["content"] == [{"type": "text", "text": "Hello Ada of London."}]
+    assert not models.OpenQuestion.objects.exists()
+
+
+@pytest.mark.parametrize("how", ["token", "tool", "arguments", "state"])
+def test_a_state_counts_for_no_other_call(token: str, server: str, how: str):
+    async def main() -> Any:
+        client = client_of(token)
+        asked = (await client.endpoint.asend(call(client))).result
+        again = answering(asked, name="Eve")
+        other = client
+        if how == "token":
+            issued = await threads.run(lambda: tokens.issue(SETUP, agent="ada").text)
+            other = client_of(issued, client.endpoint)
+        elif how == "tool":
+            again["name"] = "desk__think"
+        elif how == "arguments":
+            again["arguments"] = {"a": 1}
+        else:
+            again["requestState"] = again["requestState"][:-1]
+        return (await other.endpoint.asend(call(other, again))).error
+
+    assert run(main)["code"] == protocol.INVALID_PARAMS
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+@pytest.mark.parametrize("key", ["desk__greet", ENTRY])
+def test_what_was_switched_off_meanwhile_does_not_go_on(token: str, key: str, is_elsewhere: bool):
+    async def main() -> Any:
+        client = client_of(token)
+        asked = (await client.endpoint.asend(call(client))).result
+        await threads.run(lambda: switches.override(SETUP.replace(confirm=True), "ada", key, False))
+        other = client_of(token) if is_elsewhere else client
+        answer = await other.endpoint.asend(call(other, answering(asked, name="Ada")))
+        await until(lambda: not models.OpenQuestion.objects.exists())
+        return answer.json()
+
+    found = run(main)
+    assert "Ada" not in str(found)
+    assert "error" in found or found["result"]["isError"]
+    # Nothing is left that could go on.
+    assert models.CallRecord.objects.filter(tool="desk__greet", outcome="ok").count() <= 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"requestState": "s"},
+        {"inputRequests": ["q"]},
+        {"inputRequests": {"q": {"method": "elicitation/create"}}},
+        {"inputRequests": {"q": {"method": "elicitation/create", "params": ["x"]}}},
+    ],
+)
+def test_a_server_that_may_not_ask_hands_no_questions_on(
+    transactional_db: None, tmp_path: Path, answer: dict[str, Any]
+):
+    masking.forget()
+    script = scripting.Script(tmp_path)
+    script.offers({"server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}})
+    script.results_in({"resultType": "input_required", "content": [], **answer})
+    configured.add(SETUP.actor, "stranger", script.connection, trusted=True)
+    upstream_listing.refresh(["stranger"], lambda name, answer: configured.record(SETUP.actor, name, answer))
+    belts.import_(SETUP, {"agents": [{"key": "ada", "tools": ["stranger__result"]}]})
+    client = client_of(tokens.issue(SETUP, agent="ada").text)
+    sent = {"name": "stranger__result", "arguments": {}, "_meta": ELICITATION}
+
+    async def main() -> Any:
+        return (await client.endpoint.asend(client.request("tools/call", sent))).result
+
+    try:
+        result = run(main)
+    finally:
+        plugins.stop()
+        snapshots.forget()
+    assert result["resultType"] == "complete"
+    assert result["content"] == [
+        {"type": "text", "text": "The server asks for input that is not available here."}
+    ]
+
+
+def test_a_client_that_does_not_announce_it_is_not_asked(token: str):
+    async def main() -> Any:
+        client = client_of(token)
+        return await client.endpoint.asend(client.request("tools/call", GREET))
+
+    assert "input_required" not in str(run(main).json())
+
+
+def test_what_waits_is_cancelled_when_its_client_goes_away_elsewhere(token: str, server: str):
+    if server == "modern":
+        pytest.skip("nothing waits")
+
+    async def main() -> None:
+        client, other = client_of(token), client_of(token)
+        asked = (await client.endpoint.asend(call(client))).result
+        again = answering(asked, name="Ada")
+        first = other.endpoint.exchange(call(other, again))
+        first.leave()
+        await first.task
+        await until(lambda: not models.OpenQuestion.objects.exists())
+
+    run(main)
+
+
+def test_what_waits_ends_with_the_server(token: str, server: str):
+    if server == "modern":
+        pytest.skip("nothing waits")
+
+    async def main() -> None:
+        client = client_of(token)
+        assert (await client.endpoint.asend(call(client))).result["resultType"] == "input_required"
+        await threads.run(plugins.stop)
+        await until(lambda: not models.OpenQuestion.objects.exists())
+
+    run(main)

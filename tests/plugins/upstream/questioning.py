@@ -1,0 +1,117 @@
+"""A real MCP server over HTTP that asks the user: the official SDK's, in a thread, in either era."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import mcp_types as types
+import uvicorn
+from mcp import UrlElicitationRequiredError
+from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
+from pydantic import BaseModel
+
+from tests.plugins.upstream import stateful
+
+
+class Name(BaseModel):
+    name: str
+
+
+class City(BaseModel):
+    city: str
+
+
+def ask_name() -> Elicit[Name]:
+    return Elicit("Who are you?", Name)
+
+
+def ask_city(name: Annotated[Name, Resolve(ask_name)]) -> Elicit[City]:
+    return Elicit(f"Where do you live, {name.name}?", City)
+
+
+def _server() -> MCPServer:
+    server = MCPServer("questioning")
+
+    @server.tool()
+    def greet(name: Annotated[Name, Resolve(ask_name)], city: Annotated[City, Resolve(ask_city)]) -> str:
+        """Greet the user, who is asked twice."""
+        return f"Hello {name.name} of {city.city}."
+
+    @server.tool()
+    async def think(ctx: Context[Any]) -> str:
+        """Return what happens."""
+        with warnings.catch_warnings():
+            # MCP's own log messages are deprecated, and still sent by many.
+            warnings.simplefilter("ignore")
+            await ctx.log("info", "thinking", logger_name="mind")
+        return "thought"
+
+    @server.tool()
+    def pay() -> str:
+        """Fail until the user has opened a page, which is never noticed here."""
+        page = types.ElicitRequestURLParams(
+            message="Pay first.", url="https://pay.example/1", elicitation_id="e1"
+        )
+        raise UrlElicitationRequiredError([page])
+
+    @server.prompt()
+    async def welcome(ctx: Context[Any]) -> Any:
+        """Welcome the user, who is asked once."""
+        return await _city(ctx, "Welcome to {}.")
+
+    @server.resource("home://{user}", name="home")
+    async def home(user: str, ctx: Context[Any]) -> Any:
+        """Return where the user lives, who is asked once."""
+        return await _city(ctx, user + " of {}.")
+
+    return server
+
+
+async def _city(ctx: Context[Any], text: str) -> Any:
+    """Return the text with the user's city, or the question for it."""
+    question = "Where do you live?"
+    if (ctx.protocol_version or "") < "2026-07-28":
+        asked = await ctx.elicit(question, City)
+        return text.format(asked.data.city if asked.action == "accept" else "nowhere")
+    if not ctx.input_responses:
+        form = types.ElicitRequestFormParams(message=question, requested_schema=City.model_json_schema())
+        return types.InputRequiredResult(input_requests={"city": types.ElicitRequest(params=form)})
+    answer: Any = ctx.input_responses["city"]
+    return text.format(answer.content["city"])
+
+
+@contextlib.contextmanager
+def served(*, is_modern: bool) -> Iterator[str]:
+    """Serve on a port of its own, and give the address; the first era has sessions, and refuses the second."""
+    app: Any = _server().streamable_http_app()
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        config = uvicorn.Config(
+            app if is_modern else stateful.WithSessions(app),
+            log_level="critical",
+            timeout_graceful_shutdown=1,
+            lifespan="on",
+        )
+        server = uvicorn.Server(config)
+        ready = threading.Event()
+        begin = server.startup
+
+        async def startup(sockets: Any = None) -> None:
+            await begin(sockets=sockets)
+            ready.set()
+
+        server.startup = startup  # type: ignore[method-assign]
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        assert ready.wait(20)
+        try:
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            server.should_exit = True
+            thread.join(10)

@@ -1,0 +1,252 @@
+"""Tests of the HTTP client's network: what it sends at once, what it reads, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpcore2
+import httpx2
+import pytest
+import uvloop
+
+from toolbelt.plugins.upstream import network
+
+Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def run(request: pytest.FixtureRequest) -> Iterator[Run]:
+    """Run on Python's own event loop, and on that of servers."""
+    with asyncio.Runner(loop_factory=request.param) as runner:
+        yield runner.run
+
+
+@contextlib.asynccontextmanager
+async def served(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """Serve every connection so, and yield the port."""
+    opened: list[asyncio.StreamWriter] = []
+
+    async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        opened.append(writer)
+        await answer(reader, writer)
+
+    server = await asyncio.start_server(answered, "127.0.0.1", 0, ssl=tls)
+    async with asyncio.timeout(30), server:
+        yield server.sockets[0].getsockname()[1]
+        for writer in opened:
+            writer.close()
+        await asyncio.sleep(0.01)
+
+
+async def request_of(reader: asyncio.StreamReader) -> bytes:
+    """Return the body of a request that comes."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    _, _, length = head.lower().partition(b"content-length: ")
+    return await reader.readexactly(int(length.partition(b"\r\n")[0] or 0))
+
+
+def answer(writer: asyncio.StreamWriter, body: bytes) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(asyncio.IncompleteReadError):
+        while True:
+            answer(writer, await request_of(reader))
+            await writer.drain()
+    writer.close()
+
+
+class Sent:
+    """A transport that keeps what is sent in each system call."""
+
+    def __init__(self) -> None:
+        self.calls: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.calls.append(data)
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_extra_info(self, name: str) -> Any:
+        return self
+
+    def fileno(self) -> int:
+        return 0
+
+
+def test_a_request_is_sent_at_once_when_its_answer_is_waited_for(run: Run) -> None:
+    async def story() -> list[bytes]:
+        stream, sent = network.Stream(), Sent()
+        stream.connection_made(sent)  # type: ignore[arg-type]
+        await stream.write(b"head")
+        await stream.write(b"body")
+        assert sent.calls == []
+        with pytest.raises(httpcore2.ReadTimeout):
+            await stream.read(100, timeout=0)
+        return sent.calls
+
+    assert run(story()) == [b"headbody"]
+
+
+@pytest.mark.parametrize("size", [0, 10, 10 * network.MAX_HELD_BYTES, 40 * network.MAX_UNREAD_BYTES])
+def test_requests_and_answers_of_any_size_arrive_whole(size: int, run: Run) -> None:
+    async def story() -> None:
+        body = bytes(index % 251 for index in range(1000)) * (size // 1000) + b"x" * (size % 1000)
+        async with served(echo) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+            for _ in range(2):
+                answered = await client.post(f"http://127.0.0.1:{port}/", content=body)
+                assert answered.content == body
+
+    run(story())
+
+
+def test_a_connection_that_the_server_has_closed_is_not_used_again(run: Run) -> None:
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answer(writer, await request_of(reader))
+        writer.close()
+
+    async def story() -> None:
+        async with served(once) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+            for _ in range(5):
+                assert (await client.post(f"http://127.0.0.1:{port}/", content=b"again")).text == "again"
+                await asyncio.sleep(0.01)
+
+    run(story())
+
+
+def test_a_connection_with_an_answer_that_nobody_asked_for_is_not_used_again(run: Run) -> None:
+    async def twice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                body = await request_of(reader)
+                answer(writer, body)
+                await asyncio.sleep(0.01)
+                answer(writer, b"unasked")
+
+    async def story() -> None:
+        async with served(twice) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+            for body in (b"first", b"second"):
+                assert (await client.post(f"http://127.0.0.1:{port}/", content=body)).content == body
+                await asyncio.sleep(0.05)
+
+    run(story())
+
+
+def test_a_connection_to_a_server_that_does_not_read_is_closed_at_once(run: Run) -> None:
+    request = b"x" * (64 << 20)
+
+    async def story() -> int:
+        received: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        given_up = asyncio.Event()
+
+        async def ignore(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            await given_up.wait()
+            writer.transport.resume_reading()  # type: ignore[attr-defined]
+            size = 0
+            with contextlib.suppress(ConnectionResetError):
+                while part := await reader.read(1 << 20):
+                    size += len(part)
+            received.set_result(size)
+
+        async with served(ignore) as port:
+            async with httpx2.AsyncClient(transport=network.Transport(), timeout=0.2) as client:
+                with pytest.raises(httpx2.WriteTimeout):
+                    await client.post(f"http://127.0.0.1:{port}/", content=request)
+            given_up.set()
+            return await received
+
+    assert run(story()) < len(request)
+
+
+def test_an_answer_is_read_that_came_before_the_request_was_sent_whole(run: Run) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno")
+        writer.write_eof()
+        # Reset, a client may never read it.
+        await reader.read()
+        writer.close()
+
+    async def story() -> int:
+        body = b"x" * 4 * network.MAX_HELD_BYTES
+        async with served(refuse) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+            return (await client.post(f"http://127.0.0.1:{port}/", content=body)).status_code
+
+    assert run(story()) == 413
+
+
+def test_each_failure_is_raised_as_the_http_client_knows_it(run: Run) -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if await request_of(reader) == b"hang up":
+            writer.close()
+
+    async def story() -> None:
+        async with httpx2.AsyncClient(transport=network.Transport(), timeout=0.2) as client:
+            async with served(hang_up) as port:
+                with pytest.raises(httpx2.RemoteProtocolError):
+                    await client.post(f"http://127.0.0.1:{port}/", content=b"hang up")
+                with pytest.raises(httpx2.ReadTimeout):
+                    await client.post(f"http://127.0.0.1:{port}/", content=b"be silent")
+            with pytest.raises(httpx2.ConnectError):
+                await client.post(f"http://127.0.0.1:{port}/", content=b"gone")
+
+    run(story())
+
+
+def test_data_that_comes_before_the_connection_is_encrypted_is_not_read(run: Run) -> None:
+    async def inject(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answer(writer, b"injected")
+
+    async def story() -> None:
+        async with served(inject) as port:
+            stream = await network.Backend().connect_tcp("127.0.0.1", port)
+            await asyncio.sleep(0.05)
+            with pytest.raises(httpcore2.ConnectError, match="before the connection was encrypted"):
+                await stream.start_tls(ssl.create_default_context(), "localhost", timeout=5)
+
+    run(story())
+
+
+def test_a_connection_is_encrypted_and_its_certificate_checked(tmp_path: Path, run: Run) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-subj",
+        "/CN=localhost",
+        "-days",
+        "1",
+    ]
+    named = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*made, *named], check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+
+    async def story() -> None:
+        async with served(echo, tls) as port:
+            async with httpx2.AsyncClient(transport=network.Transport()) as client:
+                with pytest.raises(httpx2.ConnectError, match="certificate"):
+                    await client.post(f"https://127.0.0.1:{port}/", content=b"secret")
+            transport = network.Transport()
+            transport._pool._ssl_context = ssl.create_default_context(cafile=str(certificate))
+            about = {"sni_hostname": "localhost"}
+            async with httpx2.AsyncClient(transport=transport) as client:
+                for body in (b"secret", b"x" * 4 * network.MAX_UNREAD_BYTES):
+                    answered = await client.post(f"https://127.0.0.1:{port}/", content=body, extensions=about)
+                    assert answered.content == body
+
+    run(story())

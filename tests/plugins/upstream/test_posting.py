@@ -1,0 +1,281 @@
+"""Tests of calls over Streamable HTTP: answers as JSON and as events, what ends them, and what ends with them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.plugins.upstream import listing
+from toolbelt.core import connections
+from toolbelt.plugins import contract
+from toolbelt.plugins.upstream import connection, live_connection, transports
+
+LEGACY, MODERN = "2025-11-25", "2026-07-28"
+RESULT = {"content": [{"type": "text", "text": "done"}]}
+
+
+class Server:
+    """A small MCP server of either era, with one tool. ``answer`` writes the answer to a call."""
+
+    def __init__(
+        self, revision: str, answer: Callable[[Server, Any, asyncio.StreamWriter], Awaitable[None]]
+    ) -> None:
+        self.revision, self._answer = revision, answer
+        # The requests that came: HTTP's method, MCP's method, and the headers.
+        self.requests: list[tuple[str, str, dict[str, str]]] = []
+        self.ended: list[str] = []
+        self.released = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def served(self) -> AsyncIterator[connection.Server]:
+        """Serve, and yield the connection of Toolbelt to it."""
+        served = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{served.sockets[0].getsockname()[1]}/mcp"
+        reached = connections.of({"url": url, "timeout": 10})
+        assert reached is not None
+        async with asyncio.timeout(40), served:
+            client = connection.Server(reached, environ={})
+            try:
+                yield client
+            finally:
+                self.released.set()
+                await client.close()
+                await asyncio.sleep(0.05)
+
+    def calls(self) -> list[dict[str, str]]:
+        """Return the headers of each call that came."""
+        return [headers for _, method, headers in self.requests if method == "tools/call"]
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+                headers = dict(line.lower().split(": ", 1) for line in head[1:] if line)
+                body = await reader.readexactly(int(headers.get("content-length", "0")))
+                message = json.loads(body) if body else {}
+                self.requests.append((head[0].split()[0], message.get("method", ""), headers))
+                await self._reply(head[0].split()[0], message, writer)
+        writer.close()
+
+    async def _reply(self, verb: str, message: Any, writer: asyncio.StreamWriter) -> None:
+        session = "mcp-session-id: s1\r\n" if self.revision == LEGACY else ""
+        match message.get("method"):
+            case "tools/call":
+                await self._answer(self, message, writer)
+            case "server/discover" if self.revision == MODERN:
+                about = {
+                    "supportedVersions": [MODERN],
+                    "capabilities": {"tools": {}},
+                    "resultType": "complete",
+                }
+                write(writer, answered(message, {**about, "ttlMs": 0, "cacheScope": "private"}))
+            case "initialize":
+                about = {"protocolVersion": LEGACY, "capabilities": {"tools": {}}}
+                about["serverInfo"] = {"name": "small", "version": "1"}
+                write(writer, answered(message, about), headers=session)
+            case "tools/list":
+                more = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+                listed = {"tools": [listing.tool("work", "Works.")]}
+                write(writer, answered(message, listed | (more if self.revision == MODERN else {})))
+            case None if verb == "GET" and self.requests[-1][2].get("last-event-id"):
+                await self._answer(self, None, writer)
+            case None:
+                write(writer, b"", status=405)
+            case method if "id" in message:
+                error = {"code": -32601, "message": f"There is no {method}."}
+                write(writer, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode())
+            case _:
+                write(writer, b"", status=202)
+        await writer.drain()
+
+
+def answered(message: Any, result: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+
+
+def write(writer: asyncio.StreamWriter, body: bytes, *, status: int = 200, headers: str = "") -> None:
+    kind = "content-type: application/json\r\n" if body else ""
+    head = f"HTTP/1.1 {status} -\r\n{kind}{headers}content-length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+
+
+def begin_events(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+
+
+def event(body: bytes, *, id_: str = "") -> bytes:
+    return (f"id: {id_}\nretry: 10\n" if id_ else "").encode() + b"event: message\ndata: " + body + b"\n\n"
+
+
+def notification(method: str, params: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode()
+
+
+async def as_json(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+    write(
+        writer, answered(message, RESULT | ({"resultType": "complete"} if server.revision == MODERN else {}))
+    )
+
+
+@pytest.mark.parametrize("revision", [LEGACY, MODERN])
+def test_a_call_has_the_headers_of_its_revision(revision: str) -> None:
+    async def story() -> None:
+        server = Server(revision, as_json)
+        async with server.served() as client:
+            answers = await asyncio.gather(*(client.call("work", {}) for _ in range(5)))
+        assert [answer["content"] for answer in answers] == [RESULT["content"]] * 5
+        for headers in server.calls():
+            assert headers["mcp-protocol-version"] == revision
+            assert headers.get("mcp-session-id") == ("s1" if revision == LEGACY else None)
+            assert headers.get("mcp-name") == ("work" if revision == MODERN else None)
+
+    asyncio.run(story())
+
+
+def test_progress_comes_before_an_answer_in_events() -> None:
+    async def in_events(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        token = message["params"]["_meta"]["progressToken"]
+        begin_events(writer)
+        told = {"progressToken": token, "progress": 1, "message": "half"}
+        writer.write(event(notification("notifications/progress", told)))
+        writer.write(event(answered(message, RESULT)))
+        await writer.drain()
+        writer.close()
+
+    heard: list[tuple[float, str | None]] = []
+
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, message))
+
+    async def story() -> None:
+        async with Server(LEGACY, in_events).served() as client:
+            assert (await client.call("work", {}, progress=progress))["content"] == RESULT["content"]
+            await asyncio.sleep(0)
+
+    asyncio.run(story())
+
+    assert heard == [(1.0, "half")]
+
+
+def test_an_answer_whose_stream_breaks_is_fetched_from_where_it_broke() -> None:
+    async def broken(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        begin_events(writer)
+        if message is not None:
+            server.message = message  # type: ignore[attr-defined]
+            writer.write(event(b"", id_="e1"))
+        else:
+            writer.write(event(answered(server.message, RESULT)))  # type: ignore[attr-defined]
+        await writer.drain()
+        writer.close()
+
+    async def story() -> Server:
+        server = Server(LEGACY, broken)
+        async with server.served() as client:
+            assert (await client.call("work", {}))["content"] == RESULT["content"]
+        return server
+
+    server = asyncio.run(story())
+
+    assert len(server.calls()) == 1
+    resumed = [headers for verb, _, headers in server.requests if "last-event-id" in headers]
+    assert [headers["last-event-id"] for headers in resumed] == ["e1"]
+    assert [(headers["mcp-session-id"], headers["mcp-protocol-version"]) for headers in resumed] == [
+        ("s1", LEGACY)
+    ]
+
+
+@pytest.mark.parametrize("revision", [LEGACY, MODERN])
+def test_a_call_that_is_taken_back_is_cancelled_at_the_server(revision: str) -> None:
+    called, hung_up = asyncio.Event(), asyncio.Event()
+
+    async def never(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        called.set()
+        with contextlib.suppress(ConnectionError):
+            while not server.released.is_set():
+                if not begun:
+                    begin_events(writer)
+                    begun.append(True)
+                writer.write(b": still there\n\n")
+                await writer.drain()
+                if writer.transport.is_closing():
+                    break
+                await asyncio.sleep(0.01)
+        hung_up.set()
+
+    begun: list[bool] = []
+
+    async def story() -> list[str]:
+        server = Server(revision, never)
+        async with server.served() as client:
+            calling = asyncio.create_task(client.call("work", {}))
+            await called.wait()
+            calling.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await calling
+            if revision == MODERN:
+                # The end of the request says it.
+                await hung_up.wait()
+                assert not server.released.is_set()
+            else:
+                while "notifications/cancelled" not in [method for _, method, _ in server.requests]:  # noqa: ASYNC110 (the server notes it)
+                    await asyncio.sleep(0.01)
+            assert client.status().state == "open"
+        return [method for _, method, _ in server.requests]
+
+    assert ("notifications/cancelled" in asyncio.run(story())) is (revision == LEGACY)
+
+
+def test_an_answer_that_is_too_large_fails_its_own_call_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transports, "MAX_BYTES", 10_000)
+
+    async def flood(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        is_large = message["params"]["arguments"].get("large")
+        if not is_large:
+            await server.released.wait()
+        text = "x" * 20_000 if is_large else "small"
+        write(writer, answered(message, {"content": [{"type": "text", "text": text}]}))
+
+    async def story() -> tuple[Any, Any]:
+        server = Server(LEGACY, flood)
+        async with server.served() as client:
+            waiting = asyncio.create_task(client.call("work", {}))
+            while not server.calls():  # noqa: ASYNC110 (the server notes it)
+                await asyncio.sleep(0.01)
+            with pytest.raises(contract.ToolError) as error:
+                await client.call("work", {"large": True})
+            server.released.set()
+            return str(error.value), await waiting
+
+    error, answer = asyncio.run(story())
+    assert "more than 10000 bytes" in error
+    assert answer["content"][0]["text"] == "small"
+
+
+def test_a_server_that_hangs_up_in_mid_call_ends_the_calls_of_its_connection_in_words() -> None:
+    async def hang_up(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        if message["params"]["arguments"].get("hang_up"):
+            writer.close()
+        else:
+            await server.released.wait()
+
+    async def story() -> tuple[Any, ...]:
+        server = Server(LEGACY, hang_up)
+        async with server.served() as client:
+            waiting = asyncio.create_task(client.call("work", {}))
+            while not server.calls():  # noqa: ASYNC110 (the server notes it)
+                await asyncio.sleep(0.01)
+            ended = await asyncio.gather(
+                client.call("work", {"hang_up": True}), waiting, return_exceptions=True
+            )
+        # It was not asked to end the session, which it might not answer.
+        assert "DELETE" not in [verb for verb, _, _ in server.requests]
+        return tuple(ended)
+
+    for error in asyncio.run(story()):
+        assert isinstance(error, live_connection.UnreachableError)
+        assert str(error) == "Connection closed."

@@ -1,0 +1,274 @@
+"""Is a call that the agent's own program runs admitted like any call, and recorded truthfully once it is reported?"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import time
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.utils import timezone
+
+from tests.runtime.conftest import OPERATOR, Install
+from toolbelt import models, testing
+from toolbelt.control.config import belts
+from toolbelt.control.reports import usage
+from toolbelt.core import calls as gate
+from toolbelt.core import errors
+from toolbelt.runtime import admissions, calls, record_writer
+from toolbelt.store import calls as records
+
+BELT: dict[str, Any] = {
+    "plugins": [{"name": "shop", "namespace": "shop"}],
+    "tools": [
+        {
+            "key": "shop__refund",
+            "plugin": "shop",
+            "input_schema": {
+                "type": "object",
+                "properties": {"order": {"type": "integer"}},
+                "required": ["order"],
+            },
+        },
+        {"key": "shop__secret", "plugin": "shop"},
+        {"key": "clock"},
+    ],
+    "toolkits": [{"key": "money", "members": [{"tool": "shop__refund", "options": {"limit": 50}}]}],
+    "agents": [{"key": "ada", "tools": ["clock"], "tools_config": {"money": True}}, {"key": "bob"}],
+}
+ORDER = {"order": 7}
+
+
+@pytest.fixture
+def stored(db: None) -> None:
+    belts.import_(OPERATOR, BELT)
+
+
+def admit(tool: str = "shop__refund", arguments: Any = None, **about: Any) -> admissions.Answer:
+    given = ORDER if arguments is None else arguments
+    return admissions.admit(admissions.Request("ada", tool, given, **about))
+
+
+def admitted(**about: Any) -> admissions.Admission:
+    answer = admit(**about)
+    assert isinstance(answer, admissions.Admission), answer
+    return answer
+
+
+def refusal(tool: str = "shop__refund", arguments: Any = None) -> gate.Refusal:
+    answer = admit(tool, arguments)
+    assert isinstance(answer, gate.Refusal)
+    return answer
+
+
+def record() -> models.CallRecord:
+    return models.CallRecord.objects.get()
+
+
+def outcomes(**filters: Any) -> list[str]:
+    return [call.outcome for call in usage.page(**filters).calls]
+
+
+def test_an_admission_has_the_options_of_the_tool_and_opens_a_record(stored: None) -> None:
+    assert admitted(session="s1", request_id="r1").options == {"limit": 50}
+    row = record()
+    assert (row.agent, row.session, row.request_id, row.tool, row.plugin, row.outcome) == (
+        "ada",
+        "s1",
+        "r1",
+        "shop__refund",
+        "shop",
+        "admitted",
+    )
+
+
+def test_a_tool_in_no_plugin_is_the_client_s(stored: None) -> None:
+    assert admitted(tool="clock", arguments={}).options is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code"),
+    [
+        ("nothing", {}, "unknown-tool"),
+        ("shop__secret", {}, "unknown-tool"),
+        ("shop__refund", {"order": "x"}, "invalid-arguments"),
+    ],
+)
+def test_an_admission_passes_the_checks_of_a_call(stored: None, tool: str, arguments: Any, code: str) -> None:
+    assert refusal(tool, arguments).code == code
+    assert record().outcome == code
+
+
+def test_an_operator_s_flip_counts_for_the_next_admission(stored: None) -> None:
+    admitted()
+    with testing.switched("ada", "money", False):
+        assert refusal().code == "tool-denied"
+
+
+def test_a_tool_that_toolbelt_runs_is_not_admitted(db: None, install: Install) -> None:
+    install("Kb", config="api_key: sesame-2000", agents=[{"key": "ada", "tools": ["kb__search"]}])
+    said = refusal("kb__search", {"query": "x"})
+    assert said.code == "run-by-toolbelt"
+    assert "call it" in said.message
+
+
+def test_a_meta_tool_is_not_admitted(stored: None) -> None:
+    assert refusal("load_tools", {"toolkit": "money"}).code == "run-by-toolbelt"
+
+
+def test_a_call_of_a_client_s_tool_names_the_way(stored: None) -> None:
+    said = calls.run("ada", "shop__refund", ORDER)
+    assert isinstance(said, gate.Refusal)
+    assert said.code == "run-by-client"
+    assert "/calls/admit" in said.message
+    assert record().outcome == "run-by-client"
+
+
+def test_a_call_of_a_client_s_tool_that_is_not_granted_reveals_nothing(stored: None) -> None:
+    said = calls.run("ada", "shop__secret", {})
+    assert isinstance(said, gate.Refusal)
+    assert said.code == "unknown-tool"
+
+
+def test_a_report_completes_the_record(stored: None) -> None:
+    call = admitted()
+    admissions.report("ada", call.call_id, "ok", duration_ms=120, result_bytes=9)
+    row = record()
+    assert (row.outcome, row.duration_ms, row.result_bytes) == ("ok", 120, 9)
+
+
+def test_a_report_without_a_duration_counts_from_the_admission(stored: None) -> None:
+    call = admitted()
+    models.CallRecord.objects.update(at=timezone.now() - dt.timedelta(seconds=5))
+    admissions.report("ada", call.call_id, "tool-failed", error="no such order")
+    assert record().duration_ms >= 5000
+    assert record().error == "no such order"
+
+
+def test_a_second_report_is_refused_and_changes_nothing(stored: None) -> None:
+    call = admitted()
+    admissions.report("ada", call.call_id, "ok")
+    with pytest.raises(errors.Refused, match="reported before"):
+        admissions.report("ada", call.call_id, "tool-failed")
+    assert record().outcome == "ok"
+
+
+def test_a_call_can_be_reported_only_by_its_own_agent_and_kind_of_sender(stored: None) -> None:
+    call = admitted(sender="agent")
+    for agent, sender in (("bob", "agent"), ("ada", "operator"), ("ada", "program")):
+        with pytest.raises(errors.NotFound):
+            admissions.report(agent, call.call_id, "ok", sender=sender)  # type: ignore[arg-type]
+    admissions.report("ada", call.call_id, "ok", sender="agent")
+
+
+@pytest.mark.parametrize("forged", ["", "x", "0" * 64, "é" * 64])
+def test_an_id_that_was_never_given_is_not_found(stored: None, forged: str) -> None:
+    with pytest.raises(errors.NotFound):
+        admissions.report("ada", forged, "ok")
+
+
+def test_the_id_in_the_record_does_not_let_anybody_report(stored: None) -> None:
+    admitted()
+    with pytest.raises(errors.NotFound):
+        admissions.report("ada", record().call_id or "", "ok")
+
+
+def test_a_report_that_comes_before_its_record_is_written_waits_for_it(
+    stored: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting: list[Any] = []
+
+    def take(record: Any) -> bool:
+        waiting.append(record)
+        return True
+
+    monkeypatch.setattr(record_writer, "take", take)
+    call = admitted()
+    assert not models.CallRecord.objects.exists()
+    monkeypatch.setattr(time, "sleep", lambda _: records.record_all([waiting.pop()]))
+    admissions.report("ada", call.call_id, "ok")
+    assert record().outcome == "ok"
+
+
+def test_a_call_without_a_report_is_unreported_after_its_time(stored: None) -> None:
+    admitted()
+    assert outcomes() == outcomes(outcome="admitted") == ["admitted"]
+    models.CallRecord.objects.update(report_by=timezone.now() - dt.timedelta(seconds=1))
+    assert outcomes() == outcomes(outcome="unreported") == ["unreported"]
+    assert outcomes(outcome="admitted") == []
+
+
+def test_a_late_report_is_recorded_truthfully_after_an_emergency_stop(stored: None) -> None:
+    call = admitted()
+    models.Tool.objects.filter(key="shop__refund").update(blocked=True)
+    models.CallRecord.objects.update(report_by=timezone.now() - dt.timedelta(seconds=1))
+    admissions.report("ada", call.call_id, "ok")
+    assert outcomes() == ["ok"]
+
+
+def test_an_admission_is_neither_a_failure_nor_a_refusal(stored: None) -> None:
+    admitted()
+    (figures,) = usage.by_tool()
+    assert (figures.calls, figures.refused, figures.failed) == (1, 0, 0)
+
+
+def test_a_block_reports_by_itself(stored: None) -> None:
+    with calls.admitted("ada", "shop__refund", ORDER, session="s1") as call:
+        assert call.options == {"limit": 50}
+        assert call.result({"refunded": True}) == {"refunded": True}
+    row = record()
+    assert (row.outcome, row.session, row.result_bytes) == ("ok", "s1", 18)
+
+
+@pytest.mark.parametrize(
+    ("raised", "outcome", "error"),
+    [
+        (ValueError("no such order"), "tool-failed", "ValueError: no such order"),
+        (TimeoutError(), "timed-out", "TimeoutError"),
+        (KeyboardInterrupt(), "cancelled", "KeyboardInterrupt"),
+    ],
+)
+def test_a_block_that_raises_is_reported_by_its_kind(
+    stored: None, raised: BaseException, outcome: str, error: str
+) -> None:
+    with pytest.raises(type(raised)), calls.admitted("ada", "shop__refund", ORDER):
+        raise raised
+    assert (record().outcome, record().error) == (outcome, error)
+
+
+def test_a_block_does_not_run_if_the_call_is_refused(stored: None) -> None:
+    with pytest.raises(admissions.NotAdmittedError) as raised, calls.admitted("ada", "nothing", {}):
+        raise AssertionError
+    assert raised.value.refusal.code == "unknown-tool"
+    assert record().outcome == "unknown-tool"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_block_that_is_cancelled_on_an_event_loop_is_reported() -> None:
+    belts.import_(OPERATOR, BELT)
+    begun = asyncio.Event()
+
+    async def run() -> None:
+        async with calls.admitted("ada", "shop__refund", ORDER):
+            begun.set()
+            await asyncio.sleep(60)
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(run())
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    async_to_sync(cancelled)()
+    assert record().outcome == "cancelled"
+
+
+def test_the_test_kit_declares_approved_tools_and_has_their_calls_admitted(db: None) -> None:
+    (key,) = testing.declared("shop", [{"name": "refund"}], namespace="shop")
+    belts.import_(OPERATOR, {"agents": [{"key": "ada", "tools": [key]}]})
+    with testing.admitted("ada", key, {}) as call:
+        call.result("done")
+    assert outcomes() == ["ok"]

@@ -1,0 +1,80 @@
+"""Docstrings and comments are written in plain English: statements, without phrasings that readers stumble over."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# Add a package once its docstrings and comments are in plain words.
+FOLDERS = (
+    "scripts",
+    "toolbelt/adapters",
+    "toolbelt/api",
+    "toolbelt/control",
+    "toolbelt/core",
+    "toolbelt/front",
+    "toolbelt/management",
+    "toolbelt/models",
+    "toolbelt/plugins/builtin",
+    "toolbelt/settings",
+    "toolbelt/store",
+    "tests/control",
+    "tests/core",
+    "tests/models",
+    "tests/store",
+)
+PHRASES = {
+    r"somebody|whoever|nobody|everybody": "the agent, the operator, the caller, no agent",
+    r"anew": "again",
+    r"(?:is|are|was|were) told": "receives, is notified, learns",
+    r"to be had|can be had": "available",
+    r"to put right": "can fix",
+    r"parted by": "separated by",
+    r"went well": "succeeded",
+    r"as it was then": "at that time",
+}
+PATTERNS = {re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE): better for phrase, better in PHRASES.items()}
+FILES = [
+    file
+    for folder in FOLDERS
+    for file in sorted((ROOT / folder).rglob("*.py"))
+    if "migrations" not in file.parts
+]
+
+
+def docstrings(source: str) -> Iterator[str]:
+    """Yield the docstrings of a module and of everything in it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
+
+
+def comments(source: str) -> Iterator[str]:
+    """Yield the comments."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    yield from (token.string for token in tokens if token.type == tokenize.COMMENT)
+
+
+def problems(source: str) -> Iterator[str]:
+    """Yield each problem, with its text."""
+    for text in (*docstrings(source), *comments(source)):
+        for pattern, better in PATTERNS.items():
+            if match := pattern.search(text):
+                yield f"{match[0]!r} in {text[:80]!r}. Write: {better}."
+    for text in docstrings(source):
+        if text.startswith(("Give what", "Give the", "Say ", "Says ", "Tell ")):
+            yield f"{text[:80]!r} does not say what the function returns. Write: Return …"
+        if text.partition("\n\n")[0].rstrip().endswith("?"):
+            yield f"{text[:80]!r} asks. State what the code does."
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_docstrings_and_comments_are_in_plain_words(file: Path) -> None:
+    assert list(problems(file.read_text())) == []

@@ -1,0 +1,103 @@
+"""What does somebody find about themselves, and how do they get another password?"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+
+from tests.web import acting
+from toolbelt.control import writing
+from toolbelt.control.people import tokens
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+NEW = "a quite different horse"
+
+
+def change(browser: Client, old: str = "correct horse", new: str = NEW, again: str = "") -> Any:
+    return browser.post(
+        "/account/password/",
+        {"old_password": old, "new_password1": new, "new_password2": again or new},
+    )
+
+
+def test_rights_are_said_in_words(operator: Client, olive: auth.User) -> None:
+    olive.groups.add(auth.Group.objects.create(name="night shift"))
+    html = acting.text(operator.get("/account/"))
+    assert "night shift" in html
+    rights = {right.kind: right.acts for right in operator.get("/account/").context["page"].rights}
+    assert rights["Agents, their switches and overrides"] == "see, change"
+    assert rights["Tools"] == "see"
+    assert rights["API tokens"] == "nothing"
+
+
+def test_who_may_everything_is_told_so(admin_client: Client) -> None:
+    page = admin_client.get("/account/").context["page"]
+    assert (page.is_everything, page.rights) == (True, ())
+
+
+def test_own_changes_and_own_tokens_stand_there_and_nobody_elses(operator: Client, olive: auth.User) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    auth.User.objects.create_user("sam")
+    for name in ("olive", "sam"):
+        tokens.issue(writing.by(name, via="screen"), user=name, scope="read", name=f"of {name}")
+    page = operator.get("/account/").context["page"]
+    assert {entry.who for entry in page.entries} == {"olive"}
+    assert [token.name for token in page.tokens] == ["of olive"]
+
+
+def test_another_password_is_taken_and_the_browser_stays_logged_in(
+    operator: Client, olive: auth.User
+) -> None:
+    other = Client()
+    other.force_login(olive)
+    answer = change(operator)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/account/")
+    olive.refresh_from_db()
+    assert olive.check_password(NEW)
+    assert "Password changed." in acting.text(operator.get("/account/"))
+    assert other.get("/account/").status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "told"),
+    [
+        ({"old": "wrong"}, "old_password", "The password is incorrect."),
+        ({"again": "something else"}, "new_password2", "The passwords do not match."),
+        ({"new": "short"}, "new_password2", "at least 12 characters"),
+        ({"new": "olive"}, "new_password2", "too similar"),
+    ],
+)
+def test_what_is_wrong_with_it_is_told_at_its_field(
+    operator: Client, olive: auth.User, typed: dict[str, str], field: str, told: str
+) -> None:
+    answer = change(operator, **typed)
+    assert answer.status_code == 422
+    assert told in " ".join(answer.context["page"].problems[field])
+    assert f'aria-describedby="field-{field}-about' in acting.text(answer)
+    olive.refresh_from_db()
+    assert olive.check_password("correct horse")
+    assert not re.findall(r'type="password"\s+value', answer.content.decode())
+
+
+def test_guessing_the_old_password_is_stopped(operator: Client, olive: auth.User, settings: Any) -> None:
+    settings.AXES_FAILURE_LIMIT = 3
+    assert [change(operator, old=f"guess {n}").status_code for n in range(3)][-1] == 429
+    assert change(operator).status_code == 429
+    olive.refresh_from_db()
+    assert olive.check_password("correct horse")
+
+
+def test_a_login_that_another_system_looks_after_has_no_password_here(
+    operator: Client, olive: auth.User
+) -> None:
+    olive.set_unusable_password()
+    olive.save()
+    operator.force_login(olive)
+    html = acting.text(operator.get("/account/"))
+    assert "Toolbelt stores no password for you" in html
+    assert "/account/password/" not in html

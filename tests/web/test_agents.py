@@ -1,0 +1,119 @@
+"""What does the list of agents show, and what does it cost?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests import factories
+from tests.web import acting
+from toolbelt.control.catalog import entries
+from toolbelt.testing import OPERATOR
+
+pytestmark = pytest.mark.django_db
+
+
+def look(browser: Client, **said: str) -> Any:
+    """Open the list; give what it shows."""
+    return browser.get("/agents/", said).context["page"]
+
+
+def keys(page: Any) -> list[str]:
+    return [agent.key for agent in page.agents]
+
+
+@pytest.fixture
+def five(belt: None) -> None:
+    """Make three more agents, of other kinds and sizes."""
+    factories.agent("cyd", position=2, loadout="full", title="The one with everything")
+    factories.agent("dot", position=3, kind="explore", max_tools=1)
+    factories.agent("Eve", position=4, kind="plan", role="Plans the day")
+
+
+def test_each_line_says_what_the_agent_has_and_where_it_comes_from(operator: Client, belt: None) -> None:
+    ada, bob = look(operator).agents
+    assert (ada.key, ada.role, ada.profile, ada.protected) == (
+        "ada",
+        "Keeps the project tidy",
+        "no loadout",
+        False,
+    )
+    assert (ada.active, ada.total, ada.percent, ada.last_change) == ("4", "6", 67, None)
+    assert (bob.profile, bob.protected) == ("kind plan → developer", True)
+    acting.switch(operator, "issues", "false", "true")
+    ada = look(operator).agents[0]
+    assert (ada.active, ada.last_change.who, ada.last_change.did) == ("2", "olive", "turned off issues")
+
+
+def test_what_needs_an_eye_is_marked(operator: Client, belt: None) -> None:
+    entries.change(
+        OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 3, "on_exceed": "warn"}}
+    )
+    assert look(operator).agents[0].trouble == "over budget"
+    entries.change(
+        OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 3, "on_exceed": "defer"}}
+    )
+    assert look(operator).agents[0].trouble == "deferred by budget"
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({}, ["ada", "bob", "cyd", "dot", "Eve"]),
+        ({"q": "TIDY"}, ["ada"]),
+        ({"q": "everything"}, ["cyd"]),
+        ({"kind": "plan"}, ["bob", "Eve"]),
+        ({"loadout": "developer"}, ["bob", "Eve"]),
+        ({"loadout": "full"}, ["cyd"]),
+        ({"kind": "plan", "q": "day"}, ["Eve"]),
+        ({"kind": "gardener"}, []),
+        ({"sort": "agent"}, ["ada", "bob", "cyd", "dot", "Eve"]),
+        ({"sort": "-agent"}, ["Eve", "dot", "cyd", "bob", "ada"]),
+        ({"sort": "-tools"}, ["ada", "bob", "cyd", "Eve", "dot"]),
+        ({"sort": "nonsense"}, ["ada", "bob", "cyd", "dot", "Eve"]),
+        ({"q": "x" * 201}, ["ada", "bob", "cyd", "dot", "Eve"]),
+    ],
+)
+def test_it_is_narrowed_and_sorted_by_the_address(
+    operator: Client, five: None, said: dict[str, str], found: list[str]
+) -> None:
+    assert keys(look(operator, **said)) == found
+
+
+def test_a_heading_sorts_and_then_turns_round_and_keeps_the_filter(operator: Client, five: None) -> None:
+    column = look(operator, kind="plan").columns[0]
+    assert (column.order, column.url) == ("", "/agents/?kind=plan&sort=agent")
+    column = look(operator, kind="plan", sort="agent").columns[0]
+    assert (column.order, column.url) == ("ascending", "/agents/?kind=plan&sort=-agent")
+
+
+def test_typing_gets_only_the_table_and_the_count(operator: Client, five: None) -> None:
+    html = acting.text(operator.get("/agents/", {"q": "day"}, headers=acting.HTMX))
+    assert html.startswith('<div id="agents">')
+    assert "<html" not in html
+    assert '<p id="matches" hx-swap-oob="innerHTML">1 agent, 6 tools in the catalog</p>' in html
+
+
+def test_nothing_that_fits_is_said_with_a_way_out(operator: Client, belt: None) -> None:
+    assert "No matching agents" in operator.get("/agents/", {"q": "nobody"}).content.decode()
+
+
+def test_without_agents_it_tells_how_to_load_the_demo(operator: Client) -> None:
+    html = operator.get("/agents/").content.decode()
+    assert "No agents yet" in html
+    assert "manage.py demo</code>" in html
+
+
+def test_it_asks_the_database_the_same_few_questions_however_many_agents_there_are(
+    operator: Client, belt: None
+) -> None:
+    factories.agent("cyd")
+    look(operator)
+    of_three = acting.queries(lambda: look(operator))
+    for number in range(9):
+        factories.agent(f"agent-{number}")
+    look(operator)
+    assert len(look(operator).agents) == 12
+    assert acting.queries(lambda: look(operator)) == of_three <= 12

@@ -1,0 +1,190 @@
+"""What does the comparison of two agents show, and what does copying from one to the other do?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control.agents import agents
+from toolbelt.control.catalog import entries
+from toolbelt.testing import OPERATOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+COMPARE = "/compare/"
+COPY = "/compare/copy/"
+ROWS = ["switch:clock__now", "loadable:research"]
+
+
+def look(browser: Client, a: str = "ada", b: str = "bob", **said: Any) -> Any:
+    """Open the comparison; give what it shows."""
+    return browser.get(COMPARE, {"a": a, "b": b, **said}).context["page"]
+
+
+def rows(page: Any) -> list[tuple[str, str, str]]:
+    return [(row.id, row.a, row.b) for group in page.found.groups for row in group.rows]
+
+
+def asked(browser: Client, *, htmx: bool = True, **fields: Any) -> dict[str, Any]:
+    """Want something copied; give the fields of the question that comes back."""
+    answer = acting.post(browser, COPY, htmx=htmx, **{"a": "ada", "b": "bob", "row": ROWS, **fields})
+    assert answer.status_code == 200
+    question = answer.context["confirmation"] if htmx else answer.context["page"].confirmation
+    found: dict[str, Any] = {}
+    for field in question.fields:
+        found.setdefault(field.name, []).append(field.value)
+    return found
+
+
+def test_both_sides_stand_beside_each_other_with_their_differences_only(operator: Client) -> None:
+    page = look(operator)
+    assert (page.found.a.name, page.found.b.name) == ("ada", "bob")
+    assert rows(page) == [
+        ("setting:kind", "not set", "plan"),
+        ("setting:protected", "no", "yes"),
+        ("switch:issues", "on", "default"),
+        ("switch:clock__now", "on", "default"),
+        ("loadable:research", "may be loaded", "may not be loaded"),
+    ]
+    assert [group.title for group in page.found.groups] == [
+        "Settings",
+        "Switches",
+        "Overrides",
+        "Loadable toolkits",
+    ]
+    outcomes = {one.key: (one.a, one.a_reason, one.b, one.b_reason) for one in page.found.outcomes}
+    assert outcomes["clock__now"] == (
+        "active",
+        "its override is on",
+        "discoverable",
+        "loadout minimal lets the agent discover *",
+    )
+    assert outcomes["shell"][0] == "active"
+
+
+def test_a_loadout_and_a_moment_are_sides_as_well(operator: Client) -> None:
+    page = look(operator, "loadout:minimal", "ada")
+    assert page.found.a.about == "on its own, as for an agent without other settings"
+    assert ("setting:loadout", "minimal", "not set") in rows(page)
+    acting.switch(operator, "issues", "false", "true")
+    entry = acting.newest().pk
+    acting.switch(operator, "issues", "unset", "false")
+    page = look(operator, f"ada@{entry}", "ada")
+    assert rows(page) == [("switch:issues", "off", "default")]
+    assert page.found.a.about == "after olive turned off issues"
+    by_time = look(operator, "ada", "ada", a_at=acting.newest().at.isoformat())
+    assert by_time.found.a.name == "ada"
+    assert rows(by_time) == []
+
+
+def test_nothing_chosen_and_nonsense_are_told(operator: Client) -> None:
+    assert "Choose two sides" in acting.text(operator.get(COMPARE))
+    assert look(operator, "nobody").trouble.startswith("There is no agent named 'nobody'.")
+    assert "is not a moment" in look(operator, "ada@soon").trouble
+    # Nobody's clock can say these in its own zone.
+    assert "is not a moment" in look(operator, "ada@9999-12-31T23:59:59-23:00").trouble
+    assert "is not a moment" in look(operator, "ada@0001-01-01T00:00+23:00").trouble
+    assert look(operator, "loadout:<b>").found is None
+    assert "<b>" not in operator.get(COMPARE, {"a": "loadout:<b>", "b": "ada"}).content.decode()
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_what_is_ticked_is_copied_once_its_question_is_answered(operator: Client, htmx: bool) -> None:
+    before = entries.read("agent", "bob")
+    fields = asked(operator, htmx=htmx)
+    assert entries.read("agent", "bob") == before
+    answer = acting.post(operator, COPY, htmx=htmx, **{**fields, "reason": "Same work."})
+    led = answer.headers["HX-Redirect" if htmx else "Location"]
+    assert led == "/compare/?a=ada&b=bob"
+    assert answer.status_code == (200 if htmx else 303)
+    assert entries.read("agent", "bob")["tools_config"] == {"clock__now": True}
+    notice = operator.get(led).context["page"].notice
+    assert notice.text == "2 differences copied from ada to bob."
+    act = models.AuditEntry.objects.filter(batch=acting.newest().batch)
+    assert set(act.values_list("reason", flat=True)) == {"Same work."}
+    assert act.count() == 2
+    acting.post(operator, f"/changes/{notice.undo}/undo/", htmx=False, whole="yes")
+    assert entries.read("agent", "bob") == before
+
+
+def test_all_of_it_is_copied_at_once(operator: Client) -> None:
+    fields = asked(operator, row=[], what="all")
+    assert len(fields["row"]) == 5
+    acting.post(operator, COPY, **fields)
+    assert rows(look(operator)) == []
+
+
+def test_the_question_says_what_comes_of_it(operator: Client) -> None:
+    html = acting.text(acting.post(operator, COPY, a="ada", b="bob", row=["switch:issues"]))
+    assert "bob is protected." in html
+    assert "Copy 1 difference to bob?" in html
+    assert "issues</code></th> <td>default</td> <td>on</td>" in html
+    assert "Tools that can destroy" not in html
+
+
+def test_what_changed_since_the_question_is_not_copied(operator: Client) -> None:
+    fields = asked(operator)
+    acting.override(operator, "clock__now", "false", "true")
+    answer = acting.post(operator, COPY, htmx=False, **fields)
+    notice = operator.get(answer.headers["Location"]).context["page"].notice
+    assert (notice.tone, notice.text[:40]) == ("refused", "Nothing was copied. What you copy to bob")
+    assert "tools_config" not in entries.read("agent", "bob")
+
+
+def test_a_row_that_is_not_there_and_no_row_at_all_are_told(operator: Client) -> None:
+    for row, said in ((["switch:nothing"], "no difference named"), ([], "Select a difference first")):
+        answer = acting.post(operator, COPY, htmx=False, a="ada", b="bob", row=row)
+        assert said in operator.get(answer.headers["Location"]).context["page"].notice.text
+    answer = acting.post(operator, COPY, htmx=False, b="bob")
+    notice = operator.get(answer.headers["Location"]).context["page"].notice
+    assert notice.text == "Nothing was copied: a: This field is required."
+
+
+def test_who_may_only_look_gets_no_ticks_and_copies_nothing(viewer: Client) -> None:
+    page = look(viewer)
+    assert (page.found.to, len(rows(page))) == ("", 5)
+    assert 'name="row"' not in viewer.get(COMPARE, {"a": "ada", "b": "bob"}).content.decode()
+    assert acting.post(viewer, COPY, a="ada", b="bob", row=ROWS).status_code == 403
+
+
+def test_the_operator_of_one_agent_copies_its_switches_alone(viewer: Client) -> None:
+    from toolbelt.control.people import roles
+
+    roles.name_operators(OPERATOR, "bob", ["rosa"])
+    page = look(viewer)
+    assert (page.found.to, page.found.copyable) == ("bob", 2)
+    assert acting.post(viewer, COPY, a="ada", b="bob", row=["setting:kind"]).status_code == 403
+    assert acting.post(viewer, COPY, a="bob", b="ada", row=["switch:issues"]).status_code == 403
+    fields = asked(viewer, row=[], what="all")
+    assert fields["row"] == ["switch:clock__now", "switch:issues"]
+    acting.post(viewer, COPY, **fields)
+    assert entries.read("agent", "bob")["tools_config"] == {"clock__now": True, "issues": True}
+
+
+def test_a_restored_agent_is_what_it_was(operator: Client, olive: auth.User) -> None:
+    was = entries.read("agent", "ada")
+    acting.switch(operator, "issues", "false", "true")
+    first = acting.newest().pk
+    agents.edit(OPERATOR.replace(confirm=True), "ada", {"role": "Does nothing", "allowed_toolkits": None})
+    acting.override(operator, "papers", "true", "unset")
+    acting.post(operator, f"/changes/{first}/undo/", htmx=False)
+    fields = asked(operator, a=f"ada@{first}", b="ada", row=[], what="all")
+    acting.post(operator, COPY, **fields)
+    assert entries.read("agent", "ada") == {**was, "tools_config": {"clock__now": True, "issues": False}}
+
+
+def test_it_asks_the_same_few_questions_however_much_there_is(operator: Client, more_tools: Any) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    entry = acting.newest().pk
+    look(operator, f"ada@{entry}", "bob")
+    few = acting.queries(lambda: look(operator, f"ada@{entry}", "bob"))
+    more_tools(60)
+    for on, was in (("true", "false"), ("false", "true")) * 4:
+        acting.switch(operator, "issues", on, was)
+    look(operator, f"ada@{entry}", "bob")
+    assert acting.queries(lambda: look(operator, f"ada@{entry}", "bob")) == few <= 22

@@ -1,0 +1,125 @@
+"""What does the history of one agent show, and how does one take something back there?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.web import acting
+from toolbelt.control.agents import agents
+from toolbelt.control.catalog import entries
+from toolbelt.testing import OPERATOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+HISTORY = "/agents/ada/history/"
+
+
+def look(browser: Client, address: str = HISTORY, **said: Any) -> Any:
+    return browser.get(address, said).context["page"]
+
+
+def listed(page: Any) -> list[Any]:
+    return [entry for day in page.days for entry in day.entries]
+
+
+@pytest.fixture
+def past(operator: Client, belt: None) -> None:
+    """Let some things have happened, not all of them to ada."""
+    entries.change(OPERATOR, "toolkit", "research", {"title": "Reading"})
+    agents.equip(OPERATOR.replace(confirm=True), "bob", "research")
+    entries.change(
+        OPERATOR.replace(reason="Named."), "agent", "ada", {"title": "Ada", "budget": {"max_tools": 9}}
+    )
+    acting.switch(operator, "issues", "false", "true")
+    acting.override(operator, "papers", "true", "unset")
+
+
+@pytest.mark.usefixtures("past")
+def test_it_tells_of_this_agent_alone_with_what_differs(operator: Client) -> None:
+    page = look(operator)
+    assert [f"{entry.who} {entry.did} {entry.subject}" for entry in listed(page)] == [
+        "olive turned on the tool papers",
+        "olive turned off issues",
+        "test changed agent ada",
+    ]
+    assert page.matches == "3 changes, newest first"
+    assert not any(entry.agent for entry in listed(page)), "whose it is stands above"
+    changed = listed(page)[2]
+    assert {d.what: (d.before, d.after) for d in changed.differences} == {
+        "title": ("not set", "Ada"),
+        "budget": ("not set", '{"max_tools": 9}'),
+    }
+    assert changed.reason == "Named."
+
+
+@pytest.mark.usefixtures("past")
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [
+        ({"person": "olive"}, 2),
+        ({"action": "switch.set"}, 1),
+        ({"key": "papers"}, 1),
+        ({"key": "papers", "person": "test"}, 0),
+        ({"agent": "bob"}, 3),
+        ({"older": "nonsense"}, 3),
+    ],
+)
+def test_it_is_narrowed_by_person_change_and_key(operator: Client, said: dict[str, str], count: int) -> None:
+    assert len(listed(look(operator, **said))) == count
+
+
+@pytest.mark.usefixtures("past")
+def test_it_offers_only_what_happened_to_this_agent(operator: Client) -> None:
+    page = look(operator, key="papers")
+    assert [choice.label for choice in page.keys] == ["Any toolkit or tool", "issues", "papers"]
+    assert [choice.value for choice in page.keys if choice.chosen] == ["papers"]
+    assert [choice.value for choice in page.people] == ["", "olive", "test"]
+    assert "agent.equip" not in [choice.value for choice in page.actions]
+
+
+@pytest.mark.usefixtures("past")
+def test_undoing_comes_back_to_the_history(operator: Client) -> None:
+    entry = listed(look(operator, person="olive"))[0]
+    answer = acting.post(
+        operator, f"/changes/{entry.id}/undo/", htmx=False, next=look(operator, person="olive").here
+    )
+    assert (answer.status_code, answer.headers["Location"]) == (303, f"{HISTORY}?person=olive")
+    page = look(operator, person="olive")
+    assert page.notice.text == "Undone: olive turned on the tool papers."
+    assert "papers" not in acting.stored().overrides
+    assert listed(page)[1].undone.startswith("undone by olive")
+
+
+@pytest.mark.usefixtures("past")
+def test_choosing_gets_only_the_log_and_the_count(operator: Client) -> None:
+    html = acting.text(operator.get(HISTORY, {"key": "papers"}, headers=acting.HTMX))
+    assert html.startswith('<div id="log">')
+    assert "<html" not in html
+    assert "1 change, newest first" in html
+
+
+@pytest.mark.usefixtures("past")
+def test_who_may_only_look_gets_no_undo(viewer: Client) -> None:
+    assert len(listed(look(viewer))) == 3
+    assert not any(entry.undoable for entry in listed(look(viewer)))
+
+
+def test_an_empty_history_says_what_will_be_in_it(operator: Client) -> None:
+    assert "No changes yet" in operator.get(HISTORY).content.decode()
+    assert "No matching changes" in operator.get(HISTORY, {"key": "papers"}).content.decode()
+
+
+def test_an_agent_that_is_not_there_is_said(operator: Client) -> None:
+    assert operator.get("/agents/nobody/history/").status_code == 404
+
+
+@pytest.mark.usefixtures("past")
+def test_it_asks_the_same_few_questions_however_long_it_is(operator: Client) -> None:
+    of_three = acting.queries(lambda: look(operator))
+    for on, was in (("true", "false"), ("false", "true")) * 6:
+        acting.switch(operator, "issues", on, was)
+    assert len(listed(look(operator))) == 15
+    assert acting.queries(lambda: look(operator)) == of_three <= 22

@@ -1,0 +1,185 @@
+"""What does the first page tell whoever comes in?"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+from django.utils import timezone
+
+from tests import factories
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control import writing
+from toolbelt.control.access import switches
+from toolbelt.control.catalog import blocking
+
+pytestmark = [pytest.mark.django_db]
+
+
+@pytest.fixture
+def reader(operator: Client, olive: auth.User, belt: None) -> Client:
+    """Return the browser of one who may see calls and change agents."""
+    olive.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
+    return operator
+
+
+def look(browser: Client) -> Any:
+    return browser.get("/").context["page"]
+
+
+def concerns(browser: Client) -> list[str]:
+    return [one.title for one in look(browser).concerns]
+
+
+def call(*, days_ago: int = 0, outcome: str = "ok") -> None:
+    at = timezone.now() - dt.timedelta(days=days_ago)
+    models.CallRecord.objects.create(tool="shell", agent="ada", at=at, outcome=outcome, duration_ms=10)
+
+
+def test_an_empty_installation_says_how_to_begin(operator: Client) -> None:
+    html = acting.text(operator.get("/"))
+    assert "Nothing is configured yet" in html
+    assert "manage.py demo</code>" in html
+
+
+def test_each_agent_stands_there_with_what_it_has(reader: Client) -> None:
+    page = look(reader)
+    assert [(one.key, one.protected) for one in page.agents] == [("ada", False), ("bob", True)]
+    html = acting.text(reader.get("/"))
+    assert (
+        f'<strong>{page.agents[0].active}</strong> <span class="quiet">of {page.agents[0].total} tools'
+        in html
+    )
+    assert '<a href="/" aria-current="page">' in html
+
+
+def test_what_changed_today_is_told_and_undone_from_here(reader: Client) -> None:
+    acting.switch(reader, "issues", "false", "true")
+    entry = acting.newest()
+    page = look(reader)
+    assert [(one.id, one.who, one.subject, one.agent) for one in page.entries] == [
+        (entry.pk, "olive", "issues", "ada")
+    ]
+    answer = acting.post(reader, f"/changes/{entry.pk}/undo/", htmx=False, next="/")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+    assert "Undone: olive turned off issues." in acting.text(reader.get("/"))
+    assert acting.stored().switches["issues"] is True
+
+
+def test_what_changed_before_today_is_told_in_a_line(reader: Client) -> None:
+    models.AuditEntry.objects.create(
+        at=timezone.now() - dt.timedelta(days=3),
+        actor="sam",
+        via="api",
+        action="switch.set",
+        subject_kind="agent",
+        subject_key="ada",
+        key="issues",
+        before=None,
+        after=True,
+    )
+    page = look(reader)
+    assert (page.entries, page.last) == ((), "sam turned on issues, 3 d ago")
+
+
+def test_who_may_not_change_is_offered_no_undo(viewer: Client, operator: Client, belt: None) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    assert [one.undoable for one in look(viewer).entries] == [False]
+
+
+def test_nothing_needs_an_eye_where_all_is_well(reader: Client) -> None:
+    models.Tool.objects.update(seen=True)
+    models.Plugin.objects.update(status="ready")
+    assert concerns(reader) == []
+    assert "All clear" in acting.text(reader.get("/"))
+
+
+def test_failed_plugins_waiting_tools_budgets_and_stops_need_an_eye(reader: Client) -> None:
+    models.Tool.objects.update(seen=True)
+    models.Plugin.objects.filter(name="github").update(status="failed", error="It <b>broke</b>.")
+    clock = models.Plugin.objects.create(name="clock")
+    models.Agent.objects.filter(key="ada").update(max_tools=0, on_exceed="warn")
+    factories.tool("clock__new", plugin=clock, seen=False)
+    blocking.set_blocked(writing.by("sam", via="api"), "tool", "shell", True, was=False)
+    found = look(reader).concerns
+    titles = [one.title for one in found]
+    assert titles[0] == "GitHub has failed"
+    assert "ada: over budget" in titles
+    assert "1 tool of clock awaits review" in titles
+    assert "1 entry blocked for everyone" in titles
+    html = acting.text(reader.get("/"))
+    assert "It &lt;b&gt;broke&lt;/b&gt;." in html
+    for one in found:
+        assert reader.get(one.url.partition("#")[0]).status_code == 200, one.url
+
+
+def test_what_is_broken_stands_above_what_merely_waits(reader: Client) -> None:
+    models.Plugin.objects.update(status="ready")
+    models.Tool.objects.update(seen=True)
+    models.Agent.objects.filter(key="ada").update(max_tools=3, on_exceed="defer")
+    models.Agent.objects.filter(key="bob").update(max_tools=0, on_exceed="warn")
+    assert concerns(reader)[:2] == ["bob: over budget", "ada: deferred by budget"]
+
+
+def test_overrides_that_come_to_nothing_need_an_eye(reader: Client) -> None:
+    models.Plugin.objects.update(status="ready")
+    models.Tool.objects.update(seen=True)
+    sam = writing.by("sam", via="api")
+    switches.flip(sam, "ada", "releases", False)
+    switches.override(sam.replace(confirm=True), "ada", "github__merge", True)
+    models.Tool.objects.filter(key="clock__now").update(retired=True)
+    (one,) = [one for one in look(reader).concerns if "override" in one.title]
+    assert one.title == "2 overrides have no effect for ada"
+    assert "clock__now (on: its plugin no longer offers it)" in one.about
+    assert "github__merge (on: toolkit releases is off)" in one.about
+    assert one.url == "/agents/ada/?show=overridden"
+
+
+def test_an_override_that_does_something_is_left_in_peace(reader: Client) -> None:
+    models.Plugin.objects.update(status="ready")
+    models.Tool.objects.update(seen=True)
+    sam = writing.by("sam", via="api")
+    switches.override(sam, "ada", "shell", False)
+    switches.override(sam.replace(confirm=True), "ada", "papers", True)
+    assert not [title for title in concerns(reader) if "override" in title]
+
+
+def test_calls_are_drawn_and_told_in_words(reader: Client) -> None:
+    for days_ago in (0, 1, 1, 40):
+        call(days_ago=days_ago)
+    call(days_ago=1, outcome="tool-failed")
+    usage = look(reader).usage
+    assert usage.words.startswith("4 calls in 30 days, the most on ")
+    assert usage.words.endswith(": 3; 1 with errors")
+    assert [figure.number for figure in usage.figures] == ["1", "4", "25.0 %"]
+    assert len(usage.line.split()) == 30
+    assert f'aria-label="{usage.words}"' in reader.get("/").content.decode()
+
+
+def test_who_may_not_see_calls_is_told_none(viewer: Client, belt: None) -> None:
+    call()
+    assert look(viewer).usage is None
+    assert "/calls/" not in acting.text(viewer.get("/"))
+
+
+def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reader: Client) -> None:
+    call()
+    acting.switch(reader, "issues", "false", "true")
+    look(reader)
+    before = acting.queries(lambda: look(reader))
+    for number in range(30):
+        factories.agent(f"agent-{number}", max_tools=0, on_exceed="warn")
+        call(days_ago=number)
+    for number in range(12):
+        acting.switch(
+            reader, "issues", "true" if number % 2 == 0 else "false", "false" if number % 2 == 0 else "true"
+        )
+    look(reader)
+    page = look(reader)
+    assert (len(page.agents), page.more_agents, page.more_entries) == (14, "All 32 agents", "7 more today")
+    assert page.more_concerns
+    assert acting.queries(lambda: look(reader)) == before <= 26

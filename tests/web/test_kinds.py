@@ -1,0 +1,96 @@
+"""Do screens say what is a prompt or a resource, and never count one as a tool?"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests import factories
+from tests.web import acting, servers
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
+from toolbelt.testing import OPERATOR
+
+pytestmark = pytest.mark.django_db
+
+PROMPT = {"name": "sum", "description": "Sums up.", "arguments": [{"name": "topic", "required": True}]}
+README = {"uri": "note://readme", "name": "readme", "mimeType": "text/plain"}
+KEYS = ("files__read", "files__prompt_sum", "files__resource_readme")
+# An icon, and in words what the entry is.
+MARK = re.compile(r"<svg[^>]*>\s*<path[^>]*/>\s*</svg>\s*prompt\s*</span>")
+
+
+@pytest.fixture
+def offered(belt: None) -> None:
+    """Let a server offer a tool, a prompt and a resource, which wait for approval."""
+    servers.add()
+    servers.answer(servers.READ, others={"prompt": (PROMPT,), "resource": (README,), "template": ()})
+
+
+@pytest.fixture
+def granted(offered: None) -> None:
+    """Approve them, and let a toolkit hold them."""
+    servers.approve()
+    belts.import_(OPERATOR, {"toolkits": [{"key": "notes", "title": "Notes", "members": list(KEYS)}]})
+    factories.agent("dee")
+
+
+def kinds(rows: Any) -> dict[str, str]:
+    return {f"{row.prefix}{row.name}": row.risk.kind for row in rows}
+
+
+def test_a_review_says_what_each_is_and_shows_what_an_approval_covers(keeper: Client, offered: None) -> None:
+    page = keeper.get("/plugins/files/").context["page"]
+    found = {one.key: one for one in page.review.changes}
+
+    assert {key: one.risk.kind for key, one in found.items()} == {
+        "files__read": "",
+        "files__prompt_sum": "prompt",
+        "files__resource_readme": "resource",
+    }
+    assert found["files__prompt_sum"].schema is None
+    html = acting.text(keeper.get("/plugins/files/"))
+    assert MARK.search(html)
+    assert "&quot;topic&quot;" in html
+    assert "note://readme" in html
+
+
+def test_a_plugin_s_page_and_list_count_them_beside_its_tools(keeper: Client, granted: None) -> None:
+    page = keeper.get("/plugins/files/").context["page"]
+    assert kinds(page.tools) == dict(zip(KEYS, ("", "prompt", "resource"), strict=True)) | {}
+    (line,) = [one for one in keeper.get("/plugins/").context["page"].plugins if one.name == "files"]
+    assert (line.tools, line.others) == (1, "1 prompt, 1 resource")
+
+
+def test_access_shows_them_in_their_toolkit_and_counts_the_tools_alone(
+    operator: Client, granted: None
+) -> None:
+    entries.change(OPERATOR, "agent", "dee", {"tools_config": {"notes": True}})
+    page = operator.get("/agents/dee/", {"open": "toolkit-notes"}).context["page"]
+
+    (section,) = [one for one in page.toolkits if one.key == "notes"]
+    assert (section.active, section.total) == (1, 1)
+    assert {row.key: row.risk.kind for row in section.tools} == dict(
+        zip(KEYS, ("", "prompt", "resource"), strict=True)
+    )
+    assert all(row.state == "active" for row in section.tools)
+
+
+def test_a_toolkit_s_page_says_what_its_members_are_and_counts_the_tools(
+    operator: Client, granted: None
+) -> None:
+    html = acting.text(operator.get("/toolkits/notes/"))
+    assert MARK.search(html)
+    assert "1 of 1 tool on" in html
+    (line,) = [one for one in operator.get("/toolkits/").context["page"].toolkits if one.key == "notes"]
+    assert line.tools == "1"
+
+
+def test_the_page_of_one_says_what_it_is_and_who_has_it(operator: Client, granted: None) -> None:
+    entries.change(OPERATOR, "agent", "dee", {"tools_config": {"notes": True}})
+    response = operator.get("/tools/files__prompt_sum/")
+    assert MARK.search(acting.text(response))
+    assert "dee" in acting.text(response)

@@ -1,0 +1,335 @@
+"""What does the list of plugins and upstream servers show, and what do its controls do?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests import factories
+from tests.web import acting, servers
+from toolbelt import models
+from toolbelt.control.catalog import entries
+from toolbelt.control.servers import upstream_servers as configured
+from toolbelt.plugins.upstream import importing
+from toolbelt.runtime import upstream_connections, upstream_listing
+from toolbelt.store import snapshots
+from toolbelt.testing import OPERATOR
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Have no server asked; keep who would have been, and how the answer would be written."""
+    told: list[Any] = []
+    monkeypatch.setattr(
+        upstream_listing, "refresh_soon", lambda names, record: told.append(([*names], record))
+    )
+    return told
+
+
+def look(browser: Client, **said: Any) -> Any:
+    """Open the list; give what it shows."""
+    return browser.get("/plugins/", said).context["page"]
+
+
+def line(page: Any, name: str) -> Any:
+    return next(plugin for plugin in page.plugins if plugin.name == name)
+
+
+def press(browser: Client, name: str, control: str, on: str, was: str, **fields: Any) -> Any:
+    address = f"/plugins/{name}/switch/"
+    return acting.post(browser, address, control=control, on=on, was=was, **fields)
+
+
+def plugin(name: str) -> Any:
+    return snapshots.catalog().plugins[name]
+
+
+def test_each_line_says_what_it_is_how_it_is_and_who_has_its_tools(keeper: Client, belt: None) -> None:
+    servers.add(title="Files")
+    servers.answer(servers.READ, servers.WRITE)
+    page = look(keeper)
+    assert [one.name for one in page.plugins] == ["github", "acme.clock", "files"]
+    github, clock, files = page.plugins
+    assert (github.kind, github.runs, github.state.word, github.tools) == ("client", False, "On", 3)
+    assert github.reach == "2 agents have 3 of them"
+    assert (clock.title, clock.namespace, clock.reach) == ("Clock", "clock", "1 agent has 1 of them")
+    assert (files.kind, files.runs, files.waiting, files.reach) == (
+        "HTTP",
+        True,
+        2,
+        "no agent has any of them",
+    )
+    assert files.seen.words == "just now"
+    assert page.matches == "3 plugins, 6 tools, 2 to review"
+
+
+def test_a_state_is_what_an_operator_did_before_what_happened(keeper: Client, belt: None) -> None:
+    servers.add()
+    assert line(look(keeper), "files").state.about == "tools not listed yet"
+    servers.answer(error="connection refused\u202e by <b>files.example</b>")
+    state = line(look(keeper), "files").state
+    assert (state.shape, state.word) == ("unavailable", "Failed")
+    assert state.error == "connection refused[U+202E] by <b>files.example</b>"
+    assert "&lt;b&gt;files.example" in keeper.get("/plugins/").content.decode()
+    entries.change(OPERATOR, "plugin", "files", {"active": False})
+    assert line(look(keeper), "files").state.word == "Off"
+    entries.change(OPERATOR, "plugin", "files", {"blocked": True})
+    assert line(look(keeper), "files").state.word == "Blocked"
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({"q": "TIME"}, ["acme.clock"]),
+        ({"q": "files"}, ["files"]),
+        ({"show": "waiting"}, ["files"]),
+        ({"show": "failed"}, ["github"]),
+        ({"show": "off"}, ["acme.clock"]),
+        ({"show": "nonsense", "q": "github"}, ["github"]),
+        ({"asked": "yesterday"}, ["github", "acme.clock", "files"]),
+    ],
+)
+def test_it_is_narrowed_by_the_address(
+    keeper: Client, belt: None, said: dict[str, str], found: list[str]
+) -> None:
+    models.Plugin.objects.filter(name="acme.clock").update(active=False, description="Tells the time.")
+    models.Plugin.objects.filter(name="github").update(status="failed")
+    servers.add()
+    servers.answer(servers.READ)
+    assert [one.name for one in look(keeper, **said).plugins] == found
+
+
+def test_typing_gets_only_the_lines_and_the_count(keeper: Client, belt: None) -> None:
+    html = acting.text(keeper.get("/plugins/", {"q": "clock"}, headers=acting.HTMX))
+    assert html.startswith('<div id="plugins" tabindex="-1">')
+    assert '<span id="matches" hx-swap-oob="innerHTML">1 plugin, 1 tool</span>' in html
+
+
+def test_without_plugins_it_says_where_they_come_from(keeper: Client) -> None:
+    html = keeper.get("/plugins/").content.decode()
+    assert "No plugins yet" in html
+    assert "manage.py mcp add" in html
+
+
+def test_what_is_installed_and_not_listed_is_named_with_the_line_that_lists_it(keeper: Client) -> None:
+    installed = {one.name: one.line for one in look(keeper).installed}
+    assert installed["memory"] == "- id: memory"
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_switching_one_off_takes_its_tools_from_everyone_and_can_be_undone(
+    keeper: Client, belt: None, htmx: bool
+) -> None:
+    answer = press(keeper, "github", "active", "false", "true", htmx=htmx)
+    assert answer.status_code == (200 if htmx else 303)
+    assert plugin("github").active is False
+    page = answer.context["page"] if htmx else look(keeper)
+    assert page.notice.text == "github is off for everyone."
+    assert line(look(keeper), "github").reach == "no agent has any of them"
+    acting.post(keeper, f"/changes/{page.notice.undo}/undo/", htmx=False)
+    assert plugin("github").active is True
+
+
+@pytest.mark.parametrize(
+    ("control", "on", "was", "told"),
+    [
+        ("blocked", "true", "false", "github is blocked for everyone."),
+        ("trusted", "true", "false", "github is trusted."),
+        ("active", "true", "true", "No changes: github is on already."),
+    ],
+)
+def test_each_control_says_what_it_did(
+    keeper: Client, belt: None, control: str, on: str, was: str, told: str
+) -> None:
+    assert press(keeper, "github", control, on, was).context["page"].notice.text == told
+    assert getattr(plugin("github"), control) is True
+
+
+def test_a_stop_says_whom_it_reaches_and_is_taken_back(keeper: Client, belt: None) -> None:
+    notice = press(keeper, "github", "blocked", "true", "false").context["page"].notice
+    assert notice.detail == "2 agents lose 5 tools"
+    assert line(look(keeper), "github").reach == "no agent has any of them"
+    acting.post(keeper, f"/changes/{notice.undo}/undo/", htmx=False)
+    assert plugin("github").blocked is False
+    again = press(keeper, "github", "blocked", "true", "false", htmx=False)
+    assert again.status_code == 303
+    assert look(keeper).notice.detail == notice.detail, "also without htmx"
+
+
+def test_a_switch_that_somebody_else_flipped_is_told_and_shown_as_it_is(keeper: Client, belt: None) -> None:
+    entries.change(OPERATOR, "plugin", "github", {"active": False})
+    answer = press(keeper, "github", "active", "false", "true")
+    assert answer.status_code == 409
+    assert answer.context["page"].notice.tone == "refused"
+    assert 'name="was" value="false"' in answer.content.decode()
+
+
+def test_a_form_that_makes_no_sense_changes_nothing(keeper: Client, belt: None) -> None:
+    assert press(keeper, "github", "position", "true", "false").status_code == 422
+    assert press(keeper, "nobody", "active", "false", "true").status_code == 404
+
+
+def test_the_list_gets_back_only_parts_that_it_shows(keeper: Client, belt: None) -> None:
+    html = press(keeper, "github", "active", "false", "true", place="list").content.decode()
+    assert 'id="plugin-github:active"' in html
+    assert 'id="tools"' not in html
+    assert 'id="plugin-github:trusted"' not in html
+    assert 'id="tools"' in press(keeper, "github", "active", "true", "false", place="one").content.decode()
+
+
+def test_who_may_only_look_sees_states_in_words(viewer: Client, belt: None) -> None:
+    html = acting.text(viewer.get("/plugins/"))
+    assert "2 agents have 3 of them" in html
+    assert 'role="switch"' not in html
+    assert "Block for everyone" not in html
+
+
+def test_a_refresh_asks_the_servers_that_are_on_and_shows_that_it_does(
+    keeper: Client, belt: None, asked: list[Any]
+) -> None:
+    servers.add()
+    servers.add("quiet")
+    entries.change(OPERATOR, "plugin", "quiet", {"active": False})
+    answer = acting.post(keeper, "/refresh/", htmx=False)
+    assert (answer.status_code, asked[0][0]) == (303, ["files"])
+    page = keeper.get(answer.headers["Location"]).context["page"]
+    assert page.asking.words == "Refreshing files…"
+    assert [one.asking for one in page.plugins] == [False, False, True, False]
+    asked[0][1]("files", importing.Answer(tools=(servers.READ,)))
+    page = keeper.get(answer.headers["Location"]).context["page"]
+    assert not line(page, "files").asking
+    assert snapshots.catalog().tools["files__read"].seen is False
+
+
+def test_a_refresh_is_told_once_it_is_over(keeper: Client, belt: None, asked: list[Any]) -> None:
+    servers.add()
+    answer = acting.post(keeper, "/plugins/files/refresh/", htmx=False, next="/plugins/")
+    assert answer.headers["Location"].startswith("/plugins/?asked=")
+    assert answer.headers["Location"].endswith("&of=files")
+    polled = {**acting.HTMX, "HX-Target": "asking"}
+    html = keeper.get(answer.headers["Location"], headers=polled).content.decode()
+    assert 'hx-trigger="every 1s"' in html
+    asked[0][1]("files", importing.Answer(tools=(servers.READ, servers.WRITE)))
+    answer = keeper.get(answer.headers["Location"], headers=polled)
+    assert answer.context["page"].asking.words == "1 server responded. 2 tools await review."
+    assert "every 1s" not in answer.content.decode()
+
+
+def test_a_server_that_cannot_be_asked_is_named_in_the_outcome(
+    keeper: Client, belt: None, asked: list[Any]
+) -> None:
+    servers.add()
+    answer = acting.post(keeper, "/plugins/files/refresh/", htmx=False)
+    asked[0][1]("files", importing.Answer(error="connection refused"))
+    page = keeper.get(answer.headers["Location"]).context["page"]
+    assert page.asking.words == "0 servers responded, files failed."
+
+
+def test_a_plugin_in_code_that_has_failed_gets_another_chance(
+    keeper: Client, belt: None, asked: list[Any]
+) -> None:
+    models.Plugin.objects.filter(name="github").update(status="failed", error="no such file")
+    acting.post(keeper, "/plugins/github/refresh/", htmx=False)
+    assert (plugin("github").status, asked) == ("ready", [])
+    assert acting.post(keeper, "/plugins/nobody/refresh/", htmx=False).status_code == 404
+
+
+def wanted(**fields: str) -> dict[str, str]:
+    given = {
+        "name": "files",
+        "url": "https://files.example/mcp",
+        "headers": "Authorization: Bearer ${MCP_FILES}",
+    }
+    return {**given, **fields}
+
+
+def test_a_variable_is_named_once_the_installation_allows_it(
+    keeper: Client, belt: None, asked: list[Any]
+) -> None:
+    answer = keeper.post("/plugins/add/save/", wanted())
+    assert answer.status_code == 422
+    assert "TOOLBELT_WEB_VARIABLES" in answer.content.decode()
+
+
+def test_a_server_is_added_and_asked_at_once(
+    keeper: Client, belt: None, asked: list[Any], settings: Any
+) -> None:
+    settings.TOOLBELT_WEB_VARIABLES = ["MCP_*"]
+    answer = keeper.post("/plugins/add/save/", wanted(title="Files"))
+    assert answer.status_code == 303
+    assert answer.headers["Location"].startswith("/plugins/files/?asked=")
+    server = configured.servers()[0]
+    assert (server.plugin.namespace, server.connection.headers) == (
+        "files",
+        {"Authorization": "Bearer ${MCP_FILES}"},
+    )
+    assert asked[0][0] == ["files"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "said"),
+    [
+        ({"name": "no name"}, "name", "is not a name"),
+        ({"name": "add"}, "name", "choose another name"),
+        ({"name": "github"}, "", "already exists"),
+        ({"url": "ftp://files.example"}, "url", "begins with https://"),
+        ({"url": "https://169.254.169.254/"}, "url", "a cloud platform's own address"),
+        ({"headers": "no colon"}, "headers", "is not a header"),
+        ({"headers": "Authorization: Bearer abc"}, "headers", "write ${NAME} instead"),
+        ({"headers": "X-Key: ${SECRET_KEY}"}, "", "TOOLBELT_WEB_VARIABLES"),
+        ({"namespace": "a__b"}, "namespace", "contains '__'"),
+        ({"url": ""}, "url", "required"),
+    ],
+)
+def test_a_server_that_cannot_be_added_says_why_at_the_field_and_keeps_what_was_typed(
+    keeper: Client, belt: None, asked: list[Any], fields: dict[str, str], field: str, said: str
+) -> None:
+    answer = keeper.post("/plugins/add/save/", wanted(**fields))
+    form = answer.context["page"].form
+    assert answer.status_code == 422
+    assert said in form.problems[field]
+    assert form.url == wanted(**fields)["url"]
+    assert (configured.servers(), asked) == ([], [])
+
+
+def test_the_form_says_how_a_server_is_added_that_runs_as_a_command(keeper: Client) -> None:
+    assert "manage.py mcp add files --command" in keeper.get("/plugins/add/").content.decode()
+
+
+def test_the_menu_counts_what_waits_for_a_look(viewer: Client, belt: None) -> None:
+    assert "to look at" not in acting.text(viewer.get("/agents/"))
+    servers.add()
+    servers.answer(servers.READ, servers.WRITE)
+    assert '2<span class="unseen"> to review</span>' in acting.text(viewer.get("/agents/"))
+    servers.approve()
+    servers.answer(servers.READ, servers.WRITE_NOW)
+    assert '1<span class="unseen"> to review</span>' in acting.text(viewer.get("/agents/"))
+    servers.answer(servers.READ)
+    assert "to look at" not in acting.text(viewer.get("/agents/"))
+
+
+def test_it_asks_the_database_the_same_few_questions_however_much_there_is(
+    keeper: Client, belt: None
+) -> None:
+    servers.add()
+    servers.answer(servers.READ)
+    look(keeper)
+    of_three = acting.queries(lambda: look(keeper))
+    for number in range(6):
+        servers.add(f"more{number}")
+        servers.answer(servers.READ, servers.WRITE, name=f"more{number}")
+        factories.agent(f"agent-{number}")
+    look(keeper)
+    assert len(look(keeper).plugins) == 9
+    assert acting.queries(lambda: look(keeper)) == of_three <= 16
+
+
+def test_no_server_is_asked_by_looking(keeper: Client, belt: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upstream_connections, "take", lambda *asked: pytest.fail("a page asked a server"))
+    servers.add()
+    assert keeper.get("/plugins/").status_code == 200
+    assert keeper.get("/plugins/files/").status_code == 200

@@ -1,0 +1,235 @@
+"""What does the preview show of what a model gets, and how does it answer "why is this tool on or off"?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests import factories
+from tests.web import acting
+from toolbelt.control.catalog import entries
+from toolbelt.runtime import calls, rendering, surfaces
+from toolbelt.testing import OPERATOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+PREVIEW = "/agents/ada/preview/"
+META = ["list_toolkits", "load_tools", "search_tools", "unload_tools"]
+
+
+def look(browser: Client, address: str = PREVIEW, **said: Any) -> Any:
+    """Open the page; give what it shows."""
+    return browser.get(address, said).context["page"]
+
+
+def load(session: str, request: str | None = None) -> None:
+    calls.run("ada", "load_tools", {"toolkit": "research"}, session=session, request_id=request)
+
+
+def test_tools_stand_in_the_order_in_which_they_are_sent_with_their_reason(operator: Client) -> None:
+    page = look(operator)
+    assert [tool.key for tool in page.tools] == surfaces.ask("ada").content()["active_tools"]
+    reasons = {tool.key: tool.reason for tool in page.tools if not tool.own}
+    assert reasons == {
+        "clock__now": "its override is on",
+        "github__issue_read": "toolkit issues is on",
+        "github__issue_write": "toolkit issues is on",
+        "shell": "on by default",
+    }
+    assert [tool.key for tool in page.tools if tool.own] == META
+    assert all(tool.tokens == "" for tool in page.tools if tool.own)
+    assert (page.model.tools, page.agent.active) == ("4", "4")
+    assert page.facts[0].startswith("revision ")
+
+
+def test_a_message_gets_its_directive(operator: Client) -> None:
+    page = look(operator, message="There is a bug.")
+    assert page.model.directive.tools == ("github__issue_write",)
+    assert "must call one" not in acting.text(operator.get(PREVIEW, {"message": "There is a bug."}))
+    assert "No directive." in acting.text(operator.get(PREVIEW, {"message": "hello"}))
+
+
+def test_what_a_session_loaded_is_there_but_not_in_the_request_that_loaded_it(operator: Client) -> None:
+    load("s1", "r1")
+    assert "papers" not in [tool.key for tool in look(operator).tools]
+    assert "papers" not in [tool.key for tool in look(operator, session="s1", request="r1").tools]
+    page = look(operator, session="s1", request="r2")
+    assert {t.key: t.reason for t in page.tools}["papers"] == "toolkit research was loaded in this session"
+    assert [choice.value for choice in page.question.sessions] == ["s1"]
+    assert page.agent.active == "4", "the header stays what the agent has outside of sessions"
+
+
+def test_a_subagent_has_what_its_kind_brings(operator: Client) -> None:
+    assert [tool.key for tool in look(operator, subagent="explore").tools if not tool.own] == []
+    assert look(operator, subagent="gardener").tools == look(operator).tools
+
+
+def test_the_policy_stands_in_prompt_order_under_its_toolkits(operator: Client) -> None:
+    page = look(operator, view="policy")
+    assert [(part.toolkit, part.text) for part in page.model.policy] == [
+        ("issues", "Read before you write."),
+        ("releases", "Ask first: github__issue_read."),
+    ]
+    assert page.tools == ()
+
+
+@pytest.mark.parametrize("form", rendering.FORMATS)
+def test_the_json_is_exactly_what_the_provider_is_sent(operator: Client, form: str) -> None:
+    page = look(operator, view="json", format=form, message="a bug")
+    assert json.loads(page.sent.text) == rendering.render(surfaces.ask("ada", message="a bug"), form)
+    assert [choice.value for choice in page.question.formats if choice.chosen] == [form]
+    assert not page.sent.label.islower(), "every format has a name for people"
+
+
+def test_what_a_provider_does_not_take_is_said_in_place_of_the_json(
+    operator: Client, more_tools: Any
+) -> None:
+    more_tools(144)
+    entries.change(
+        OPERATOR.replace(confirm=True),
+        "agent",
+        "ada",
+        {"tools_config": {f"more_{6 + n}": True for n in range(0, 144, 12)}},
+    )
+    page = look(operator, view="json", format="openai_chat")
+    assert page.sent.text == ""
+    assert "128" in page.sent.troubles[0]
+    assert "OpenAI Chat would reject this" in acting.text(
+        operator.get(PREVIEW, {"view": "json", "format": "openai_chat"})
+    )
+    assert look(operator, view="json", format="anthropic").sent.text
+
+
+def test_why_shows_every_question_and_the_one_that_decides(operator: Client) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    why = look(operator, view="why", tool="github__issue_read").why
+    assert (why.state, why.reason) == ("denied", "toolkit issues is off")
+    assert [step.number for step in why.steps] == [str(number) for number in range(1, 12)]
+    (decides,) = [step for step in why.steps if step.decides]
+    assert (decides.number, decides.state, decides.reason) == ("3", "denied", "toolkit issues is off")
+    assert why.steps[-1].state == "dormant", "what later questions would say stands there, too"
+
+
+def test_why_tells_what_the_budget_deferred(operator: Client) -> None:
+    entries.change(
+        OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 3, "on_exceed": "defer"}}
+    )
+    why = look(operator, view="why", tool="shell").why
+    assert (why.state, why.reason) == ("discoverable", "deferred by the agent's budget")
+    (decides,) = [step for step in why.steps if step.decides]
+    assert decides.asks == "Do the tools that are on fit the agent's budget?"
+
+
+def test_why_is_asked_of_the_session_that_was_chosen(operator: Client) -> None:
+    load("s1")
+    assert look(operator, view="why", tool="papers").why.state == "discoverable"
+    assert look(operator, view="why", tool="papers", session="s1").why.state == "active"
+    tool = next(tool for tool in look(operator, session="s1").tools if tool.key == "papers")
+    assert look(operator, tool.why_url).why.reason == "toolkit research was loaded in this session"
+
+
+def test_a_tool_that_is_not_known_names_the_nearest(operator: Client) -> None:
+    why = look(operator, view="why", tool="paper").why
+    assert why.trouble == "There is no tool named 'paper'. Did you mean papers?"
+    assert "shell" in why.known
+
+
+def test_what_cannot_be_asked_is_said_and_the_rest_stands_there(operator: Client) -> None:
+    answer = operator.get(PREVIEW, {"session": "a\x7fb"})
+    page = answer.context["page"]
+    assert answer.status_code == 200
+    assert "session: an id is 1 to 200 characters" in page.trouble
+    assert len(page.tools) == 8
+
+
+@pytest.mark.parametrize("said", [{"view": "nonsense"}, {"format": "nonsense"}, {"session": "x" * 201}])
+def test_nonsense_in_the_address_narrows_nothing(operator: Client, said: dict[str, str]) -> None:
+    assert look(operator, **said).tools == look(operator).tools
+
+
+def test_typing_gets_the_parts_and_none_of_the_controls(operator: Client) -> None:
+    html = acting.text(operator.get(PREVIEW, {"message": "a bug"}, headers=acting.HTMX))
+    assert "<html" not in html
+    assert "<textarea" not in html
+    assert '<div id="ask-directive" hx-swap-oob="innerHTML">' in html
+    assert "github__issue_write" in html
+
+
+def test_what_an_upstream_server_wrote_is_escaped(operator: Client) -> None:
+    factories.tool("evil", description="</code><script>alert(1)</script>", default_on=True)
+    html = operator.get(PREVIEW, {"view": "json"}).content.decode()
+    assert "<script>alert" not in html
+    assert "&lt;script&gt;alert(1)" in html
+
+
+def test_an_agent_that_is_not_there_is_said(operator: Client) -> None:
+    assert operator.get("/agents/nobody/preview/").status_code == 404
+
+
+def test_who_may_only_look_may_preview(viewer: Client) -> None:
+    answer = viewer.get(PREVIEW, {"view": "why", "tool": "shell"})
+    assert answer.context["page"].why.reason == "on by default"
+    assert "view only" in answer.content.decode()
+
+
+@pytest.mark.parametrize("view", ["tools", "policy", "json", "why"])
+def test_it_asks_the_same_few_questions_however_long_the_catalog(
+    operator: Client, more_tools: Any, view: str
+) -> None:
+    said = {"view": view, "tool": "shell", "format": "anthropic", "session": "s1"}
+    look(operator, **said)
+    of_few = acting.queries(lambda: look(operator, **said))
+    more_tools(48)
+    load("s1")
+    look(operator, **said)
+    assert acting.queries(lambda: look(operator, **said)) == of_few <= 18
+
+
+def test_a_past_version_stands_beside_today(operator: Client) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    entry = acting.newest().pk
+    acting.switch(operator, "releases", "true", "unset", confirm="yes")
+    page = operator.get("/agents/ada/preview/", {"at": entry}).context["page"]
+    assert page.past.words == "after olive turned off issues"
+    assert [tool.key for tool in page.past.tools if not tool.own] == ["clock__now", "shell"]
+    assert {tool.key: tool.mark for tool in page.tools if not tool.own} == {
+        "clock__now": "",
+        "github__merge": "added since",
+        "shell": "",
+    }
+    assert page.past.compare_url == f"/compare/?a=ada%40{entry}&b=ada"
+    chosen = next(choice.label for choice in page.question.moments if choice.chosen)
+    assert chosen.startswith("after olive turned off issues")
+    html = acting.text(operator.get("/agents/ada/preview/", {"at": entry}))
+    assert "Computed with today's catalog" in html
+
+
+@pytest.mark.parametrize("view", ["policy", "json", "why"])
+def test_each_part_of_a_past_version_is_shown(operator: Client, view: str) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    entry = acting.newest().pk
+    acting.switch(operator, "issues", "true", "false")
+    said: dict[str, Any] = {"at": entry, "view": view, "tool": "github__issue_write"}
+    answer = operator.get("/agents/ada/preview/", said, headers=acting.HTMX)
+    past = answer.context["page"].past
+    shown = {
+        "policy": [section.text for section in past.model.policy] == ["You cannot see issues."],
+        "json": past.sent and "github__issue_write" not in past.sent.text,
+        "why": past.why and past.why.reason == "toolkit issues is off",
+    }
+    assert shown[view]
+    assert 'id="provider-json"' not in answer.content.decode() or view == "json"
+
+
+@pytest.mark.parametrize("at", ["soon", "999999", "2001-01-01T00:00", "-1", "9" * 30])
+def test_a_moment_that_there_was_not_is_told(operator: Client, at: str) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    page = operator.get("/agents/ada/preview/", {"at": at}).context["page"]
+    if at.startswith("2001"):
+        assert page.past.words == "before its first recorded change"
+    else:
+        assert "Cannot show the earlier version" in page.trouble
+        assert page.past is None

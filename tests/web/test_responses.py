@@ -1,0 +1,120 @@
+"""Do views answer a change safely, whatever a form, a session or another version of Toolbelt sends?"""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from tests.web import acting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+_KEPT = "toolbelt.notice"
+
+
+def _keep(browser: Client, kept: object) -> None:
+    session = browser.session
+    session[_KEPT] = kept
+    session.save()
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"notice": {"text": "Done.", "renamed_since": 1}, "effect": None},
+        {"notice": {"text": "Done."}, "effect": {"tools": 3}},
+        {"text": "Done."},
+    ],
+)
+def test_a_notice_that_another_version_kept_breaks_no_page(operator: Client, kept: object) -> None:
+    _keep(operator, kept)
+    assert operator.get("/agents/ada/").status_code == 200
+    assert _KEPT not in operator.session
+
+
+def test_a_head_request_leaves_the_notice_for_the_page(operator: Client) -> None:
+    acting.switch(operator, "research", "true", "unset", htmx=False)
+    assert operator.head("/agents/ada/").status_code == 200
+    assert "research is on for ada" in acting.text(operator.get("/agents/ada/"))
+    assert "research is on for ada" not in acting.text(operator.get("/agents/ada/"))
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://evil.example/",
+        "//evil.example/",
+        "/\\evil.example/",
+        "\\\\evil.example",
+        "javascript:alert(1)",
+        "http:evil.example",
+        " //evil.example",
+        "\t//evil.example",
+        "///evil.example",
+        "http://testserver@evil.example/",
+    ],
+)
+def test_a_change_never_leads_to_another_site(admin_client: Client, address: str, htmx: bool) -> None:
+    answer = acting.post(
+        admin_client, "/order/toolkit/", htmx=htmx, first="releases", second="issues", next=address
+    )
+    assert answer.headers["HX-Redirect" if htmx else "Location"] == "/toolkits/"
+
+
+def test_line_breaks_in_the_address_to_return_to_add_no_header(admin_client: Client) -> None:
+    fields = {"first": "releases", "second": "issues", "next": "/toolkits/?q=\r\nSet-Cookie: stolen=1"}
+    answer = acting.post(admin_client, "/order/toolkit/", htmx=False, **fields)
+    assert answer.status_code == 303
+    assert "stolen" not in answer.cookies
+    assert "\n" not in answer.headers["Location"]
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_a_form_that_no_page_offers_is_refused_in_place_or_with_a_notice(
+    operator: Client, htmx: bool
+) -> None:
+    answer = acting.switch(operator, "research", "perhaps", "unset", htmx=htmx)
+    assert answer.status_code == (422 if htmx else 303)
+    page = answer if htmx else operator.get("/agents/ada/")
+    assert "Not changed" in acting.text(page)
+
+
+@pytest.mark.parametrize("method", ["get", "head", "put", "delete"])
+def test_only_post_changes_something(operator: Client, method: str) -> None:
+    before = acting.stored()
+    assert getattr(operator, method)("/agents/ada/switches/research/").status_code == 405
+    assert acting.stored() == before
+
+
+def test_posting_to_a_page_is_refused(operator: Client) -> None:
+    assert operator.post("/agents/ada/").status_code == 405
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/agents/ada/effect/issues/?on=perhaps",
+        "/agents/ada/effect/nothing/?on=true",
+        "/agents/nobody/effect/issues/?on=true",
+        "/agents/ada/bulk/?set=nonsense",
+        "/bulk/tools/?set=nonsense",
+        "/bulk/agents/?set=toolkits-true",
+        "/bulk/toolkits/issues/?set=nonsense&for=nobody",
+        "/bulk/toolkits/nothing/?set=toolkits-true",
+        "/agents/ada/preview/?view=nonsense&format=nonsense&at=nonsense&session=%00",
+        "/compare/?a=ada@nonsense&b=loadout:nothing",
+        "/changes/download/?form=nonsense&batch=nonsense",
+        "/calls/?since=nonsense&newer=nonsense&offset=-1",
+        "/loadouts/house/?offset=99999999999999",
+        "/new/loadout/?from=nothing",
+        "/plugins/github/?tool=nothing",
+    ],
+)
+@pytest.mark.parametrize("htmx", [True, False])
+def test_an_address_that_makes_no_sense_is_no_server_error(
+    admin_client: Client, address: str, htmx: bool
+) -> None:
+    admin_client.raise_request_exception = False
+    answer = admin_client.get(address, headers=acting.HTMX if htmx else {})
+    assert answer.status_code < 500

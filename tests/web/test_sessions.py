@@ -1,0 +1,186 @@
+"""What does the page of sessions show, and how does one of them begin anew?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control.agents import agents, sessions
+from toolbelt.runtime import calls, surfaces
+from toolbelt.testing import OPERATOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+SESSIONS = "/agents/ada/sessions/"
+EVICT = "/agents/ada/sessions/evict/"
+
+
+def look(browser: Client, **said: Any) -> Any:
+    return browser.get(SESSIONS, said).context["page"]
+
+
+def load(session: str, request: str | None = None, agent: str = "ada") -> None:
+    calls.run(agent, "load_tools", {"toolkit": "research"}, session=session, request_id=request)
+
+
+@pytest.fixture
+def evictor(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of one who may evict sessions."""
+    olive.user_permissions.add(auth.Permission.objects.get(codename="delete_agentsession"))
+    return operator
+
+
+def test_each_session_says_what_it_loaded_and_when(operator: Client) -> None:
+    load("s1")
+    load("s2", "r1")
+    sessions.equip(OPERATOR, "ada", "s1", "minimal")
+    page = look(operator)
+    assert page.matches == "2 sessions, most recently changed first"
+    assert [line.key for line in page.sessions] == ["s1", "s2"]
+    (loaded,) = page.sessions[0].loaded
+    assert (loaded.kind, loaded.name, loaded.when.words, loaded.note) == (
+        "toolkit",
+        "research",
+        "just now",
+        "",
+    )
+    assert [line.loadout for line in page.sessions] == ["minimal", ""]
+    assert page.sessions[0].preview_url == "/agents/ada/preview/?session=s1"
+    assert page.agent.key == "ada"
+
+
+def test_what_no_longer_counts_is_said_beside_it(operator: Client) -> None:
+    load("s1")
+    load("s2", "r1")
+    calls.run("ada", "unload_tools", {"toolkit": "research"}, session="s2", request_id="r2")
+    assert look(operator).sessions[0].loaded[0].note == "unloaded from the next request"
+    agents.edit(OPERATOR, "ada", {"allowed_toolkits": None})
+    assert [line.loaded[0].note for line in look(operator).sessions if line.key == "s1"] == [
+        "no longer allowed"
+    ]
+
+
+def test_without_sessions_it_says_what_could_be_loaded(operator: Client) -> None:
+    html = acting.text(operator.get(SESSIONS))
+    assert "No sessions yet" in html
+    assert "<code>research</code>" in html
+    agents.edit(OPERATOR, "ada", {"allowed_toolkits": None})
+    assert "nothing to load" in acting.text(operator.get(SESSIONS))
+    assert "the tools that its loadout makes discoverable" in acting.text(
+        operator.get("/agents/bob/sessions/")
+    )
+
+
+def test_what_every_session_begins_with_is_said(operator: Client) -> None:
+    agents.edit(
+        OPERATOR, "ada", {"allowed_toolkits": ["research", "issues"], "initial_toolkits": ["research"]}
+    )
+    page = look(operator)
+    assert (page.initial, page.loadable) == (("research",), ("issues",))
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_evicting_is_asked_about_first(evictor: Client, htmx: bool) -> None:
+    load("s1")
+    answer = acting.post(evictor, EVICT, htmx=htmx, session="s1")
+    question = answer.context["confirmation"] if htmx else answer.context["page"].confirmation
+    assert answer.status_code == 200
+    assert question.title == "Evict session s1?"
+    assert [(field.name, field.value) for field in question.fields] == [
+        ("session", "s1"),
+        ("next", SESSIONS),
+        ("confirm", "yes"),
+    ]
+    assert sessions.page("ada").total == 1
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_an_evicted_session_begins_anew_and_it_is_recorded(evictor: Client, htmx: bool) -> None:
+    load("s1")
+    load("s2")
+    assert "papers" in surfaces.ask("ada", "s1").because
+    answer = acting.post(evictor, EVICT, htmx=htmx, session="s1", confirm="yes", reason="It went astray.")
+    assert "papers" not in surfaces.ask("ada", "s1").because
+    assert "papers" in surfaces.ask("ada", "s2").because
+    entry = acting.newest()
+    assert (entry.action, entry.key, entry.actor, entry.via, entry.reason) == (
+        "session.evict",
+        "s1",
+        "olive",
+        "screen",
+        "It went astray.",
+    )
+    if htmx:
+        page = answer.context["page"]
+        assert 'id="sessions" hx-swap-oob="innerHTML"' in answer.content.decode()
+    else:
+        assert (answer.status_code, answer.headers["Location"]) == (303, SESSIONS)
+        page = look(evictor)
+    assert page.notice.text == "Session s1 of ada evicted."
+    assert [line.key for line in page.sessions] == ["s2"]
+
+
+def test_a_session_that_is_gone_is_said(evictor: Client) -> None:
+    answer = acting.post(evictor, EVICT, session="s9", confirm="yes")
+    assert answer.status_code == 409
+    assert answer.context["page"].notice.tone == "refused"
+    assert acting.post(evictor, EVICT, session="").status_code == 422
+    assert acting.post(evictor, "/agents/nobody/sessions/evict/", session="s").status_code == 200
+    assert (
+        acting.post(evictor, "/agents/nobody/sessions/evict/", session="s", confirm="yes").status_code == 404
+    )
+
+
+def test_names_of_sessions_may_hold_anything_that_can_be_read(evictor: Client) -> None:
+    name = "<b>/ü? & 1"
+    load(name)
+    html = evictor.get(SESSIONS).content.decode()
+    assert "<b>/" not in html
+    acting.post(evictor, EVICT, session=name, confirm="yes")
+    assert sessions.page("ada").total == 0
+
+
+def test_who_may_not_evict_sees_the_sessions_and_no_button(viewer: Client, operator: Client) -> None:
+    load("s1")
+    for browser in (viewer, operator):
+        page = look(browser)
+        assert (len(page.sessions), page.may_evict) == (1, False)
+        assert "Evict" not in browser.get(SESSIONS).content.decode()
+        assert acting.post(browser, EVICT, session="s1", confirm="yes").status_code == 403
+    assert sessions.page("ada").total == 1
+
+
+def test_a_long_list_is_paged(operator: Client) -> None:
+    ada = models.Agent.objects.get(key="ada")
+    models.AgentSession.objects.bulk_create(
+        models.AgentSession(agent=ada, key=f"s{number}", state={}) for number in range(120)
+    )
+    first = look(operator)
+    assert (len(first.sessions), first.pages.newer_url) == (50, "")
+    assert first.pages.words == "1 to 50 of 120"
+    last = look(operator, offset=100)
+    assert (len(last.sessions), last.pages.older_url, last.pages.newer_url) == (
+        20,
+        "",
+        f"{SESSIONS}?offset=50",
+    )
+    assert look(operator, offset="nonsense").sessions == first.sessions
+    assert look(operator, offset=500).pages.newer_url == SESSIONS
+
+
+def test_it_asks_the_same_few_questions_however_many_there_are(operator: Client) -> None:
+    load("s1")
+    look(operator)
+    of_one = acting.queries(lambda: look(operator))
+    for number in range(2, 9):
+        load(f"s{number}")
+    assert acting.queries(lambda: look(operator)) == of_one <= 16
+
+
+def test_an_agent_that_is_not_there_is_said(operator: Client) -> None:
+    assert operator.get("/agents/nobody/sessions/").status_code == 404

@@ -1,0 +1,368 @@
+"""How are an agent's settings shown and changed, how is it duplicated, and do its snippets connect?"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import tomllib
+from typing import Any
+
+import httpx
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+from django.urls import resolve
+
+from tests.web import acting, editing
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
+from toolbelt.runtime import surfaces
+from toolbelt.testing import OPERATOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+SETTINGS = "/agents/ada/settings/"
+CHANGE = "/agents/ada/settings/change/"
+DUPLICATE = "/agents/ada/duplicate/"
+
+
+def look(browser: Client, address: str = SETTINGS) -> Any:
+    return browser.get(address).context["page"]
+
+
+def typed(browser: Client, address: str = SETTINGS, **other: str) -> dict[str, str]:
+    """Return what the form of the page would send, with some of it typed anew."""
+    sent = editing.form(browser.get(address).content.decode(), f"{address}change/")
+    return {name: str(sent[name]) for name in sent} | other
+
+
+def save(browser: Client, address: str = SETTINGS, **other: str) -> Any:
+    return browser.post(f"{address}change/", typed(browser, address, **other))
+
+
+@pytest.fixture
+def copier(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of one who may also make agents and remove them."""
+    olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=["add_agent", "delete_agent"]))
+    return operator
+
+
+def test_it_shows_what_is_stored(operator: Client) -> None:
+    entries.change(
+        OPERATOR.replace(confirm=True),
+        "agent",
+        "ada",
+        {
+            "budget": {"max_tools": 9, "on_exceed": "defer"},
+            "tools": ["shell", {"tool": "clock__now", "options": {"zone": "UTC"}}],
+            "initial_toolkits": ["research"],
+            "kind": "plan",
+        },
+    )
+    page = look(operator)
+    sent = typed(operator)
+    assert (sent["role"], sent["max_tools"], sent["max_tokens"]) == ("Keeps the project tidy", "9", "")
+    assert (sent["on_exceed"], sent["kind"]) == ("defer", "plan")
+    assert page.form.labels["kind"] == "plan → developer"
+    assert {"minimal", "research"} <= {value for value, _ in page.form.fields["loadout"].widget.choices}
+    had = {one.title: one.names for one in page.had}
+    assert had["Always on"] == (("shell", ""), ("clock__now", "with options"))
+    assert had["Loadable toolkits"] == (("research", "in every session"),)
+
+
+def test_saving_changes_what_was_typed_and_nothing_else(operator: Client) -> None:
+    before = entries.read("agent", "ada")
+    answer = save(operator, title="Ada L.", max_tokens="9000", reason="Named.")
+    assert (answer.status_code, answer.headers["Location"]) == (303, SETTINGS)
+    assert entries.read("agent", "ada") == {**before, "title": "Ada L.", "budget": {"max_tokens": 9000}}
+    entry = acting.newest()
+    assert (entry.action, entry.reason, entry.via) == ("agent.change", "Named.", "screen")
+    assert entry.after == {"title": "Ada L.", "budget": {"max_tokens": 9000}}
+    notice = look(operator).notice
+    assert (notice.text, notice.undo) == ("Settings of ada saved.", entry.pk)
+    acting.post(operator, f"/changes/{entry.pk}/undo/", htmx=False)
+    assert entries.read("agent", "ada") == before
+
+
+def test_saving_what_is_so_already_records_nothing(operator: Client) -> None:
+    save(operator, description="Two\r\nlines")
+    newest = acting.newest()
+    assert entries.read("agent", "ada")["description"] == "Two\nlines"
+    assert save(operator, description="Two\r\nlines").status_code == 303
+    assert look(operator).notice.text.startswith("No changes")
+    assert acting.newest() == newest
+
+
+def test_a_field_that_somebody_else_changed_is_not_overwritten_but_others_are_saved(operator: Client) -> None:
+    old = typed(operator)
+    entries.change(OPERATOR, "agent", "ada", {"title": "Theirs", "model": "haiku"})
+    assert operator.post(CHANGE, {**old, "role": "Mine"}).status_code == 303
+    stored = acting.stored()
+    assert (stored.title, stored.model, stored.role) == ("Theirs", "haiku", "Mine")
+    answer = operator.post(CHANGE, {**old, "title": "Mine"})
+    assert answer.status_code == 409
+    assert "changed by another operator" in acting.text(answer)
+    assert answer.context["page"].form["title"].value() == "Mine", "what was typed stays to be seen"
+    assert acting.stored().title == "Theirs"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field", "says"),
+    [
+        ({"max_tools": "many"}, "max_tools", "whole number"),
+        ({"max_tools": "-1"}, "max_tools", "whole number"),
+        ({"loadout": "nonsense"}, "loadout", "nonsense"),
+        ({"kind": "gardener"}, "kind", "gardener"),
+    ],
+)
+def test_what_is_not_sound_is_told_at_its_field(
+    operator: Client, wrong: dict[str, str], field: str, says: str
+) -> None:
+    before = entries.read("agent", "ada")
+    answer = save(operator, **wrong)
+    assert answer.status_code == 422
+    assert says in answer.context["page"].form.errors[field][0]
+    assert "Not saved." in answer.content.decode()
+    assert entries.read("agent", "ada") == before
+
+
+@pytest.mark.parametrize("was", ["", "{", "[1]", "[" * 100_000, '{"title": "\\ud800"}'])
+def test_a_form_that_does_not_say_what_it_showed_overwrites_nothing(operator: Client, was: str) -> None:
+    before = entries.read("agent", "ada")
+    assert save(operator, was=was).status_code == 409
+    assert entries.read("agent", "ada") == before
+
+
+def test_a_loadout_alone_is_told_as_equipping(operator: Client) -> None:
+    save(operator, loadout="research", confirm="yes")
+    assert (acting.newest().action, acting.stored().loadout) == ("agent.equip", "research")
+
+
+def test_what_is_far_reaching_is_asked_about_with_its_effect(operator: Client) -> None:
+    address = "/agents/bob/settings/"
+    answer = save(operator, address, kind="", role="Works")
+    question = answer.context["page"].confirmation
+    assert answer.status_code == 200
+    assert question.title == "Save the settings of bob?"
+    assert question.effect.tools_after == "1", "the tool that is on by default, without a loadout"
+    assert acting.stored("bob").kind == "plan"
+    again = {field.name: field.value for field in question.fields}
+    assert operator.post(question.action, {**again, "reason": "Meant."}).status_code == 303
+    assert (acting.stored("bob").kind, acting.stored("bob").role) == ("", "Works")
+    assert acting.stored("bob").protected
+
+
+def test_a_budget_that_refuses_says_why(operator: Client) -> None:
+    none = {"kind": "explore", "budget": {"max_tools": 0, "on_exceed": "refuse"}}
+    entries.change(OPERATOR.replace(confirm=True), "agent", "bob", none)
+    answer = save(operator, "/agents/bob/settings/", kind="", confirm="yes")
+    assert answer.status_code == 422
+    assert "The budget of bob is 0 tools" in acting.text(answer)
+    assert answer.context["page"].form["kind"].value() == ""
+    assert acting.stored("bob").kind == "explore"
+
+
+def test_protection_is_taken_away_by_leaving_it_out(operator: Client) -> None:
+    address = "/agents/bob/settings/"
+    form = typed(operator, address)
+    assert form.pop("protected") == "yes"
+    operator.post(f"{address}change/", {**form, "confirm": "yes"})
+    assert not acting.stored("bob").protected
+
+
+def test_who_may_only_look_reads_it_in_words(viewer: Client) -> None:
+    html = acting.text(viewer.get(SETTINGS))
+    assert "<dt>Role</dt><dd>Keeps the project tidy</dd>" in html
+    assert "<dt>Budget</dt> <dd> no limit </dd>" in html
+    assert 'name="title"' not in html
+    assert "Duplicate" not in html
+    assert "/admin/" not in html
+    assert "issue one here" not in html
+
+
+def test_who_may_do_more_finds_the_ways_there(admin_client: Client) -> None:
+    page = look(admin_client)
+    assert (page.may_add, page.may_issue) == (True, True)
+    assert admin_client.get(page.admin_url).status_code == 200
+    assert '<a href="/tokens/?agent=ada#issue">' in admin_client.get(SETTINGS).content.decode()
+
+
+def test_a_duplicate_has_the_same_configuration_and_can_be_undone(copier: Client) -> None:
+    answer = copier.post(DUPLICATE, {"key": "ada-2"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/agents/ada-2/settings/")
+    assert entries.read("agent", "ada-2") == {**entries.read("agent", "ada"), "key": "ada-2"}
+    assert surfaces.ask("ada-2").fingerprint == surfaces.ask("ada").fingerprint
+    entry = acting.newest()
+    assert (entry.action, entry.reason) == ("agent.create", "As ada is.")
+    notice = look(copier, "/agents/ada-2/settings/").notice
+    assert (notice.text, notice.undo) == ("Agent ada-2 created as a copy of ada.", entry.pk)
+    acting.post(copier, f"/changes/{entry.pk}/undo/", htmx=False)
+    assert copier.get("/agents/ada-2/settings/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [("bob", "already exists"), ("a b", "a b"), ("", "required"), ("x" * 65, "64"), ("ada/2", "ada/2")],
+)
+def test_a_key_that_no_other_agent_can_have_is_told(copier: Client, key: str, says: str) -> None:
+    answer = copier.post(DUPLICATE, {"key": key})
+    assert answer.status_code == 422
+    copy = answer.context["page"].copy
+    assert says in copy.problem
+    assert copy.key == key
+
+
+def test_who_may_not_make_agents_duplicates_none(operator: Client) -> None:
+    assert operator.post(DUPLICATE, {"key": "ada-2"}).status_code == 403
+    assert not look(operator).may_add
+
+
+def test_the_snippets_hold_this_agents_addresses(operator: Client) -> None:
+    page = look(operator)
+    assert page.address == "http://testserver/api/v1/agents/ada/"
+    assert page.issue.text == ".venv/bin/python manage.py token issue --agent ada --days 90"
+    curl = next(snippet.text for snippet in page.snippets if snippet.label == "curl")
+    paths = re.findall(r"http://testserver(/[^?'\s]+)", curl)
+    assert [resolve(path).url_name for path in paths] == ["get_surface", "call_tool"]
+
+
+def answered_here(request: httpx.Request) -> httpx.Response:
+    """Let this installation answer, without a server."""
+    answer = Client().generic(
+        request.method,
+        request.url.raw_path.decode(),
+        request.content,
+        request.headers["Content-Type"],
+        headers={"Authorization": request.headers["Authorization"]},
+    )
+    return httpx.Response(answer.status_code, content=answer.content, request=request)
+
+
+def test_the_python_snippet_runs(operator: Client, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    issued = tokens.issue(OPERATOR, agent="ada")
+    monkeypatch.setenv("TOOLBELT_TOKEN", issued.text)
+    transport = httpx.MockTransport(answered_here)
+    monkeypatch.setattr(httpx, "Client", functools.partial(httpx.Client, transport=transport))
+    code = next(snippet.text for snippet in look(operator).snippets if snippet.label == "Python")
+    exec(compile(code, "snippet", "exec"), {})  # noqa: S102 (what the page offers is to be run)
+    said = capsys.readouterr().out
+    assert said.startswith("['clock__now', 'github__issue_read'")
+    assert "is_error" in said
+
+
+def test_mcp_clients_are_configured_with_this_agents_address_and_no_token(operator: Client) -> None:
+    offered = {one.label: one.text for one in look(operator).clients}
+    written = {
+        label: json.loads(text) for label, text in offered.items() if label not in ("Claude Code", "Codex")
+    }
+    url, claude = "http://testserver/mcp/ada", offered["Claude Code"]
+    assert claude.startswith(f"claude mcp add --transport http toolbelt {url} ")
+    assert claude.endswith('  --header "Authorization: Bearer $TOOLBELT_TOKEN"\n')
+    (asked,) = written["VS Code"]["inputs"]
+    assert asked["password"] is True
+    assert tomllib.loads(offered["Codex"])["mcp_servers"]["toolbelt"] == {
+        "url": url,
+        "bearer_token_env_var": "TOOLBELT_TOKEN",
+    }
+
+    def sent(token: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {token}"}
+
+    assert {label: one.get("mcpServers", {}).get("toolbelt") for label, one in written.items()} == {
+        "Cursor": {"url": url, "headers": sent("${env:TOOLBELT_TOKEN}")},
+        "VS Code": None,
+        "Gemini CLI": {"httpUrl": url, "headers": sent("${TOOLBELT_TOKEN}")},
+        "Copilot CLI": {"type": "http", "url": url, "headers": sent("YOUR_TOKEN"), "tools": ["*"]},
+        "opencode": None,
+        "Cline": {"type": "streamableHttp", "url": url, "headers": sent("YOUR_TOKEN")},
+        "Claude Desktop": {
+            "command": "npx",
+            "args": [
+                *("-y", "mcp-remote", url, "--transport", "http-only"),
+                *("--header", "Authorization:${AUTH_HEADER}", "--allow-http"),
+            ],
+            "env": {"AUTH_HEADER": "Bearer YOUR_TOKEN"},
+        },
+    }
+    assert written["VS Code"]["servers"]["toolbelt"]["headers"] == sent(f"${{input:{asked['id']}}}")
+    assert written["opencode"]["mcp"]["servers"]["toolbelt"] == {
+        "type": "remote",
+        "url": url,
+        "oauth": False,
+        "headers": sent("{env:TOOLBELT_TOKEN}"),
+    }
+
+
+def warnings(browser: Client) -> dict[str, tuple[str, ...]]:
+    """Return what is warned of beside the configuration of each client that has such."""
+    return {one.label: one.warnings for one in look(browser).clients if one.warnings}
+
+
+def test_a_client_that_cuts_the_policy_is_warned_of(operator: Client) -> None:
+    assert warnings(operator) == {}
+    issues = {**entries.read("toolkit", "issues"), "policy": "x" * 2048}
+    belts.import_(OPERATOR, {"toolkits": [issues]})
+    (warning,) = warnings(operator)["Claude Code"]
+    assert warning.startswith("Claude Code reads the first 2,048 characters of the policy, which has 2,")
+    assert list(warnings(operator)) == ["Claude Code"]
+    page = operator.get(SETTINGS).content.decode()
+    assert "toolbelt://policy" in page
+    for view, is_warned in (("view=policy", True), ("view=json&format=mcp", True), ("view=tools", False)):
+        preview = operator.get(f"/agents/ada/preview/?{view}").content.decode()
+        assert ("Claude Code reads the first 2,048" in preview) is is_warned
+
+
+def test_tools_whose_names_are_too_long_behind_a_clients_prefix_are_named(operator: Client) -> None:
+    fits, long = "a" * 49, "b" * 50
+    belts.import_(
+        OPERATOR,
+        {
+            "plugins": [{"name": "long", "in_code": True}],
+            "tools": [
+                {"key": key, "plugin": "long", "description": "Is long.", "default_on": True}
+                for key in (fits, long)
+            ],
+        },
+    )
+    (warning,) = warnings(operator)["Claude Code"]
+    assert warning.startswith(
+        "1 tool has a name that is too long for Claude Code, which puts mcp__toolbelt__"
+    )
+    assert long in warning
+    assert fits not in warning
+    assert "Copilot CLI" not in warnings(operator)
+
+
+def test_how_mcp_clients_load_is_chosen_and_left_out_where_it_is_usual(operator: Client) -> None:
+    assert typed(operator)["mcp_loading"] == "dispatch"
+    for wanted, entry in (("list", "list"), ("dispatch", None)):
+        assert save(operator, mcp_loading=wanted).status_code == 303
+        assert entries.read("agent", "ada").get("mcp_loading") == entry
+
+
+def test_the_frameworks_programs_hold_this_agents_address_and_are_sound(operator: Client) -> None:
+    """That they run, too, `make interop` shows, where the frameworks are."""
+    offered = look(operator).frameworks
+    assert [one.label for one in offered] == ["LangChain", "Pydantic AI", "OpenAI Agents", "Google ADK"]
+    for one in offered:
+        assert 'http.Http("http://testserver", "ada", os.environ[' in one.text
+        compile(one.text, one.id, "exec")
+
+
+def test_it_asks_the_same_few_questions_however_long_the_catalog(operator: Client, more_tools: Any) -> None:
+    look(operator)
+    of_few = acting.queries(lambda: look(operator))
+    more_tools(48)
+    look(operator)
+    assert acting.queries(lambda: look(operator)) == of_few <= 14
+
+
+def test_an_agent_that_is_not_there_is_said(copier: Client) -> None:
+    for answer in (
+        copier.get("/agents/nobody/settings/"),
+        copier.post("/agents/nobody/settings/change/", typed(copier, title="x")),
+        copier.post("/agents/nobody/duplicate/", {"key": "x"}),
+    ):
+        assert answer.status_code == 404

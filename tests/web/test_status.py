@@ -1,0 +1,62 @@
+"""What does the page about the installation say, to whom, and what never?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.core.cache import cache
+from django.test import Client
+
+from tests.web import acting
+from toolbelt import __version__, models
+from toolbelt.control.config import installation
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+
+def test_it_is_for_staff(viewer: Client, operator: Client, admin_client: Client) -> None:
+    assert viewer.get("/status/").status_code == operator.get("/status/").status_code == 403
+    assert "/status/" not in acting.text(operator.get("/agents/"))
+    assert '<a href="/status/" aria-current="page">' in acting.text(admin_client.get("/status/"))
+
+
+def test_it_says_versions_database_revision_and_what_is_kept(admin_client: Client) -> None:
+    models.CallRecord.objects.create(agent="ada", tool="shell", outcome="ok", duration_ms=1)
+    html = acting.text(admin_client.get("/status/"))
+    for told in (__version__, "all applied", "responds in", "Revision", "prune_calls", "github"):
+        assert told in html
+    page = admin_client.get("/status/").context["page"]
+    (kept,) = [group for group in page.groups if group.id == "kept"]
+    assert [(fact.label, fact.value) for fact in kept.facts][1] == ("Calls", "1, oldest")
+
+
+def test_what_is_wrong_stands_above(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    models.Plugin.objects.filter(name="github").update(status="failed", error="No such command.")
+    monkeypatch.setattr(cache, "get", lambda *args: None)
+    database = installation.Database(
+        vendor="SQLite", version="3", milliseconds=0.1, pending=["toolbelt.0099_more"]
+    )
+    monkeypatch.setattr(installation, "_database", lambda: database)
+    page = admin_client.get("/status/").context["page"]
+    assert page.state == "unavailable"
+    assert (
+        page.findings[0]
+        == "Migrations are pending: toolbelt.0099_more. Run .venv/bin/python manage.py migrate."
+    )
+    assert page.findings[1].startswith("The cache does not respond")
+    assert page.findings[-1] == "The plugin GitHub has failed."
+    assert "No such command." in acting.text(admin_client.get("/status/"))
+
+
+def test_no_secret_stands_there(admin_client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any) -> None:
+        raise ConnectionError("redis://:hunter2hunter2@cache:6379 refused")
+
+    monkeypatch.setattr(cache, "set", refuse)
+    html = admin_client.get("/status/").content.decode()
+    assert "ConnectionError" in html
+    assert "hunter2" not in html
+    assert django_settings.SECRET_KEY not in html
+    assert str(django_settings.DATABASES["default"]["NAME"]) not in html

@@ -1,0 +1,143 @@
+"""What do the list of sub-apps and the page of one show, and how is one edited?"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+
+from tests import factories
+from tests.web import acting, editing
+from toolbelt import models
+from toolbelt.control.catalog import entries
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+CHAT, EDIT, SAVE = "/sub-apps/chat/", "/sub-apps/chat/edit/", "/sub-apps/chat/save/"
+NEW, CREATE = "/new/sub-app/", "/new/sub-app/save/"
+
+
+@pytest.fixture(autouse=True)
+def chat(belt: None) -> None:
+    """Let a chat bind two tools to ada."""
+    tools = {tool.key: tool for tool in models.Tool.objects.all()}
+    factories.sub_app(
+        "chat",
+        tools=(tools["papers"], tools["github__merge"]),
+        agents=(models.Agent.objects.get(key="ada"),),
+    )
+
+
+@pytest.fixture
+def editor(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of one who may do everything with sub-apps."""
+    codenames = [f"{act}_subapp" for act in ("add", "change", "delete")]
+    olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=codenames))
+    return operator
+
+
+def look(browser: Client, address: str = CHAT) -> Any:
+    return browser.get(address).context["page"]
+
+
+def test_the_list_says_what_is_bound_to_whom_and_what_is_denied(viewer: Client, operator: Client) -> None:
+    line = look(viewer, "/sub-apps/").sub_apps[0]
+    assert (line.key, line.tools, line.agents, line.held) == ("chat", "2", ("ada",), "")
+    acting.override(operator, "papers", "false", "unset")
+    assert look(viewer, "/sub-apps/").sub_apps[0].held == "1 of 2 blocked"
+
+
+def test_the_page_says_of_each_agent_what_it_has_and_why_not_more(viewer: Client, operator: Client) -> None:
+    acting.override(operator, "papers", "false", "unset")
+    page = look(viewer)
+    assert [(tool.key, tool.risk.word) for tool in page.tools] == [
+        ("papers", "read-only"),
+        ("github__merge", "destructive"),
+    ]
+    ada = page.agents[0]
+    assert (ada.key, ada.word) == ("ada", "1 of 2 on")
+    assert [tool for tool, _ in ada.without] == ["papers"]
+    html = acting.text(viewer.get(CHAT))
+    assert "view only" in html
+    assert "/edit/" not in html
+
+
+def test_rows_are_moved_added_and_taken_out_before_anything_is_saved(editor: Client) -> None:
+    answer = editing.send(editor, EDIT, SAVE, act="down-tools-0")
+    assert [row.key for row in answer.context["page"].form.rows] == ["github__merge", "papers"]
+    answer = editing.go_on(editor, answer, SAVE, act="drop-tools-0")
+    answer = editing.go_on(editor, answer, SAVE, act="add-tools-0", add_tools="clock__now, shell", htmx=True)
+    assert "<html" not in acting.text(answer)
+    assert [row.key for row in answer.context["page"].form.rows] == ["papers", "clock__now", "shell"]
+    assert not models.AuditEntry.objects.exists()
+    answer = editing.go_on(editor, answer, SAVE, agents=["ada", "bob"])
+    reached = {one.agent: (one.added, one.removed) for one in answer.context["page"].reached}
+    assert reached == {
+        "ada": ((), ("github__merge",)),
+        "bob": (("clock__now", "papers", "shell"), ()),
+    }
+    assert editing.go_on(editor, answer, SAVE).status_code == 303
+    assert entries.read("sub_app", "chat") == {
+        "key": "chat",
+        "tool_names": ["papers", "clock__now", "shell"],
+        "agents": ["ada", "bob"],
+    }
+    assert models.AuditEntry.objects.count() == 1
+
+
+def test_what_is_wrong_is_said_at_its_row(editor: Client) -> None:
+    answer = editing.send(editor, EDIT, SAVE, add_tools="paper")
+    form = answer.context["page"].form
+    assert answer.status_code == 422
+    assert [row.problem for row in form.rows] == [
+        "",
+        "",
+        "There is no tool named 'paper'. Did you mean papers?",
+    ]
+    assert form.errors == {"__all__": ["Fix the fields marked below."]}
+    assert editor.post("/sub-apps/nothing/save/").status_code == 404
+
+
+def test_one_is_made_and_removed(editor: Client) -> None:
+    assert editing.send(editor, NEW, CREATE).context["page"].form.problems["key"] == "Enter a key."
+    answer = editing.send(editor, NEW, CREATE, key="room", add_tools="papers", agents="bob")
+    assert [one.agent for one in answer.context["page"].reached] == ["bob"]
+    assert editing.go_on(editor, answer, CREATE).headers["Location"] == "/sub-apps/room/"
+    answer = editing.send(editor, "/sub-apps/room/", "/sub-apps/room/remove/")
+    assert answer.context["page"].title == "Remove sub-app room?"
+    answer = editing.go_on(editor, answer, "/sub-apps/room/remove/")
+    assert answer.headers["Location"] == "/sub-apps/"
+    page = look(editor, "/sub-apps/")
+    assert [line.key for line in page.sub_apps] == ["chat"]
+    assert page.notice.undo == acting.newest().pk
+
+
+def test_without_one_the_list_says_what_it_would_be(viewer: Client) -> None:
+    models.SubApp.objects.all().delete()
+    assert "No sub-apps yet" in acting.text(viewer.get("/sub-apps/"))
+
+
+def test_the_pages_cost_the_same_however_much_there_is(viewer: Client, more_tools: Any) -> None:
+    def cost() -> list[int]:
+        for address in ("/sub-apps/", CHAT):
+            viewer.get(address)
+        return [acting.queries(partial(viewer.get, address)) for address in ("/sub-apps/", CHAT)]
+
+    few = cost()
+    more_tools(30)
+    for number in range(8):
+        factories.sub_app(f"more_{number}", tools=tuple(models.Tool.objects.all()[:20]))
+    assert cost() == few
+    assert max(few) <= 12
+
+
+def test_a_budget_that_refuses_a_new_one_is_not_said_of_its_key(editor: Client) -> None:
+    models.Agent.objects.filter(key="ada").update(max_tools=0, on_exceed="refuse")
+    factories.tool("another")
+    typed = {"key": "more", "tool": "another", "agents": "ada"}
+    problems = editor.post(CREATE, typed).context["page"].form.problems
+    assert "The budget of ada is 0 tools" in problems[""]
+    assert "key" not in problems

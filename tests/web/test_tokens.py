@@ -1,0 +1,198 @@
+"""Who sees the API tokens, how is one issued and shown this once, and how is it revoked?"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.utils import timezone
+
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control import writing
+from toolbelt.control.people import tokens
+from toolbelt.runtime import credentials
+from toolbelt.testing import OPERATOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+TOKENS = "/tokens/"
+ISSUE = "/tokens/issue/"
+
+
+def look(browser: Client, **said: Any) -> Any:
+    return browser.get(TOKENS, said).context["page"]
+
+
+@pytest.fixture
+def keeper(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of one who may issue and revoke tokens."""
+    names = ["view_apitoken", "add_apitoken", "change_apitoken"]
+    olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=names))
+    return operator
+
+
+def of_ada(name: str = "", days: float | None = None) -> tokens.Issued:
+    expires = timezone.now() + dt.timedelta(days=days) if days else None
+    return tokens.issue(OPERATOR, agent="ada", name=name, expires=expires)
+
+
+def test_each_token_says_whose_it_is_and_how_it_stands(keeper: Client) -> None:
+    of_ada("Nightly build", days=30)
+    soon = of_ada(days=2)
+    tokens.issue(writing.by("olive", via="screen"), user="olive", scope="write", name="Mine")
+    over = of_ada("Old")
+    models.ApiToken.objects.filter(prefix=over.token.prefix).update(
+        expires=timezone.now() - dt.timedelta(days=1), last_used=timezone.now() - dt.timedelta(hours=3)
+    )
+    tokens.revoke(OPERATOR, of_ada("Lost").token.prefix)
+    page = look(keeper)
+    told = {(line.agent, line.operator, line.scope, line.name, line.state) for line in page.tokens}
+    assert told == {
+        ("", "olive", "Read and write", "Mine", "valid"),
+        ("ada", "", "", "", "expires soon"),
+        ("ada", "", "", "Nightly build", "valid"),
+    }
+    assert {(line.name, line.state) for line in page.gone} == {("Lost", "revoked"), ("Old", "expired")}
+    ends = {line.name: line.ends.words for line in page.tokens if line.ends}
+    assert ends == {"Nightly build": "in 30 d", "": "in 2 d"}
+    assert next(line.used.words for line in page.gone if line.name == "Old") == "3 h ago"
+    assert page.matches == "3 valid of 5"
+    assert soon.text not in keeper.get(TOKENS).content.decode()
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_a_token_is_shown_this_once_and_kept_nowhere(keeper: Client, htmx: bool) -> None:
+    fields = {"owner": "agent", "agent": "ada", "name": "Chat", "days": "30"}
+    answer = acting.post(keeper, ISSUE, htmx=htmx, **fields)
+    assert answer.status_code == 200
+    issued = answer.context["page"].issued
+    assert issued.text in answer.content.decode()
+    assert answer.headers["Cache-Control"] == "private, no-store"
+    bearer = credentials.recognize(issued.text)
+    assert bearer is not None
+    assert bearer.agent == "ada"
+    (token,) = tokens.all_tokens()
+    assert token.name == "Chat"
+    assert token.expires is not None
+    assert round((token.expires - timezone.now()).total_seconds() / 86400) == 30
+    assert issued.text not in keeper.get(TOKENS).content.decode()
+    assert not any(issued.text in str(session.get_decoded()) for session in Session.objects.all())
+    assert issued.text not in str(acting.newest().after)
+    assert acting.newest().actor == "olive"
+    if htmx:
+        assert "<html" not in answer.content.decode()
+
+
+def test_an_operators_token_is_their_own(keeper: Client) -> None:
+    acting.post(keeper, ISSUE, owner="me", agent="ada", scope="write", days="")
+    (token,) = tokens.all_tokens()
+    assert (token.user, token.agent, token.scope, token.expires) == ("olive", "", "write", None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"owner": "agent"}, "agent"),
+        ({"owner": "agent", "agent": "nobody"}, "agent"),
+        ({"owner": "me"}, "scope"),
+        ({"owner": "otto"}, "owner"),
+        ({}, "owner"),
+        ({"owner": "agent", "agent": "ada", "name": "x" * 101}, "name"),
+        ({"owner": "agent", "agent": "ada", "days": "0"}, "days"),
+    ],
+)
+@pytest.mark.parametrize("htmx", [True, False])
+def test_what_is_not_sound_is_told_at_its_field(
+    keeper: Client, fields: dict[str, str], field: str, htmx: bool
+) -> None:
+    answer = acting.post(keeper, ISSUE, htmx=htmx, **fields)
+    assert answer.status_code == 422
+    wanted = answer.context["page"].wanted
+    assert list(wanted.problems) == [field]
+    assert wanted.name == fields.get("name", "")
+    assert tokens.all_tokens() == []
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_revoking_is_asked_about_first(keeper: Client, htmx: bool) -> None:
+    issued = of_ada()
+    answer = acting.post(keeper, f"/tokens/{issued.token.prefix}/revoke/", htmx=htmx)
+    question = answer.context["confirmation"] if htmx else answer.context["page"].confirmation
+    assert question.title == f"Revoke token {issued.token.prefix}?"
+    assert credentials.recognize(issued.text) is not None
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_a_revoked_token_opens_nothing_any_more(keeper: Client, htmx: bool) -> None:
+    issued, other = of_ada(), of_ada()
+    address = f"/tokens/{issued.token.prefix}/revoke/"
+    answer = acting.post(keeper, address, htmx=htmx, confirm="yes", reason="It leaked.")
+    assert credentials.recognize(issued.text) is None
+    assert credentials.recognize(other.text) is not None
+    entry = acting.newest()
+    assert (entry.action, entry.reason, entry.via) == ("token.revoke", "It leaked.", "screen")
+    if not htmx:
+        assert (answer.status_code, answer.headers["Location"]) == (303, TOKENS)
+    page = answer.context["page"] if htmx else look(keeper)
+    assert page.notice.text == f"Token {issued.token.prefix} of agent ada revoked."
+    assert [line.prefix for line in page.gone] == [issued.token.prefix]
+
+
+def test_a_token_that_is_not_there_is_said(keeper: Client) -> None:
+    assert acting.post(keeper, "/tokens/tb_nothing/revoke/", confirm="yes").status_code == 404
+
+
+def test_they_are_found_by_name_owner_and_prefix(keeper: Client) -> None:
+    issued = of_ada("Nightly build")
+    tokens.issue(OPERATOR, agent="bob", name="Chat")
+    for query in ("NIGHTLY", "ada", issued.token.prefix[:8]):
+        assert [line.name for line in look(keeper, q=query).tokens] == ["Nightly build"]
+    html = acting.text(keeper.get(TOKENS, {"q": "nothing"}, headers=acting.HTMX))
+    assert "No matching tokens" in html
+    assert "<html" not in html
+
+
+def test_the_way_from_an_agent_chooses_it(keeper: Client) -> None:
+    chosen = [choice.value for choice in look(keeper, agent="bob").wanted.agents if choice.chosen]
+    assert chosen == ["bob"]
+
+
+def test_without_any_it_says_what_they_are_for(keeper: Client) -> None:
+    assert "No one can use the API yet." in keeper.get(TOKENS).content.decode()
+
+
+def test_only_who_may_see_tokens_finds_them(viewer: Client, operator: Client, olive: auth.User) -> None:
+    of_ada()
+    for browser in (viewer, operator):
+        assert browser.get(TOKENS).status_code == 403
+        assert 'href="/tokens/"' not in browser.get("/agents/").content.decode()
+    olive.user_permissions.add(auth.Permission.objects.get(codename="view_apitoken"))
+    page = look(operator)
+    assert (len(page.tokens), page.wanted, page.may_revoke) == (1, None, False)
+    html = operator.get(TOKENS).content.decode()
+    assert '<a href="/tokens/" aria-current="page">' in html
+    assert "Revoke" not in html
+    assert acting.post(operator, ISSUE, owner="agent", agent="ada").status_code == 403
+    assert len(tokens.all_tokens()) == 1
+
+
+def test_issuing_does_not_show_the_others_to_who_may_not_see_them(operator: Client, olive: auth.User) -> None:
+    olive.user_permissions.add(auth.Permission.objects.get(codename="add_apitoken"))
+    of_ada("Secret project")
+    answer = acting.post(operator, ISSUE, owner="agent", agent="ada")
+    assert answer.status_code == 403
+    assert "Secret project" not in answer.content.decode()
+
+
+def test_it_asks_the_same_few_questions_however_many_there_are(keeper: Client) -> None:
+    of_ada()
+    look(keeper)
+    of_one = acting.queries(lambda: look(keeper))
+    for _ in range(9):
+        of_ada()
+    assert acting.queries(lambda: look(keeper)) == of_one <= 9

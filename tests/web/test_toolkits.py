@@ -1,0 +1,300 @@
+"""What do the list of toolkits and the page of one show, and what do they cost?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+
+from tests import factories
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control.catalog import entries
+from toolbelt.testing import OPERATOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+ISSUES = "/toolkits/issues/"
+STOP = "/toolkits/issues/stop/"
+
+
+@pytest.fixture
+def keeper(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of one who may change toolkits, too."""
+    olive.user_permissions.add(auth.Permission.objects.get(codename="change_toolkit"))
+    return operator
+
+
+def listed(browser: Client, **said: str) -> Any:
+    return browser.get("/toolkits/", said).context["page"]
+
+
+def look(browser: Client, **said: str) -> Any:
+    return browser.get(ISSUES, said).context["page"]
+
+
+def keys(page: Any) -> list[str]:
+    return [line.key for line in page.toolkits]
+
+
+def cell(page: Any, agent: str) -> Any:
+    return next(cell for cell in page.cells if cell.agent == agent)
+
+
+def test_each_line_says_how_large_it_is_and_who_has_it(viewer: Client) -> None:
+    issues, releases, research = listed(viewer).toolkits
+    assert (issues.key, issues.title, issues.description) == (
+        "issues",
+        "Issues and reviews",
+        "Reads and files issues.",
+    )
+    assert (issues.tools, issues.users, issues.percent, issues.switched) == ("2", "2 of 2", 100, "on for 1")
+    # A tool that it shares with another toolkit counts for both.
+    assert (releases.title, releases.users) == ("releases", "2 of 2")
+    assert (research.users, research.percent, research.switched) == ("0 of 2", 0, "")
+
+
+def test_what_is_stopped_or_in_code_is_marked(viewer: Client) -> None:
+    models.Toolkit.objects.filter(key="research").update(blocked=True, plugin="github")
+    marks = [(mark.word, mark.tone) for mark in listed(viewer).toolkits[2].marks]
+    assert marks == [("blocked for everyone", "danger"), ("from plugin github", "quiet")]
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({}, ["issues", "releases", "research"]),
+        ({"q": "REVIEWS"}, ["issues"]),
+        ({"q": "papers"}, ["research"]),
+        ({"show": "used"}, ["issues", "releases"]),
+        ({"show": "unused"}, ["research"]),
+        ({"show": "stopped"}, []),
+        ({"show": "nonsense"}, ["issues", "releases", "research"]),
+        ({"sort": "-toolkit"}, ["research", "releases", "issues"]),
+        ({"sort": "tools"}, ["research", "issues", "releases"]),
+        ({"sort": "nonsense"}, ["issues", "releases", "research"]),
+    ],
+)
+def test_the_list_is_narrowed_and_sorted_by_the_address(
+    viewer: Client, said: dict[str, str], found: list[str]
+) -> None:
+    assert keys(listed(viewer, **said)) == found
+
+
+def test_a_heading_of_numbers_begins_with_the_largest_and_then_turns_round(viewer: Client) -> None:
+    column = listed(viewer, q="e").columns[1]
+    assert (column.order, column.url) == ("", "/toolkits/?q=e&sort=-tools")
+    column = listed(viewer, q="e", sort="-tools").columns[1]
+    assert (column.order, column.url) == ("descending", "/toolkits/?q=e&sort=tools")
+
+
+def test_typing_gets_only_the_table_and_the_count(viewer: Client) -> None:
+    html = acting.text(viewer.get("/toolkits/", {"q": "papers"}, headers=acting.HTMX))
+    assert html.endswith(
+        '<p id="matches" hx-swap-oob="innerHTML">1 toolkit in the order of the policy</p> </div>'
+    )
+    assert "<html" not in html
+    assert "No matching toolkits" in acting.text(viewer.get("/toolkits/", {"q": "nothing"}))
+
+
+def test_without_toolkits_it_says_what_one_is(viewer: Client) -> None:
+    models.Agent.objects.all().delete()
+    models.Toolkit.objects.all().delete()
+    assert "No toolkits yet" in acting.text(viewer.get("/toolkits/"))
+
+
+def test_a_toolkit_shows_its_tools_with_their_risk_and_what_stands_against_them(viewer: Client) -> None:
+    models.Plugin.objects.filter(name="github").update(status="failed")
+    models.Toolkit.objects.filter(key="issues").update(tool_notes={"github__issue_read": "Look here first."})
+    read, write = look(viewer).members
+    assert (read.prefix, read.name, read.risk.word, read.note) == (
+        "github__",
+        "issue_read",
+        "read-only",
+        "Look here first.",
+    )
+    assert (write.risk.word, write.state, write.about) == (
+        "writes",
+        "unavailable",
+        "plugin github has failed",
+    )
+
+
+def test_each_agent_says_what_it_has_of_it_and_why(viewer: Client) -> None:
+    page = look(viewer)
+    ada, bob = cell(page, "ada"), cell(page, "bob")
+    assert (ada.switch.stored, ada.switch.words, ada.word, ada.reason) == (
+        "true",
+        "On",
+        "2 of 2 on",
+        "toolkit issues is on",
+    )
+    assert (bob.switch.stored, bob.switch.words, bob.protected) == ("unset", "Default", True)
+    assert page.users == "2 of 2"
+
+
+def test_who_may_only_look_sees_states_and_no_dead_controls(viewer: Client) -> None:
+    html = acting.text(viewer.get(ISSUES))
+    assert "<strong>On</strong>" in html
+    assert 'role="switch"' not in html
+    assert "Block for everyone" not in html
+    assert "Edit in the admin" not in html
+
+
+def test_a_flip_brings_the_parts_that_the_page_shows_of_this_agent(operator: Client) -> None:
+    answer = acting.switch(operator, "issues", "false", "true", cells="issues", next=ISSUES)
+    html = acting.text(answer)
+    assert answer.headers["HX-Trigger"] == '{"flipped": {}}'
+    assert '<div id="at:ada:issues:state" hx-swap-oob="innerHTML">' in html
+    assert '<input type="hidden" name="was" value="false"' in html
+    assert "toolkit issues is off" in html
+    assert '<p id="used:issues" hx-swap-oob="innerHTML">' in html
+    assert "switch off for 1" in html
+    assert "issues is off for ada." in html
+    # Nothing of other agents, nor of the Access page.
+    assert "at:bob:" not in html
+    assert "agent-facts" not in html
+    assert acting.stored().switches["issues"] is False
+
+
+def test_a_question_before_a_flip_is_asked_here_as_well(operator: Client) -> None:
+    answer = acting.switch(operator, "issues", "true", "unset", agent="bob", cells="issues", next=ISSUES)
+    assert "bob is protected." in acting.text(answer)
+    assert "issues" not in acting.stored("bob").switches
+
+
+def test_a_conflict_brings_what_is_so_now(operator: Client) -> None:
+    answer = acting.switch(operator, "issues", "false", "unset", cells="issues", next=ISSUES)
+    assert answer.status_code == 409
+    assert '<input type="hidden" name="was" value="true"' in acting.text(answer)
+
+
+def test_taking_a_flip_back_brings_the_parts_too(operator: Client) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    answer = acting.post(operator, f"/changes/{acting.newest().pk}/undo/", cells="issues", next=ISSUES)
+    assert "at:ada:issues:state" in acting.text(answer)
+    assert acting.stored().switches["issues"] is True
+
+
+def test_without_htmx_a_flip_leads_back_to_the_toolkit_and_is_told_there(operator: Client) -> None:
+    answer = acting.switch(operator, "issues", "false", "true", htmx=False, next=ISSUES)
+    assert (answer.status_code, answer.headers["Location"]) == (303, ISSUES)
+    assert look(operator).notice.text == "issues is off for ada."
+
+
+def test_the_policy_is_shown_as_a_model_with_all_tools_is_told_it(viewer: Client) -> None:
+    told = viewer.get("/toolkits/releases/").context["page"].told
+    assert told.policy == "Ask first: github__merge, github__issue_read."
+    assert (told.written, told.active, told.off) == (
+        "Ask first: {active_tools}.",
+        "2 of 2 tools on",
+        False,
+    )
+
+
+def test_the_policy_is_shown_as_one_agent_is_told_it(operator: Client) -> None:
+    told = operator.get("/toolkits/releases/", {"whose": "ada"}).context["page"].told
+    assert (told.policy, told.active) == ("Ask first: github__issue_read.", "1 of 2 tools on")
+    acting.switch(operator, "issues", "false", "true")
+    told = look(operator, whose="ada").told
+    assert (told.policy, told.off) == ("You cannot see issues.", True)
+
+
+def test_a_message_is_tried_on_every_trigger(viewer: Client) -> None:
+    more = [
+        {"name": "file", "any": ["bug"], "focus": ["github__issue_write"], "tool_choice": "required"},
+        {"name": "any word", "all": [["bug", "wish"]], "none": ["secret"]},
+    ]
+    entries.change(OPERATOR, "toolkit", "issues", {"triggers": more})
+    told = look(viewer, message="There is a bug.").told
+    assert [(one.name, one.fires, one.decides) for one in told.triggers] == [
+        ("file", True, True),
+        ("any word", True, False),
+    ]
+    assert told.outcome.told == "The first step focuses on 1 tool and must call one."
+    assert (told.outcome.tools, told.outcome.because) == (("github__issue_write",), "file")
+    told = look(viewer, message="A wish.").told
+    assert [one.decides for one in told.triggers] == [False, True]
+    assert told.outcome.tools == ("github__issue_read", "github__issue_write")
+    assert look(viewer, message="Good morning.").told.outcome.told.startswith("No directive")
+    assert look(viewer).told.outcome is None
+
+
+def test_a_message_is_tried_with_the_tools_that_an_agent_has(operator: Client) -> None:
+    acting.override(operator, "github__issue_write", "false", "unset")
+    outcome = look(operator, message="a bug", whose="ada").told.outcome
+    assert outcome.told == "No directive: none of the tools to focus on is on."
+
+
+def test_typing_a_message_gets_only_what_it_comes_to(viewer: Client) -> None:
+    html = acting.text(viewer.get(ISSUES, {"message": "a <bug>"}, headers=acting.HTMX))
+    assert "matches first" in html
+    assert "<html" not in html
+
+
+def test_a_toolkit_in_code_says_whose_it_is_and_keeps_its_switches(keeper: Client) -> None:
+    models.Toolkit.objects.filter(key="issues").update(plugin="github")
+    html = acting.text(keeper.get(ISSUES))
+    assert 'code of the plugin <a href="/plugins/github/">github</a>' in html
+    assert 'role="switch"' in html
+    assert "Block for everyone" in html
+
+
+def test_it_is_stopped_for_everyone_and_the_stop_taken_back(keeper: Client) -> None:
+    answer = acting.post(keeper, STOP, on="true", was="false", next=ISSUES)
+    html = acting.text(answer)
+    assert "issues is blocked for everyone." in html
+    assert "Unblock" in html
+    assert "toolkit issues is blocked for everyone" in html
+    assert "at:ada:issues:state" in html
+    page = look(keeper)
+    assert (page.stop.on, cell(page, "ada").word) == (True, "Blocked")
+    acting.post(keeper, f"/changes/{acting.newest().pk}/undo/", htmx=False)
+    assert look(keeper).stop.on is False
+
+
+def test_a_stop_without_htmx_leads_back(keeper: Client) -> None:
+    answer = acting.post(keeper, STOP, htmx=False, on="true", was="false", next=ISSUES, reason="Leaks.")
+    assert (answer.status_code, answer.headers["Location"]) == (303, ISSUES)
+    assert look(keeper).notice.text == "issues is blocked for everyone."
+    assert (acting.newest().action, acting.newest().reason) == ("toolkit.change", "Leaks.")
+
+
+def test_a_stop_that_came_too_late_or_makes_no_sense_is_refused(keeper: Client) -> None:
+    assert acting.post(keeper, STOP, on="false", was="true").status_code == 409
+    assert acting.post(keeper, STOP, on="perhaps", was="false").status_code == 422
+    assert acting.post(keeper, "/toolkits/nothing/stop/", on="true", was="false").status_code == 404
+    assert not models.Toolkit.objects.get(key="issues").blocked
+
+
+def test_one_that_is_not_there_is_not_found(viewer: Client) -> None:
+    assert viewer.get("/toolkits/nothing/").status_code == 404
+
+
+def test_hostile_texts_are_shown_and_do_nothing(viewer: Client) -> None:
+    evil = "<script>alert(1)</script>"
+    models.Toolkit.objects.filter(key="issues").update(
+        title=evil, description=evil, policy=evil, examples=evil
+    )
+    models.Tool.objects.filter(key="github__issue_read").update(description=evil)
+    for address in (ISSUES, "/toolkits/", f"{ISSUES}?message={evil}&whose={evil}"):
+        html = viewer.get(address).content.decode()
+        assert evil not in html
+        assert "&lt;script&gt;" in html
+
+
+def test_they_ask_the_database_the_same_few_questions_however_much_there_is(
+    operator: Client, more_tools: Any
+) -> None:
+    def cost(address: str) -> int:
+        operator.get(address)
+        return acting.queries(lambda: operator.get(address))
+
+    before = cost("/toolkits/"), cost(ISSUES)
+    more_tools(60)
+    for number in range(9):
+        factories.agent(f"agent-{number}")
+    assert (cost("/toolkits/"), cost(ISSUES)) == before
+    assert max(before) <= 14

@@ -1,0 +1,277 @@
+"""What do the list of tools and the page of one show, and what do they cost?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+from django.utils import timezone
+
+from tests import factories
+from tests.web import acting
+from toolbelt import models
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+READ = "/tools/github__issue_read/"
+STOP = "/tools/github__issue_read/stop/"
+EVERY = ["clock__now", "github__issue_read", "github__issue_write", "github__merge", "papers", "shell"]
+
+
+@pytest.fixture
+def keeper(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of one who may change tools and see calls."""
+    for codename in ("change_tool", "view_callrecord"):
+        olive.user_permissions.add(auth.Permission.objects.get(codename=codename))
+    return operator
+
+
+def listed(browser: Client, **said: Any) -> Any:
+    return browser.get("/tools/", said).context["page"]
+
+
+def look(browser: Client, key: str = "github__issue_read") -> Any:
+    return browser.get(f"/tools/{key}/").context["page"]
+
+
+def keys(page: Any) -> list[str]:
+    return [line.key for line in page.tools]
+
+
+def test_each_line_says_what_it_may_do_where_it_comes_from_and_where_it_is(viewer: Client) -> None:
+    read = listed(viewer).tools[1]
+    assert (read.prefix, read.name, read.risk.word, read.plugin) == (
+        "github__",
+        "issue_read",
+        "read-only",
+        "github",
+    )
+    assert [toolkit.title for toolkit in read.toolkits] == ["Issues and reviews", "releases"]
+    assert (read.state, read.word, read.about) == ("active", "Available", "")
+
+
+def test_what_nobody_can_have_says_why(viewer: Client) -> None:
+    models.Tool.objects.filter(key="papers").update(seen=False)
+    models.Tool.objects.filter(key="shell").update(blocked=True)
+    papers, shell = listed(viewer).tools[4:]
+    assert (papers.state, papers.word, papers.about) == (
+        "unavailable",
+        "Unavailable",
+        "new, and not reviewed yet",
+    )
+    assert (shell.state, shell.word, shell.about) == (
+        "denied",
+        "Blocked",
+        "tool shell is blocked for everyone",
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({}, EVERY),
+        ({"q": "ISSUE"}, ["github__issue_read", "github__issue_write"]),
+        ({"q": "tells the"}, ["clock__now"]),
+        ({"plugin": "acme.clock"}, ["clock__now"]),
+        ({"plugin": "-"}, ["papers", "shell"]),
+        ({"plugin": "nothing"}, []),
+        ({"risk": "writes"}, ["github__issue_write"]),
+        ({"risk": "destructive"}, ["github__merge", "shell"]),
+        ({"risk": "nonsense"}, EVERY),
+        ({"state": "default"}, ["shell"]),
+        ({"state": "stopped"}, []),
+        ({"state": "available"}, EVERY),
+        ({"state": "nonsense"}, EVERY),
+        ({"plugin": "github", "risk": "read-only"}, ["github__issue_read"]),
+        ({"sort": "-tool"}, EVERY[::-1]),
+        ({"sort": "plugin"}, ["papers", "shell", "clock__now", *EVERY[1:4]]),
+    ],
+)
+def test_the_list_is_narrowed_and_sorted_by_the_address(
+    viewer: Client, said: dict[str, str], found: list[str]
+) -> None:
+    assert keys(listed(viewer, **said)) == found
+
+
+def test_states_are_told_apart(viewer: Client) -> None:
+    models.Plugin.objects.filter(name="github").update(active=False)
+    models.Tool.objects.filter(key="shell").update(blocked=True)
+    assert keys(listed(viewer, state="unavailable")) == EVERY[1:4]
+    assert keys(listed(viewer, state="stopped")) == ["shell"]
+    assert keys(listed(viewer, state="available")) == ["clock__now", "papers"]
+
+
+def test_it_is_paged_and_the_pages_keep_the_filter(viewer: Client, more_tools: Any) -> None:
+    more_tools(120)
+    page = listed(viewer, q="extra")
+    assert (len(page.tools), page.pages.words, page.pages.newer_url) == (50, "1 to 50 of 120", "")
+    assert page.pages.older_url == "/tools/?q=extra&offset=50"
+    page = listed(viewer, q="extra", offset=100)
+    assert (len(page.tools), page.pages.words, page.pages.older_url) == (20, "101 to 120 of 120", "")
+    assert page.pages.newer_url == "/tools/?q=extra&offset=50"
+    # Behind the end is the last page that there is.
+    page = listed(viewer, q="extra", offset=10**6)
+    assert (len(page.tools), page.pages.words) == (20, "101 to 120 of 120")
+
+
+def test_a_heading_sorts_and_then_turns_round(viewer: Client) -> None:
+    tool, plugin, tokens = listed(viewer).columns
+    assert (tool.order, tool.url) == ("ascending", "/tools/?sort=-tool")
+    assert (plugin.order, plugin.url, tokens.url) == ("", "/tools/?sort=plugin", "/tools/?sort=-tokens")
+    assert listed(viewer, sort="-tokens").columns[2].url == "/tools/?sort=tokens"
+
+
+def test_typing_gets_only_the_table_and_the_count(viewer: Client) -> None:
+    html = acting.text(viewer.get("/tools/", {"q": "papers"}, headers=acting.HTMX))
+    assert '<p id="matches" hx-swap-oob="innerHTML">1 tool,' in html
+    assert "<html" not in html
+    assert "No matching tools" in acting.text(viewer.get("/tools/", {"q": "nothing"}))
+
+
+def test_a_tool_says_which_agents_have_it_and_why_the_others_do_not(viewer: Client) -> None:
+    page = look(viewer, "clock__now")
+    (ada,) = page.holders
+    assert (ada.agent, ada.word, ada.reason, ada.url) == (
+        "ada",
+        "Active",
+        "its override is on",
+        "/agents/ada/?q=clock__now",
+    )
+    assert [(one.agent, one.state) for one in page.others] == [("bob", "discoverable")]
+    assert page.users == "1 of 2"
+
+
+def test_why_nobody_has_it_stands_above_all(viewer: Client) -> None:
+    models.Plugin.objects.filter(name="github").update(status="failed")
+    assert "<strong>Unavailable</strong> for all agents: plugin github has failed." in acting.text(
+        viewer.get(READ)
+    )
+    assert look(viewer).holders == ()
+
+
+def test_its_schema_is_read_out(viewer: Client) -> None:
+    schema = {
+        "type": "object",
+        "required": ["repo"],
+        "properties": {
+            "repo": {"type": "string", "description": "Which one.", "maxLength": 40},
+            "state": {"enum": ["open", "closed"], "default": "open"},
+            "labels": {"type": "array", "items": {"$ref": "#/$defs/label"}},
+        },
+        "$defs": {"label": {"type": "object", "properties": {"name": {"type": ["string", "null"]}}}},
+    }
+    models.Tool.objects.filter(key="github__issue_read").update(input_schema=schema)
+    labels, name, repo, state = look(viewer).arguments
+    assert (repo.path, repo.kind, repo.required, repo.about, repo.limits) == (
+        "repo",
+        "string",
+        True,
+        "Which one.",
+        "maximum length 40",
+    )
+    assert (state.kind, state.required, state.limits) == ('"open" | "closed"', False, 'default "open"')
+    assert (labels.kind, name.path, name.depth, name.kind) == (
+        "list of object",
+        "labels[].name",
+        1,
+        "string or null",
+    )
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"$ref": "#/properties/a"}}},
+        {"type": "object", "properties": {"a": {"$ref": "#"}, "b": True, "c": {"type": 7, "items": []}}},
+        {"type": "object", "properties": [], "required": 3},
+        {"type": "object", "properties": {"a": {"anyOf": [{"$ref": "#/nowhere"}, 1]}}, "required": [{}]},
+    ],
+)
+def test_a_schema_that_is_mischief_is_shown_all_the_same(viewer: Client, schema: dict[str, Any]) -> None:
+    models.Tool.objects.filter(key="github__issue_read").update(input_schema=schema)
+    assert viewer.get(READ).status_code == 200
+
+
+def test_a_schema_without_end_is_cut(viewer: Client) -> None:
+    wide = {"type": "object", "properties": {f"a{number}": {"$ref": "#"} for number in range(200)}}
+    models.Tool.objects.filter(key="github__issue_read").update(input_schema=wide)
+    page = look(viewer)
+    assert (len(page.arguments), page.more_arguments > 0) == (80, True)
+
+
+def test_choices_that_lead_to_themselves_are_named_a_few_levels_deep(viewer: Client) -> None:
+    twice = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
+    circle = {"anyOf": [{"$ref": "#/$defs/circle"}, {"type": "integer"}]}
+    models.Tool.objects.filter(key="github__issue_read").update(
+        input_schema={
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/d0"}, "b": {"$ref": "#/$defs/circle"}},
+            "$defs": {**twice, "circle": circle},
+        }
+    )
+
+    page = look(viewer)
+
+    assert [argument.kind for argument in page.arguments] == ["anything", "anything or integer or integer"]
+
+
+def test_hostile_texts_are_shown_and_do_nothing(viewer: Client) -> None:
+    evil, turned = "<script>alert(1)</script>", "safe\u202eelif"
+    schema = {"type": "object", "properties": {evil: {"description": evil, "default": evil}}}
+    models.Tool.objects.filter(key="github__issue_read").update(
+        title=evil, description=f"{evil} {turned}", input_schema=schema
+    )
+    for address in ("/tools/", READ):
+        html = viewer.get(address).content.decode()
+        assert evil not in html
+        assert "\u202e" not in html
+        assert "U+202E" in html
+
+
+def test_calls_are_summed_up_for_those_who_may_see_them(keeper: Client, viewer: Client) -> None:
+    assert look(keeper).usage.words == "no recorded calls"
+    for outcome in ("ok", "ok", "tool-failed"):
+        models.CallRecord.objects.create(
+            agent="ada", tool="github__issue_read", outcome=outcome, duration_ms=5, at=timezone.now()
+        )
+    usage = look(keeper).usage
+    assert (usage.words, usage.url) == (
+        "3 calls, 1 with errors, last just now",
+        "/calls/?tool=github__issue_read",
+    )
+    assert look(viewer).usage is None
+
+
+def test_it_is_stopped_for_everyone_and_the_stop_lifted(keeper: Client) -> None:
+    html = acting.text(acting.post(keeper, STOP, on="true", was="false", next=READ))
+    assert "github__issue_read is blocked for everyone." in html
+    assert "<strong>Blocked</strong> for all agents" in html
+    assert "No agent has this tool." in html
+    answer = acting.post(keeper, STOP, htmx=False, on="false", was="true", next=READ)
+    assert (answer.status_code, answer.headers["Location"]) == (303, READ)
+    assert look(keeper).stop.on is False
+    assert acting.post(keeper, "/tools/nothing/stop/", on="true", was="false").status_code == 404
+
+
+def test_who_may_not_stop_it_is_not_offered_to(viewer: Client) -> None:
+    html = acting.text(viewer.get(READ))
+    assert "Block for everyone" not in html
+    assert "Edit in the admin" not in html
+    assert viewer.get("/tools/nothing/").status_code == 404
+
+
+def test_they_ask_the_database_the_same_few_questions_however_much_there_is(
+    keeper: Client, more_tools: Any
+) -> None:
+    def cost(address: str) -> int:
+        keeper.get(address)
+        return acting.queries(lambda: keeper.get(address))
+
+    before = cost("/tools/"), cost(READ)
+    more_tools(60)
+    for number in range(9):
+        factories.agent(f"agent-{number}")
+    assert (cost("/tools/"), cost(READ)) == before
+    assert max(before) <= 18

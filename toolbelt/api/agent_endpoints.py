@@ -1,0 +1,239 @@
+"""The endpoints that agents use: surfaces, tool calls, available toolkits; and the explanation of a decision."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Annotated, Any
+
+import ninja
+import pydantic
+from django.http import HttpRequest, HttpResponse
+from django.utils import cache
+from ninja import params
+
+from toolbelt.api import auth, problems, schemas, surfaces
+from toolbelt.core import reasons, rules, schema
+from toolbelt.runtime import calls, credentials, explain, prepared_answers, toolkits
+
+router = ninja.Router(tags=["agents: surfaces and calls"])
+
+
+class SurfaceQuery(schemas.Query):
+    """The session and the request that a surface is for."""
+
+    session: surfaces.Session = None
+    request_id: surfaces.Request = None
+    subagent: surfaces.Subagent = None
+
+
+class SurfaceRequest(SurfaceQuery):
+    """The session, the request and the format of a surface."""
+
+    format: surfaces.Format = None
+
+
+class SurfaceRequestWithMessage(schemas.Body):
+    """A surface request with the user's message, or with the tools that the model already has."""
+
+    session: surfaces.Session = None
+    request_id: surfaces.Request = None
+    subagent: surfaces.Subagent = None
+    format: surfaces.Format = None
+    message: Annotated[
+        str | None,
+        pydantic.Field(description="The user's message. Send it only with the first step of a request."),
+    ] = None
+    declared: Annotated[
+        dict[str, str] | None,
+        pydantic.Field(
+            description="The tools that the model already has: the `declared` of the surface it received."
+            " The response then contains `delta`."
+        ),
+    ] = None
+
+
+class CallRequest(schemas.Body):
+    """A call of a tool or a meta-tool."""
+
+    session: surfaces.Session = None
+    request_id: surfaces.Request = None
+    subagent: surfaces.Subagent = None
+    tool: Annotated[str, pydantic.Field(max_length=200, description="The tool's name, as in the surface.")]
+    arguments: Annotated[
+        Any, pydantic.Field(description="The arguments, an object that matches the tool's input schema.")
+    ] = {}
+
+
+class CallResult(ninja.Schema):
+    """The result of a call: `content`, or an error that the model can read."""
+
+    is_error: Annotated[bool, pydantic.Field(description="Whether the call failed or was refused.")]
+    content: Annotated[dict[str, Any] | None, pydantic.Field(description="The tool's result.")] = None
+    code: Annotated[str | None, pydantic.Field(description="The error code, if `is_error`.")] = None
+    message: Annotated[str | None, pydantic.Field(description="The error message, for the model.")] = None
+    errors: Annotated[
+        list[schemas.ErrorDetail] | None, pydantic.Field(description="The invalid arguments, by path.")
+    ] = None
+
+
+class AgentToolkit(ninja.Schema):
+    """A toolkit, as an application may show it to the agent's user."""
+
+    key: str
+    title: str
+    description: str
+    members: Annotated[list[str], pydantic.Field(description="The keys of its tools.")]
+    default: Annotated[bool, pydantic.Field(description="Whether it is active without being loaded.")]
+    state: Annotated[str, pydantic.Field(description="on, loadable, unavailable or off.")]
+
+
+class AgentToolkits(ninja.Schema):
+    """The toolkits that an application may show for an agent, in stored order."""
+
+    items: list[AgentToolkit]
+
+
+class Origin(ninja.Schema):
+    """Where a decision comes from, such as a switch, a loadout or a default."""
+
+    kind: str
+    name: str
+    detail: str
+
+
+class RuleAnswer(ninja.Schema):
+    """What one rule decides."""
+
+    state: str
+    code: str
+    origin: Origin
+
+
+class ExplanationStep(ninja.Schema):
+    """One of the rules, in the order in which they are evaluated."""
+
+    question: Annotated[int, pydantic.Field(description="The rule's number.")]
+    asks: Annotated[str, pydantic.Field(description="What the rule checks.")]
+    answer: Annotated[RuleAnswer | None, pydantic.Field(description="Null if the rule does not apply.")]
+
+
+class Explanation(ninja.Schema):
+    """The decision for one tool, its reason, and the result of every rule."""
+
+    agent: str
+    tool: str
+    state: str
+    code: str
+    because: Annotated[str, pydantic.Field(description="The reason, as a sentence.")]
+    origin: Origin
+    question: Annotated[int, pydantic.Field(description="The number of the rule that decided.")]
+    runner: Annotated[
+        str,
+        pydantic.Field(
+            description="Who runs the tool: `code` (a plugin in Toolbelt), `upstream` (an MCP server) or `client` (the"
+            " agent's own program; MCP clients do not see the tool)."
+        ),
+    ]
+    trace: Annotated[list[ExplanationStep], pydantic.Field(description="All rules, in order.")]
+
+
+@router.get(
+    "/agents/{agent}/surface",
+    auth=auth.agent,
+    response={200: surfaces.Surface, 304: None, **problems.documented(409)},
+)
+def get_surface(request: HttpRequest, agent: str, query: params.Query[SurfaceRequest]) -> HttpResponse:
+    """Retrieve the surface of a request: the tools, the policy and everything else that the model receives.
+
+    The response's ETag is the surface's fingerprint. Send it as If-None-Match: 304 means that nothing the model sees
+    has changed. Retrieving a surface never writes anything.
+    """
+    return _surface(request, agent, query)
+
+
+@router.post(
+    "/agents/{agent}/surface",
+    auth=auth.agent,
+    response={200: surfaces.Surface, **problems.documented(409)},
+)
+def ask_for_surface(request: HttpRequest, agent: str, body: SurfaceRequestWithMessage) -> HttpResponse:
+    """Retrieve the surface of a request that contains the user's message, or the tools that the model already has."""
+    return _surface(request, agent, body, message=body.message, declared=body.declared)
+
+
+@router.post(
+    "/agents/{agent}/calls",
+    auth=auth.agent_writing,
+    response={200: CallResult, **problems.documented(409)},
+)
+def call_tool(request: HttpRequest, agent: str, body: CallRequest) -> HttpResponse:
+    """Call a tool or a meta-tool: `list_toolkits`, `load_tools`, `unload_tools` or `search_tools`.
+
+    A refused or failed call is also a 200 response, with `is_error` and a `code`, so that the model can read it.
+    """
+    credentials.check_subagent(auth.bearer(request), agent, body.subagent)
+    answer = calls.run(
+        agent,
+        body.tool,
+        body.arguments,
+        session=body.session,
+        request_id=body.request_id,
+        subagent=body.subagent,
+        may_call=functools.partial(auth.check_still_allowed, request),
+    )
+    return HttpResponse(schema.canonical(answer.document()), content_type="application/json")
+
+
+@router.get("/agents/{agent}/toolkits", auth=auth.agent, response=AgentToolkits)
+def list_agent_toolkits(request: HttpRequest, agent: str, query: params.Query[SurfaceQuery]) -> Any:
+    """List the toolkits that an application may show for this agent, with their state."""
+    credentials.check_subagent(auth.bearer(request), agent, query.subagent)
+    toolkit_list = toolkits.list_visible(agent, query.session, query.request_id, query.subagent)
+    return {"items": [dataclasses.asdict(toolkit) for toolkit in toolkit_list]}
+
+
+@router.get("/agents/{agent}/tools/{tool}/why", auth=auth.reading(), response=Explanation)
+def explain_tool(request: HttpRequest, agent: str, tool: str, query: params.Query[SurfaceQuery]) -> Any:
+    """Explain why an agent has a tool, or why it does not."""
+    explanation = explain.why(agent, tool, query.session, query.request_id, query.subagent)
+    decision = explanation.decision
+    return {
+        "agent": explanation.agent,
+        "tool": decision.tool,
+        "state": decision.state,
+        "code": decision.code,
+        "because": reasons.explain(decision),
+        "origin": decision.origin._asdict(),
+        "question": decision.question,
+        "runner": explanation.runner,
+        "trace": [
+            {"question": step.question, "asks": step.rule, "answer": _rule_answer(step.answer)}
+            for step in explanation.trace
+        ],
+    }
+
+
+def _surface(
+    request: HttpRequest, agent: str, requested: SurfaceRequest | SurfaceRequestWithMessage, **more: Any
+) -> HttpResponse:
+    """Answer what the application in front leaves to Django, or all requests under WSGI."""
+    surface_request = prepared_answers.SurfaceRequest(
+        "", agent, requested.session, requested.request_id, requested.subagent, requested.format, **more
+    )
+    answer = prepared_answers.answer(auth.bearer(request), surface_request)
+    response: Any = None
+    if request.method == "GET":
+        response = cache.get_conditional_response(request, etag=answer.etag)
+    if response is None:
+        response = HttpResponse(answer.body(), content_type="application/json")
+    for name, value in answer.headers(response.status_code):
+        response.headers[name.decode()] = value.decode()
+    result: HttpResponse = response
+    return result
+
+
+def _rule_answer(answer: rules.Answer | None) -> dict[str, Any] | None:
+    if answer is None:
+        return None
+    return {"state": answer.state, "code": answer.code, "origin": answer.origin._asdict()}

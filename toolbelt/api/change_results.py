@@ -1,0 +1,98 @@
+"""The result of a change: the values before and after, the effect on what the model sees, and the id to undo it by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import ninja
+import pydantic
+
+from toolbelt.control import guards, rehearsing, writing
+from toolbelt.core import effects
+
+
+class Effect(ninja.Schema):
+    """How a change affects what the model sees."""
+
+    tools: Annotated[
+        tuple[int, int], pydantic.Field(description="The number of tools, as `[before, after]`.")
+    ]
+    tokens: Annotated[
+        tuple[int, int], pydantic.Field(description="The number of tokens, as `[before, after]`.")
+    ]
+    added: Annotated[list[str], pydantic.Field(description="The tools that are added.")]
+    removed: Annotated[list[str], pydantic.Field(description="The tools that are removed.")]
+    policy: Annotated[
+        list[tuple[str, str, str]],
+        pydantic.Field(
+            description="The toolkits whose policy text changes, as `[toolkit, before, after]`: on, off or none."
+        ),
+    ]
+    breaks: Annotated[
+        list[str],
+        pydantic.Field(description="The parts of prompt caches that it invalidates: `tools`, `system text`."),
+    ]
+    sessions: Annotated[
+        int | None,
+        pydantic.Field(
+            description="For a dry run, the number of live sessions that it affects; otherwise null."
+        ),
+    ]
+
+
+class ChangeResult(ninja.Schema):
+    """What a change did."""
+
+    change: Annotated[
+        int | None,
+        pydantic.Field(
+            description="The id of the change, to undo it by. Null if there was nothing to change."
+        ),
+    ]
+    before: Annotated[Any, pydantic.Field(description="The previous values of the fields that changed.")]
+    after: Annotated[Any, pydantic.Field(description="The new values of the fields that changed.")]
+    effect: Annotated[
+        Effect | None, pydantic.Field(description="Null unless the change affects exactly one agent.")
+    ] = None
+    dry_run: Annotated[bool, pydantic.Field(description="Whether nothing was written.")] = False
+    reasons: Annotated[
+        list[str], pydantic.Field(description="For a dry run, why the change would have to be confirmed.")
+    ] = []
+
+
+def make(
+    write: writing.Write,
+    act: Callable[[writing.Write], writing.Change],
+    *,
+    dry_run: bool,
+    agent: str = "",
+) -> tuple[writing.Change, dict[str, Any]]:
+    """Make a change, or only rehearse it; return it, and the report of it. ``agent`` is the one that it changes."""
+    if not dry_run:
+        change = act(write)
+        return change, report(change)
+    rehearsal = rehearsing.rehearse(write, act, agent=agent)
+    return rehearsal.change, {
+        **report(rehearsal.change),
+        "dry_run": True,
+        "reasons": list(rehearsal.reasons),
+    }
+
+
+def report(change: writing.Change) -> dict[str, Any]:
+    """Return a change as a JSON object."""
+    return {
+        "change": change.entry,
+        "before": change.before,
+        "after": change.after,
+        "effect": effect(change.effect),
+    }
+
+
+def effect(change_effect: effects.Effect | None) -> dict[str, Any] | None:
+    """Return an effect as a JSON object, in the form that a request for confirmation uses."""
+    if change_effect is None:
+        return None
+    serialized = guards.describe_effect("", None, change_effect)
+    return {name: serialized[name] for name in Effect.model_fields}

@@ -1,0 +1,158 @@
+"""Calls that the agent's own program runs: their admission, and the report of their outcome."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import ninja
+import pydantic
+from django.http import HttpRequest, HttpResponse
+
+from toolbelt.api import auth, names, problems, schemas, surfaces
+from toolbelt.core import schema
+from toolbelt.runtime import admissions, credentials
+
+router = ninja.Router(tags=["agents: surfaces and calls"])
+
+MAX_CALLS = 32
+MAX_DURATION_MS, MAX_RESULT_BYTES = 2**31 - 1, 2**53
+
+
+def _without_point(value: Any) -> Any:
+    """Return a number such as 7.0, which is whole in JSON, as an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# A whole number, and neither text nor a boolean that could be converted to one.
+_Whole = Annotated[int, pydantic.Strict(), pydantic.BeforeValidator(_without_point)]
+
+
+class ToolCall(schemas.Body):
+    """A tool with its arguments."""
+
+    tool: Annotated[str, pydantic.Field(max_length=200, description="The tool's name, as in the surface.")]
+    arguments: Annotated[
+        Any, pydantic.Field(description="The arguments, an object that matches the tool's input schema.")
+    ] = {}
+
+
+class AdmissionRequest(schemas.Body):
+    """The calls that the agent's program is about to run."""
+
+    session: surfaces.Session = None
+    request_id: surfaces.Request = None
+    subagent: surfaces.Subagent = None
+    calls: Annotated[
+        list[ToolCall],
+        pydantic.Field(min_length=1, max_length=MAX_CALLS, description="The calls, each checked on its own."),
+    ]
+
+
+class AdmittedCall(ninja.Schema):
+    """An admitted call, or a refusal that the model can read."""
+
+    is_error: Annotated[
+        bool, pydantic.Field(description="Whether the call was refused. It may not run then.")
+    ]
+    call_id: Annotated[
+        str | None, pydantic.Field(description="The id to report the outcome under, once.")
+    ] = None
+    tool: Annotated[str | None, pydantic.Field(description="The tool's key.")] = None
+    options: Annotated[
+        dict[str, Any] | None,
+        pydantic.Field(description="The tool's options for this agent, which are not among the arguments."),
+    ] = None
+    report_by: Annotated[
+        str | None,
+        pydantic.Field(description="Without a report by then, the call counts as `unreported`."),
+    ] = None
+    code: Annotated[str | None, pydantic.Field(description="The error code, if `is_error`.")] = None
+    message: Annotated[str | None, pydantic.Field(description="The error message, for the model.")] = None
+    errors: Annotated[
+        list[schemas.ErrorDetail] | None, pydantic.Field(description="The invalid arguments, by path.")
+    ] = None
+
+
+class Admissions(ninja.Schema):
+    """The answers, in the order of the calls."""
+
+    calls: list[AdmittedCall]
+
+
+class Report(schemas.Body):
+    """The outcome of an admitted call. What the tool returned stays in the agent's program."""
+
+    outcome: Annotated[admissions.Outcome, pydantic.Field(description="`ok`, or how the call failed.")]
+    error: Annotated[
+        str,
+        pydantic.Field(
+            max_length=2000, description="Why it failed, for operators. Known secrets are removed."
+        ),
+    ] = ""
+    duration_ms: Annotated[
+        _Whole | None,
+        pydantic.Field(
+            ge=0,
+            le=MAX_DURATION_MS,
+            description="How long the tool ran, in milliseconds. Default: the time since the admission.",
+        ),
+    ] = None
+    result_bytes: Annotated[
+        _Whole,
+        pydantic.Field(ge=0, le=MAX_RESULT_BYTES, description="The size of the tool's result."),
+    ] = 0
+
+
+@router.post("/agents/{agent}/calls/admit", auth=auth.agent_writing, response=Admissions)
+def admit_calls(request: HttpRequest, agent: str, body: AdmissionRequest) -> HttpResponse:
+    """Have calls admitted that the agent's own program is about to run.
+
+    An admission passes the same checks as a call. Run the tool only if `is_error` is false, and then report the outcome
+    once. A refusal is also a 200 response, so that the model can read it. Tools that Toolbelt runs are refused with the
+    code `run-by-toolbelt`: call those.
+    """
+    bearer = auth.bearer(request)
+    credentials.check_subagent(bearer, agent, body.subagent)
+    answers = [
+        admissions.admit(
+            admissions.Request(
+                agent,
+                call.tool,
+                call.arguments,
+                body.session,
+                body.request_id,
+                body.subagent,
+                sender=bearer.kind,
+            )
+        )
+        for call in body.calls
+    ]
+    return HttpResponse(document(answers), content_type="application/json")
+
+
+@router.post(
+    "/agents/{agent}/calls/{call_id}/outcome",
+    auth=auth.agent_writing,
+    response={204: None, **problems.documented(409)},
+)
+def report_outcome(request: HttpRequest, agent: str, call_id: names.Name, body: Report) -> Any:
+    """Report the outcome of an admitted call, once: a second report returns 409 `refused`.
+
+    Only the same kind of token that the call was admitted with can report it. A report is recorded even if the tool was
+    denied or blocked meanwhile, because it has run.
+    """
+    admissions.report(
+        agent,
+        call_id,
+        body.outcome,
+        error=body.error,
+        duration_ms=body.duration_ms,
+        result_bytes=body.result_bytes,
+        sender=auth.bearer(request).kind,
+    )
+    return ninja.Status(204, None)
+
+
+def document(answers: list[admissions.Answer]) -> str:
+    """Return the response to a request for admission."""
+    return schema.canonical({"calls": [answer.document() for answer in answers]})

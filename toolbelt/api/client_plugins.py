@@ -1,0 +1,111 @@
+"""The tools that agents' own programs declare, plugin by plugin."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Annotated, Any
+
+import ninja
+import pydantic
+from django.http import HttpRequest, HttpResponse
+
+from toolbelt.api import auth, names, preconditions, problems, schemas
+from toolbelt.control.servers import client_plugins
+from toolbelt.plugins.upstream import limits
+
+router = ninja.Router(tags=["plugins: agents' own programs"])
+
+_JsonObject = dict[str, Any]
+
+
+class DeclaredTool(schemas.Body):
+    """A tool that the agent's own program runs."""
+
+    name: Annotated[
+        names.Name,
+        pydantic.Field(description="Its name. In a plugin with a namespace, its key is `namespace__name`."),
+    ]
+    title: Annotated[str, pydantic.Field(description="A name for people to read.")] = ""
+    description: Annotated[str, pydantic.Field(description="What the model reads.")] = ""
+    input_schema: Annotated[
+        _JsonObject | None, pydantic.Field(description="The JSON Schema of its arguments. Default: none.")
+    ] = None
+    output_schema: Annotated[
+        _JsonObject | None, pydantic.Field(description="The JSON Schema of its result.")
+    ] = None
+    annotations: Annotated[
+        _JsonObject | None, pydantic.Field(description="Hints such as `readOnlyHint`, as in MCP.")
+    ] = None
+
+
+class Declaration(schemas.Body):
+    """All tools of a plugin that the agent's own program runs."""
+
+    tools: Annotated[list[DeclaredTool], pydantic.Field(max_length=limits.Limits().tools)]
+    reason: names.Reason = ""
+
+
+class DeclaredTools(ninja.Schema):
+    """The tools that are declared now, by name, and when they were last declared."""
+
+    plugin: str
+    last_declared: dt.datetime | None
+    tools: list[_JsonObject]
+
+
+class DeclarationResult(ninja.Schema):
+    """What a declaration changed, as keys of tools. If it changed nothing, all lists are empty."""
+
+    created: list[str]
+    changed: list[str]
+    held: Annotated[
+        list[str], pydantic.Field(description="Changed tools that are unavailable until they are approved.")
+    ]
+    unseen: Annotated[
+        list[str], pydantic.Field(description="New tools that are off until they are reviewed.")
+    ]
+    retired: Annotated[list[str], pydantic.Field(description="Tools that are no longer declared.")]
+
+
+@router.get("/client-plugins/{plugin}/tools", auth=auth.declaring(), response={200: DeclaredTools, 304: None})
+def read_declared_tools(request: HttpRequest, plugin: names.Name, response: HttpResponse) -> Any:
+    """Retrieve the tools that are declared for a plugin whose tools the agent's own program runs.
+
+    The ETag is that of the list of tools.
+    """
+    tools = client_plugins.declared(plugin, auth.bearer(request).agent)
+    answer = preconditions.conditional_response(request, response, tools)
+    if isinstance(answer, HttpResponse):
+        return answer
+    return {"plugin": plugin, "last_declared": client_plugins.last_declared(plugin), "tools": tools}
+
+
+@router.put(
+    "/client-plugins/{plugin}/tools",
+    auth=auth.declaring("change"),
+    response={200: DeclarationResult, **problems.documented(409, 412)},
+)
+def declare_tools(request: HttpRequest, plugin: names.Name, body: Declaration, response: HttpResponse) -> Any:
+    """Declare all tools of a plugin that the agent's own program runs, in place of those declared before.
+
+    A declaration grants nothing. New and changed tools await review, unless the plugin is trusted; a tool that is no
+    longer declared is retired. The same declaration again changes nothing.
+    """
+    agent = auth.bearer(request).agent
+    with preconditions.checked(request, client_plugins.declared(plugin, agent)) as current:
+        done = client_plugins.declare(
+            auth.actor(request),
+            plugin,
+            [tool.model_dump(exclude_none=True) for tool in body.tools],
+            agent=agent,
+            was=current,
+            reason=body.reason,
+        )
+    response["ETag"] = preconditions.tag(client_plugins.declared(plugin, agent))
+    return {
+        "created": done.created,
+        "changed": done.changed,
+        "held": done.held,
+        "unseen": done.unseen,
+        "retired": done.retired,
+    }

@@ -1,0 +1,1 @@
+"""What an agent may use: switches, overrides, and when they end."""

@@ -1,0 +1,183 @@
+"""Which agents have which tools and toolkits now, outside any session, for all agents at once.
+
+Read in a fixed number of queries, however many agents and tools there are; nothing here writes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from toolbelt import conf
+from toolbelt.core import agents, budgets, caches, catalog, inventory, resolution, rules, surface
+from toolbelt.core.catalog import Toolkit
+from toolbelt.store import agents as agent_rows
+from toolbelt.store import snapshots
+
+# How many results are cached, by catalog and by state of the agent; each takes a few kilobytes and holds no catalog.
+MAX_CACHED = 16_384
+
+_Value = TypeVar("_Value")
+_cache: caches.LruCache[Hashable, Any] = caches.LruCache(MAX_CACHED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentAccess:
+    """One agent with a catalog. What it has, and every decision for it, is computed on demand.
+
+    ``state`` identifies this state of the agent for the cache; None if it cannot be cached.
+    """
+
+    agent: agents.Agent
+    catalog: catalog.Catalog
+    state: Hashable | None = None
+
+    @functools.cached_property
+    def inventory(self) -> inventory.Inventory:
+        """The agent's inventory."""
+        return self._cached("inventory", lambda: inventory.take(self.catalog, self.agent, conf.KIND_LOADOUTS))
+
+    @functools.cached_property
+    def toolkits(self) -> frozenset[str]:
+        """The toolkits of which it has a tool."""
+        return self._cached("toolkits", lambda: inventory.toolkits(self.catalog, self.granted))
+
+    @functools.cached_property
+    def plugins(self) -> frozenset[str]:
+        """The plugins of which it has a tool."""
+        return self._cached("plugins", lambda: inventory.plugins(self.catalog, self.granted))
+
+    @property
+    def active(self) -> frozenset[str]:
+        """Its active tools."""
+        return self.inventory.active
+
+    @property
+    def granted(self) -> frozenset[str]:
+        """Everything that is active: tools, prompts, resources and so on."""
+        others = self.inventory.others
+        return self.inventory.active | others if others else self.inventory.active
+
+    @functools.cached_property
+    def resolved(self) -> budgets.Resolution:
+        """The resolution, with the decision for every tool."""
+        return budgets.resolve(_snapshot(self.catalog, self.agent))
+
+    @functools.cached_property
+    def context(self) -> rules.EvaluationContext:
+        """The context in which its tools are decided."""
+        return resolution.build_context(_snapshot(self.catalog, self.agent))
+
+    @property
+    def may_load(self) -> bool:
+        """Whether it gets the meta-tools, with which an agent loads others."""
+        return surface.may_load(self.resolved)
+
+    def decision(self, tool: str) -> resolution.Decision:
+        """Return the decision for one tool."""
+        if tool in self.inventory.deferred:
+            return self.resolved.decision(tool)
+        return resolution.decide(self.context, tool)
+
+    def _cached(self, what: str, compute: Callable[[], _Value]) -> _Value:
+        if self.state is None or not self.catalog.stamp:
+            return compute()
+        slot = (what, self.catalog.stamp, self.state, tuple(conf.KIND_LOADOUTS.items()))
+        value: _Value | None = _cache.get(slot)
+        if value is None:
+            value = compute()
+            _cache.put(slot, value)
+        return value
+
+    def decisions(self, toolkit: Toolkit) -> Mapping[str, resolution.Decision]:
+        """Return the decision for each member of the toolkit, in order."""
+        return {key: self.decision(key) for key in members(self.catalog, toolkit)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessIndex:
+    """The catalog, and all agents that are not archived, in stored order."""
+
+    catalog: catalog.Catalog
+    holders: Sequence[AgentAccess]
+
+    @functools.cached_property
+    def users(self) -> Mapping[str, Sequence[str]]:
+        """Return for each toolkit the agents that have one of its tools active, in order."""
+        by_toolkit: dict[str, list[str]] = {}
+        for holder in self.holders:
+            for key in holder.toolkits:
+                by_toolkit.setdefault(key, []).append(holder.agent.key)
+        return by_toolkit
+
+    @functools.cached_property
+    def switches(self) -> Mapping[str, Mapping[str, bool]]:
+        """Return the state of each toolkit's switch, by agent."""
+        by_toolkit: dict[str, dict[str, bool]] = {}
+        for holder in self.holders:
+            for key, on in holder.agent.switches.items():
+                by_toolkit.setdefault(key, {})[holder.agent.key] = on
+        return by_toolkit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogView:
+    """The catalog, and the decision for each tool that no agent can have because it is unavailable or blocked."""
+
+    catalog: catalog.Catalog
+    closed: Mapping[str, resolution.Decision]
+
+
+def load(*, archived: bool = False) -> AccessIndex:
+    """Return the index of all agents that are not archived, or only of those that are."""
+    return load_with_catalog(snapshots.catalog(), archived=archived)
+
+
+def load_with_catalog(stored: catalog.Catalog, *, archived: bool = False) -> AccessIndex:
+    """Return the index of all agents with a catalog that was just read."""
+    return AccessIndex(
+        catalog=stored,
+        holders=tuple(
+            AgentAccess(agent=agent, catalog=stored, state=state)
+            for agent, state in snapshots.present(archived=archived)
+        ),
+    )
+
+
+def load_uncached(stored: catalog.Catalog, agent: str | None = None) -> AccessIndex:
+    """Return the index of all agents, or of one, with a catalog that may be a proposed one; nothing is cached."""
+    if agent is None:
+        chosen = [present.agent for present in snapshots.present()]
+    else:
+        chosen = agent_rows.present(key=agent) if agent else []
+    return AccessIndex(
+        catalog=stored, holders=tuple(AgentAccess(agent=each, catalog=stored) for each in chosen)
+    )
+
+
+def catalog_view() -> CatalogView:
+    """Return the catalog without looking at agents."""
+    stored = snapshots.catalog()
+    return CatalogView(catalog=stored, closed=closed(stored))
+
+
+def closed(stored: catalog.Catalog) -> Mapping[str, resolution.Decision]:
+    """Return the decision for each tool that no agent can have; cached with the catalog."""
+    decisions: Mapping[str, resolution.Decision] | None = stored.derived.get("closed by the catalog")
+    if decisions is None:
+        context = resolution.build_context(_snapshot(stored, agents.Agent(key="")))
+        closed_keys = inventory.closed(stored)
+        decisions = {key: resolution.decide(context, key) for key in stored.tools if key in closed_keys}
+        stored.derived["closed by the catalog"] = decisions
+    return decisions
+
+
+def members(stored: catalog.Catalog, toolkit: catalog.Toolkit) -> tuple[str, ...]:
+    """Return the members of the toolkit that exist, in order."""
+    return tuple(member.tool for member in toolkit.members if member.tool in stored.tools)
+
+
+def _snapshot(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:
+    return resolution.Snapshot(catalog=stored, agent=agent, kind_loadouts=conf.KIND_LOADOUTS)

@@ -1,0 +1,128 @@
+"""Recording expired switches and overrides in the audit log (semantics: Revisions).
+
+An expiry needs no record to take effect: whenever a switch is read, its expiry is compared with the time. But the log
+should contain it. Writers therefore record expiries of an agent before they change it, with the time of the expiry; a
+server does so in a background thread, and so does ``manage.py end_grants``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+import structlog
+from django.db import connections
+
+from toolbelt.control import actors, writing
+from toolbelt.core import errors
+from toolbelt.core import grants as values
+from toolbelt.store import audit, clock, expiry, grants, snapshots
+
+SYSTEM = actors.Actor(name="system", via="system")
+# The maximum time to wait for the next expiry: another process may have set an earlier one meanwhile.
+SECONDS_BETWEEN_LOOKS = 15.0
+
+_log = structlog.get_logger(__name__)
+_stopping: threading.Event | None = None
+
+
+def find(agent: str) -> snapshots.StoredState:
+    """Return the agent in the transaction of a write, with its expiries recorded; raise errors.NotFound."""
+    current = snapshots.find(agent, None)
+    if not current.expired:
+        return current
+    _write(current)
+    return snapshots.find(agent, None)
+
+
+def write_due() -> int:
+    """Record everything that has expired; return the number of expiries."""
+    written = 0
+    for agent in expiry.due(clock.now()):
+        # The agent may have been removed meanwhile; the others are still recorded.
+        with contextlib.suppress(errors.NotFound), writing.begin():
+            current = snapshots.find(agent, None)
+            _write(current)
+            written += len(current.expired)
+    return written
+
+
+def unrecorded(agent: str = "") -> list[audit.Entry]:
+    """Return the audit entries that would now record expiries, of one agent or of all, the latest first. They have no
+    id yet (0), and nothing is written.
+    """
+    result = []
+    for item in expiry.expired(clock.now(), agent):
+        family = item.family
+        entry = audit.Entry(
+            id=0,
+            at=item.end.at,
+            actor=SYSTEM.name,
+            via=SYSTEM.via,
+            action=f"{family}.end",
+            subject_kind="agent",
+            subject_key=item.agent,
+            key=item.key,
+            before=values.with_end(item.on, item.end),
+            after=item.end.then,
+            reason="",
+            batch=None,
+            undoes=None,
+            undone=None,
+        )
+        result.append(entry)
+    return result
+
+
+def start() -> None:
+    """Start a background thread that records expiries until :func:`stop`. For servers."""
+    global _stopping
+    if _stopping is None:
+        _stopping = threading.Event()
+        threading.Thread(target=_keep_writing, args=[_stopping], name="toolbelt-ends", daemon=True).start()
+
+
+def stop() -> None:
+    """Stop the thread; it completes what it has begun to write, and callers need not wait."""
+    global _stopping
+    if _stopping is not None:
+        _stopping.set()
+        _stopping = None
+
+
+def _write(current: snapshots.StoredState) -> None:
+    for key, end in current.expired.items():
+        family = "switch" if key in current.written.switches else "override"
+        grants.write("switch" if family == "switch" else "override", current.agent_id, key, end.then)
+        with audit.dated(end.at):
+            writing.record(
+                writing.Write(actor=SYSTEM),
+                "agent",
+                current.agent.key,
+                action=f"{family}.end",
+                key=key,
+                before=values.switch_state(current.written, key),
+                after=end.then,
+            )
+
+
+def _keep_writing(stopping: threading.Event) -> None:
+    # Not immediately: a starting server has other work, and expiries take effect without this.
+    seconds = SECONDS_BETWEEN_LOOKS
+    while not stopping.wait(seconds):
+        seconds = _seconds_to_wait()
+
+
+def _seconds_to_wait() -> float:
+    """Record expiries; return the seconds until there may be more."""
+    try:
+        write_due()
+        now = clock.now()
+        soonest = min(expiry.next_ends(now).values(), default=None)
+        remaining = SECONDS_BETWEEN_LOOKS if soonest is None else (soonest - now).total_seconds()
+        return min(max(remaining, 0.1), SECONDS_BETWEEN_LOOKS)
+    except Exception:
+        _log.exception("ends of grants not written")
+        return SECONDS_BETWEEN_LOOKS
+    finally:
+        connections.close_all()

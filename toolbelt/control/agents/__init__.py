@@ -1,0 +1,1 @@
+"""Agents and their sessions: their versions, comparing and copying them."""

@@ -1,0 +1,60 @@
+"""Changes of an agent other than flipping its switches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolbelt.control import writing
+from toolbelt.control.catalog import entries
+
+
+def edit(
+    write: writing.Write, agent: str, changes: Mapping[str, Any], *, was: Mapping[str, Any] | None = None
+) -> writing.Change:
+    """Change several settings of the agent at once, as `entries.change` does; a change of the loadout alone is logged
+    as such.
+    """
+    return entries.change(
+        write,
+        "agent",
+        agent,
+        changes,
+        was=was,
+        action="agent.equip" if set(changes) == {"loadout"} else None,
+    )
+
+
+def archive(write: writing.Write, agent: str, archived: bool) -> writing.Change:
+    """Archive the agent, so that it answers no requests and is in no list; or restore it. Its settings, history and
+    tokens are kept.
+
+    Raise NotFound, or ConfirmationRequired for archiving.
+    """
+    changes = {"archived": archived or None}
+    return entries.change(write, "agent", agent, changes)
+
+
+def duplicate(write: writing.Write, agent: str, key: str) -> writing.Change:
+    """Create the agent ``key`` with the configuration of ``agent``. Sessions, tokens, history and embedding sub-apps
+    are not copied.
+
+    Raise NotFound, Invalid for an invalid key, or Refused for one that is taken.
+    """
+    with writing.begin():
+        entry = entries.read("agent", agent)
+        entry.pop("archived", None)
+        write = write.replace(reason=write.reason or f"As {agent} is.")
+        return entries.create(write, "agent", {**entry, "key": key})
+
+
+def equip(write: writing.Write, agent: str, loadout: str, *, was: str | None = None) -> writing.Change:
+    """Equip the agent with a loadout (built in or stored; empty: its kind's, or none). ``was``: the one you saw."""
+    return entries.change(
+        write,
+        "agent",
+        agent,
+        {"loadout": loadout or None},
+        was=None if was is None else {"loadout": was or None},
+        action="agent.equip",
+    )

@@ -1,0 +1,1 @@
+"""Changes of what exists: entries of every kind, their order and names, and what is proposed."""

@@ -1,0 +1,63 @@
+"""Blocking tools, toolkits and plugins for everyone (semantics: The resolution, rule 2).
+
+No confirmation is needed, because it is for emergencies, and it can be undone like any other change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from toolbelt.control import writing
+from toolbelt.control.access import access_index
+from toolbelt.control.catalog import entries
+from toolbelt.core import catalog
+from toolbelt.store import snapshots
+
+Kind = Literal["tool", "toolkit", "plugin"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockChange(writing.Change):
+    """What blocking or unblocking did. ``agents`` is how many of its tools each agent loses or gets back."""
+
+    agents: Mapping[str, int] = field(default_factory=dict)
+
+
+def set_blocked(write: writing.Write, kind: Kind, name: str, on: bool, *, was: bool) -> BlockChange:
+    """Block it for everyone, or unblock it; ``was`` is what the writer saw.
+
+    Raise errors.NotFound, or errors.Stale if it changed meanwhile.
+    """
+    before = snapshots.catalog()
+    # Entries omit default values.
+    wanted = {"blocked": True if on else None}
+    change = entries.change(write, kind, name, wanted, was={"blocked": True if was else None})
+    # Counted afterwards, so that blocking need not wait for it, with the catalog in which the tools are available.
+    stored = before if on else snapshots.catalog()
+    return BlockChange(
+        entry=change.entry,
+        before=change.before,
+        after=change.after,
+        whole=change.whole,
+        agents={} if change.is_nothing else _affected_agents(stored, kind, name),
+    )
+
+
+def _affected_agents(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str, int]:
+    """Return how many of the tools each agent has, for agents that have any."""
+    tools = set(_tools(stored, kind, name))
+    counts = {
+        holder.agent.key: len(tools.intersection(holder.granted))
+        for holder in access_index.load_uncached(stored).holders
+    }
+    return {agent: count for agent, count in counts.items() if count}
+
+
+def _tools(stored: catalog.Catalog, kind: Kind, name: str) -> tuple[str, ...]:
+    if kind == "tool":
+        return (name,)
+    if kind == "toolkit":
+        return access_index.members(stored, stored.toolkits[name])
+    return tuple(stored.tools_of_plugin.get(name, ()))

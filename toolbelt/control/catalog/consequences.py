@@ -1,0 +1,142 @@
+"""The consequences of a changed catalog for each agent (dashboard: Loadouts).
+
+Only agents that the change can affect are resolved, and of what they may load, only the tools that it can add or
+remove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from toolbelt import conf
+from toolbelt.core import (
+    agents,
+    budgets,
+    catalog,
+    effects,
+    keys,
+    loadouts,
+    resolution,
+    risks,
+    surface,
+)
+
+Kind = Literal["loadout", "toolkit", "sub_app"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consequence:
+    """The consequences for one agent outside any session. ``gained`` and ``lost`` are tools that it may load now, or no
+    longer; ``destructive`` are its new destructive tools. ``spent`` is its use of the budget
+    before, ``spends`` the use afterwards.
+    """
+
+    agent: agents.Agent
+    effect: effects.Effect
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+    destructive: tuple[str, ...]
+    spent: budgets.Spent
+    spends: budgets.Spent
+
+    @property
+    def is_nothing(self) -> bool:
+        """Return whether the agent has, and may load, the same as before."""
+        return self.effect.is_nothing and not (self.gained or self.lost)
+
+
+def of(
+    kind: Kind,
+    name: str,
+    stored: catalog.Catalog,
+    proposed: catalog.Catalog,
+    every: Collection[agents.Agent],
+) -> tuple[Consequence, ...]:
+    """Return the consequences for each agent that they concern, where the thing with this name is the difference
+    between the two catalogs.
+    """
+    candidates = _loadable_candidates(kind, name, stored, proposed)
+    all_consequences = (
+        _consequence(agent, stored, proposed, candidates)
+        for agent in every
+        if _is_within_reach(kind, name, agent, stored, proposed)
+    )
+    return tuple(consequence for consequence in all_consequences if not consequence.is_nothing)
+
+
+def _loadouts_of(stored: catalog.Catalog, agent: agents.Agent) -> tuple[str, ...]:
+    """Return the loadouts of the agent or its kind, from its own to the root."""
+    own = agent.loadout_name(conf.KIND_LOADOUTS)
+    return tuple(link.name for link in loadouts.chain(stored.loadouts, own)) if own else ()
+
+
+def _is_within_reach(
+    kind: Kind, name: str, agent: agents.Agent, stored: catalog.Catalog, proposed: catalog.Catalog
+) -> bool:
+    """Return whether the change can affect this agent, without resolving the agent."""
+    if kind == "loadout":
+        folded = keys.fold(name)
+        return any(
+            folded == keys.fold(link) for each in (stored, proposed) for link in _loadouts_of(each, agent)
+        )
+    if kind == "sub_app":
+        return any(
+            agent.key in app.agents
+            for each in (stored, proposed)
+            if (app := each.sub_apps.get(name)) is not None
+        )
+    return True
+
+
+def _loadable_candidates(
+    kind: Kind, name: str, stored: catalog.Catalog, proposed: catalog.Catalog
+) -> Collection[str]:
+    """Return the tools that may become loadable or stop being so."""
+    if kind == "toolkit":
+        kits = (each.toolkits[name] for each in (stored, proposed) if name in each.toolkits)
+        return {member.tool for kit in kits for member in kit.members} & stored.tools.keys()
+    if kind == "sub_app":
+        apps = (each.sub_apps[name] for each in (stored, proposed) if name in each.sub_apps)
+        return {tool for app in apps for tool in app.tool_names} & stored.tools.keys()
+    tools_: set[str] = set()
+    for other in loadouts.all_names(proposed):
+        if keys.fold(name) in {
+            keys.fold(link.name)
+            for each in (stored, proposed)
+            for link in loadouts.chain(each.loadouts, other)
+        }:
+            for tools in (loadouts.tools_included, loadouts.tools_discoverable):
+                tools_ |= set(tools(stored, other)) ^ set(tools(proposed, other))
+            views = [loadouts.view_in(each, other) for each in (stored, proposed)]
+            if views[0].disabled != views[1].disabled:
+                tools_ |= {
+                    tool.key
+                    for tool in stored.tools.values()
+                    if views[0].disables(tool.key, tool.plugin) != views[1].disables(tool.key, tool.plugin)
+                }
+    return tools_
+
+
+def _consequence(
+    agent: agents.Agent, stored: catalog.Catalog, proposed: catalog.Catalog, candidates: Collection[str]
+) -> Consequence:
+    before, after = (
+        surface.build(resolution.Snapshot(catalog=each, agent=agent, kind_loadouts=conf.KIND_LOADOUTS))
+        for each in (stored, proposed)
+    )
+    loadable_before, loadable_after = (
+        {key for key in candidates if each.resolution.decision(key).state == "discoverable"}
+        for each in (before, after)
+    )
+    effect = effects.compare(before, after)
+    return Consequence(
+        agent=agent,
+        effect=effect,
+        gained=tuple(sorted(loadable_after - loadable_before)),
+        lost=tuple(sorted(loadable_before - loadable_after)),
+        destructive=tuple(key for key in effect.added if risks.of(proposed.tools[key]) == "destructive"),
+        spent=before.spent,
+        spends=after.spent,
+    )

@@ -1,0 +1,300 @@
+"""Creating, changing and removing configured things; every interface writes through this module.
+
+Its vocabulary is the belt's: an *entry* is one agent, toolkit, tool … in the form of a belt, and its problems have the
+same paths and messages. The audit log stores only the keys that a change really changes, before and after, so that
+undoing compares and restores only those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from toolbelt.control import guards, writing
+from toolbelt.control.access import expirations, tools_config
+from toolbelt.control.catalog import budget_checks, connection_policy, unresolved
+from toolbelt.core import agents, belts, budgets, conflicts, errors
+from toolbelt.store import entries, snapshots
+
+KINDS_WITH_NAME = frozenset({"category", "plugin", "loadout"})
+RETIRED_NOT_REMOVED = frozenset({"plugin", "tool"})
+# What operators may change in a toolkit in code; everything else belongs to the code.
+OPERATORS_OWN = frozenset({"blocked"})
+# The field of an entry that lists the tools that it grants to agents.
+_HANDS_OVER = {"toolkit": "members", "sub_app": "tool_names"}
+# What the audit log stores of a removed entry besides its keys: its position among those of its kind, from 0.
+PLACE = "place"
+Entry = Mapping[str, Any]
+
+
+class NameTaken(errors.Refused):
+    """The name for a new entry is taken by another of the same kind."""
+
+
+def name_field(kind: str) -> str:
+    """Return the field that names an entry: "name" for categories, plugins and loadouts, otherwise "key"."""
+    return "name" if kind in KINDS_WITH_NAME else "key"
+
+
+def read(kind: str, name: str) -> dict[str, Any]:
+    """Return the entry as it is stored; raise errors.NotFound."""
+    entry = entries.read(kind, name)
+    if entry is None:
+        raise errors.NotFound(kind.replace("_", "-"), name, entries.names(kind))
+    return entry
+
+
+def put(
+    write: writing.Write,
+    kind: str,
+    entry: Entry,
+    *,
+    was: Entry | None = None,
+    action: str | None = None,
+    in_code: bool = False,
+    beside: belts.NameIndex | None = None,
+) -> writing.Change:
+    """Store ``entry`` as a whole: create it, or replace the one with its key.
+
+    ``was`` holds the keys that the writer saw, with their values (None: missing): raise Stale if any of them has
+    changed. Raise Invalid with every problem and its path, and as a flip does, Refused if it would exceed a budget (of
+    the agent, or of any that it affects), and ConfirmationRequired for far-reaching effects on an agent, or for a
+    loadout that disables what does not exist.
+
+    ``in_code``: a plugin's code writes it. ``beside`` is the index to check the entry against, if the caller has just
+    read it.
+    """
+    with writing.begin():
+        name = entry.get(name_field(kind))
+        now = entries.read(kind, name) if isinstance(name, str) else None
+        before = expirations.find(str(name)) if kind == "agent" and now is not None else None
+        refuse_stale(kind, str(name), now, was or {}, entry)
+        written = name if kind == "category" else dict(entry)
+        problems = belts.check_entry(_kind(kind), written, beside or name_index())
+        if kind == "plugin" and now is not None and now.get("upstream") == entry.get("upstream"):
+            # A rule that is newer than the connection must not prevent operators from switching the server off.
+            at = f"{belts.address(_kind(kind), now)}.upstream"
+            problems = [problem for problem in problems if not problem.path.startswith(at)]
+        if problems:
+            raise errors.Invalid(problems)
+        if kind == "loadout" and not write.confirm and write.undoes is None:
+            unresolved.require_confirmation(now, entry)
+        catalog_before = None if in_code else budget_checks.catalog_before(kind)
+        stored = entries.write(kind, dict(entry))
+        old_values, new_values = differences(now, stored)
+        if now is not None and not old_values and not new_values:
+            return writing.Change(entry=None, before=old_values, after=new_values, whole=stored)
+        if not in_code and (code_problems := owned_by_code(kind, now, new_values)):
+            raise errors.Invalid(code_problems)
+        if kind == "plugin":
+            connection_policy.check_change(write.actor, str(name), now, stored)
+        if budgets.concerns_all_agents(kind, new_values):
+            _refuse_conflicts(kind, str(name))
+            budget_checks.refuse_exceeded(catalog_before)
+        effect = None
+        if before is not None:
+            after = snapshots.find(str(name), None)
+            effect = guards.check(before.catalog, before.agent, after.agent, str(name), confirm=write.confirm)
+        elif kind == "agent" and write.undoes is None:
+            budget_checks.refuse_new(str(name))
+        number = record_change(write, kind, str(name), now, stored, action=action)
+    return writing.Change(entry=number, before=old_values, after=new_values, effect=effect, whole=stored)
+
+
+def create(write: writing.Write, kind: str, entry: Entry) -> writing.Change:
+    """Store an entry with a new name; raise NameTaken if it exists, and as :func:`put` does.
+
+    Switches and overrides may be given one by one, as in :func:`change`.
+    """
+    with writing.begin():
+        name = entry.get(name_field(kind))
+        if isinstance(name, str) and entries.read(kind, name) is not None:
+            word = belts.KINDS[_kind(kind)].word
+            raise NameTaken(f"{name!r} already exists: change that {word}, or choose another name.")
+        if kind == "agent":
+            entry = tools_config.merge_single(
+                write.actor, agents.Agent(key=str(name)), {name_field(kind): name}, entry
+            )
+            entry = {key: value for key, value in entry.items() if value is not None}
+        return put(write, kind, entry)
+
+
+def change(
+    write: writing.Write,
+    kind: str,
+    name: str,
+    changes: Entry,
+    *,
+    was: Entry | None = None,
+    action: str | None = None,
+    beside: belts.NameIndex | None = None,
+) -> writing.Change:
+    """Change only the keys in ``changes``; None resets a key to its default.
+
+    A single switch or override of an agent can be changed and compared (``was``) by the key that
+    :func:`toolbelt.control.access.tools_config.as_single` gives it. Raise as :func:`put` does, which explains the other
+    arguments.
+    """
+    if changes.get(name_field(kind), name) != name:
+        path = f"{belts.address(_kind(kind), {name_field(kind): name})}.{name_field(kind)}"
+        message = "It cannot be renamed, because others refer to it: create a new one, and remove this one."
+        raise errors.Invalid([errors.Problem(path=path, message=message)])
+    with writing.begin():
+        now = read(kind, name)
+        refuse_stale(kind, name, now, was or {}, changes)
+        if kind == "agent" and any(key.startswith(tools_config.SINGLE) for key in changes):
+            changes = tools_config.merge_single(write.actor, expirations.find(name).agent, now, changes)
+        merged = {**now, **changes}
+        if kind == "agent" and "tools_config" in changes and "ends" not in changes:
+            merged["ends"] = _remaining_ends(now, merged)
+        entry = {key: value for key, value in merged.items() if value is not None}
+        return put(write, kind, entry, action=action, beside=beside)
+
+
+def refuse_stale(kind: str, name: str, now: Entry | None, was: Entry, wanted: Entry) -> None:
+    """Raise Stale, with every key that differs, if the entry is not as ``was`` states."""
+    current = {**(now or {}), **tools_config.as_single(now or {})}
+    stale = {key: current.get(key) for key, seen in was.items() if current.get(key) != seen}
+    for key, value in stale.items():
+        what = f"{key} of {belts.KINDS[_kind(kind)].word} {name}"
+        raise errors.Stale(what, was[key], value, wanted.get(key), fields=stale)
+
+
+def _remaining_ends(now: Entry, merged: Entry) -> dict[str, Any] | None:
+    """Return the expiries of what does not change: a switch that changes has none."""
+    old, new = now.get("tools_config") or {}, merged.get("tools_config") or {}
+    ends = now.get("ends") or {}
+    return {key: end for key, end in ends.items() if key in new and new[key] is old.get(key)} or None
+
+
+def remove(write: writing.Write, kind: str, name: str, *, was: Entry | None = None) -> writing.Change:
+    """Remove an agent, toolkit, loadout, sub-app or category that nothing refers to; the audit log keeps the whole
+    entry.
+
+    ``was`` is the entry as the writer saw it: raise Stale if it has changed. Tools and plugins are retired or disabled,
+    never removed: their switches and history stay. Raise Refused if an agent would exceed a budget because a denial
+    disappears.
+    """
+    if kind in RETIRED_NOT_REMOVED:
+        raise errors.Refused(
+            f"A {kind} is never removed: {'retire' if kind == 'tool' else 'disable'} {name} instead."
+        )
+    with writing.begin():
+        now = read(kind, name)
+        if was is not None and now != was:
+            raise errors.Stale(f"{belts.KINDS[_kind(kind)].word} {name}", was, now)
+        refuse_while_used(kind, name)
+        # The position is stored as well: undoing restores it.
+        removed = {**now, PLACE: entries.names(kind).index(name)} if entries.is_ordered(kind) else now
+        catalog_before = budget_checks.catalog_before(kind)
+        entries.delete(kind, name)
+        budget_checks.refuse_exceeded(catalog_before)
+        number = writing.record(write, kind, name, action=f"{kind}.remove", before=removed, after=None)
+    return writing.Change(entry=number, before=removed, after=None)
+
+
+def refuse_while_used(kind: str, name: str) -> None:
+    """Raise Refused while something refers to this entry, and name it."""
+    if users := entries.users(kind, name):
+        raise errors.Refused(f"{name} is used by {', '.join(users)}: change that first.")
+
+
+def _kind(kind: str) -> belts.KindName:
+    for name in belts.KINDS:
+        if name == kind:
+            return name
+    raise errors.NotFound("kind of entry", kind, belts.KINDS)
+
+
+def name_index() -> belts.NameIndex:
+    """Return the index to check a single entry against."""
+    return belts.NameIndex.of_catalog(snapshots.catalog(), entries.names("agent"))
+
+
+def differences(now: Entry | None, stored: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the keys that differ, with their values before and after; None for a missing key."""
+    if now is None:
+        return {}, dict(stored)
+    keys = [key for key in {**now, **stored} if now.get(key) != stored.get(key)]
+    return {key: now.get(key) for key in keys}, {key: stored.get(key) for key in keys}
+
+
+def record_change(
+    write: writing.Write, kind: str, name: str, now: Entry | None, stored: Entry, *, action: str | None = None
+) -> int:
+    """Record the change of an entry; return the id of the last audit entry.
+
+    Switches and overrides of an existing agent are recorded key by key, as flips are: each of them can be found and
+    undone on its own, whichever way it was written.
+    """
+    before, after = differences(now, stored)
+    flips: list[tuple[str, Any, Any]] = []
+    if kind == "agent" and now is not None and not {"tools_config", "ends"}.isdisjoint(after):
+        old, new = _flat(now), _flat(stored)
+        flips = [(key, old.get(key), new.get(key)) for key in sorted({**old, **new})]
+        flips = [flip for flip in flips if flip[1] != flip[2]]
+        for side in (before, after):
+            side.pop("tools_config", None)
+            side.pop("ends", None)
+    if flips and (len(flips) > 1 or after):
+        write = write.in_batch()
+    toolkits = set(entries.names("toolkit")) if flips else set()
+    number = 0
+    for key, was, on in flips:
+        family = "switch" if key in toolkits else "override"
+        number = writing.record(
+            write,
+            kind,
+            name,
+            action=f"{family}.set" if on is not None else f"{family}.clear",
+            key=key,
+            before=was,
+            after=on,
+        )
+    if after or now is None:
+        number = writing.record(
+            write,
+            kind,
+            name,
+            action=action or f"{kind}.{'create' if now is None else 'change'}",
+            before=None if now is None else before,
+            after=after,
+        )
+    return number
+
+
+def _flat(entry: Entry) -> dict[str, Any]:
+    """Return the state of each switch and override of an agent's entry, as :func:`grants.switch_state` does."""
+    ends = entry.get("ends") or {}
+    return {
+        key: {"on": on, "ends": ends[key]["at"], "then": ends[key].get("then")} if key in ends else on
+        for key, on in (entry.get("tools_config") or {}).items()
+    }
+
+
+def owned_by_code(kind: str, now: Entry | None, changed: Iterable[str]) -> list[errors.Problem]:
+    """Return a problem for each changed key that an operator may not change: the fields of a toolkit in code."""
+    owner = (now or {}).get("plugin") if kind == "toolkit" else None
+    if not owner or now is None:
+        return []
+    message = f"The code of the plugin {owner!r} owns this: change it there, or use the toolkit's switch."
+    path = belts.address("toolkit", dict(now))
+    return [
+        errors.Problem(path=f"{path}.{key}", message=message) for key in changed if key not in OPERATORS_OWN
+    ]
+
+
+def _refuse_conflicts(kind: str, name: str) -> None:
+    """Raise Invalid for a toolkit or sub-app whose options now conflict in an agent that has it."""
+    if kind not in _HANDS_OVER:
+        return
+    stored = snapshots.catalog()
+    path = f"{belts.KINDS[_kind(kind)].section}.{name}.{_HANDS_OVER[kind]}"
+    problems = [
+        errors.Problem(path=path, message=f"For {agent.key}: {conflict.message}")
+        for agent in snapshots.agents_with(kind, name)
+        for conflict in conflicts.of_agent(stored, agent)
+        if name in (conflict.first.name, conflict.second.name)
+    ]
+    if problems:
+        raise errors.Invalid(problems)

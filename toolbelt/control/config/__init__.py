@@ -1,0 +1,1 @@
+"""The whole configuration: belts, scenarios, and the installation's own values."""

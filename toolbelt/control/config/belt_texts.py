@@ -1,0 +1,213 @@
+"""Belts as text, in YAML or JSON: written for small diffs, read strictly.
+
+Ambiguous texts are rejected, such as those with a repeated key. Texts from the network are also limited: they must not
+contain aliases, which expand to more than is written, or be nested too deeply.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping
+from typing import Any, Literal
+
+import yaml
+
+from toolbelt.core import errors, strict_json
+
+Form = Literal["json", "yaml"]
+
+# The maximum depth of JSON in a belt, plus the levels of a belt itself.
+MAX_DEPTH = 64 + 8
+
+# The C versions are ten times as fast for a large belt, and may be missing.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+# Besides its own errors, PyYAML raises many others for values that do not fit their tag: `!!bool x`, `2026-99-99`.
+_UNREADABLE = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
+
+
+_TAG = "tag:yaml.org,2002:"
+
+
+class _List:
+    """A list that is being read."""
+
+    def __init__(self) -> None:
+        self.value: list[Any] = []
+
+    def take(self, value: Any, event: Any) -> None:
+        """Add the next value."""
+        self.value.append(value)
+
+    def end(self) -> None:
+        """Complete the list."""
+
+
+class _Mapping:
+    """A mapping that is being read: a key, its value, and so on."""
+
+    def __init__(self) -> None:
+        self.value: dict[Hashable, Any] = {}
+        self.awaits_value = False
+        self._written: set[str] = set()
+        self._own: dict[Hashable, Any] = {}
+        self._key: Any = None
+        self._merges = False
+
+    def begin(self, key: Any, event: Any, *, merges: bool) -> None:
+        """Start a key; with ``merges``, its value is a mapping (or several) to merge."""
+        if not merges:
+            if event.value in self._written:
+                raise _refused(f"the key {event.value!r} is repeated in one mapping", event)
+            self._written.add(event.value)
+        self._key, self._merges, self.awaits_value = key, merges, True
+
+    def take(self, value: Any, event: Any) -> None:
+        """Set the value of the current key."""
+        self.awaits_value = False
+        if not self._merges:
+            self._own[self._key] = value
+            return
+        mappings = value if isinstance(value, list) else [value]
+        if not all(isinstance(mapping, dict) for mapping in mappings):
+            raise _refused("only mappings can be merged", event)
+        for mapping in reversed(mappings):
+            self.value.update(mapping)
+
+    def end(self) -> None:
+        """Complete the mapping: its own keys override merged ones."""
+        self.value.update(self._own)
+
+
+class _Reader(_LOADER):  # type: ignore[misc,valid-type]
+    """A reader that builds values from YAML events; PyYAML's own tree of nodes takes three times the memory.
+
+    Rejects a key that is repeated in one mapping. Texts may be nested to any depth.
+    """
+
+    def read(self) -> Any:
+        """Return the value of the only document in the text; None for an empty text."""
+        try:
+            self.get_event()
+            if self.check_event(yaml.StreamEndEvent):
+                return None
+            self.get_event()
+            document = self._document()
+            self.get_event()
+            if not self.check_event(yaml.StreamEndEvent):
+                raise _refused("another document starts here: a belt is a single document", self.get_event())
+            return document
+        finally:
+            self.dispose()
+
+    def _document(self) -> Any:
+        anchored: dict[str, Any] = {}
+        stack: list[_List | _Mapping] = []
+        while True:
+            event = self.get_event()
+            top = stack[-1] if stack else None
+            if isinstance(event, yaml.CollectionEndEvent) and top is not None:
+                top.end()
+                stack.pop()
+                value: Any = top.value
+            elif isinstance(top, _Mapping) and not top.awaits_value:
+                if not isinstance(event, yaml.ScalarEvent):
+                    raise _refused("a key must be text", event)
+                merges = self._tag(event) == _TAG + "merge"
+                key = event.value if merges else self._scalar(event)
+                top.begin(key, event, merges=merges)
+                if event.anchor is not None:
+                    anchored[event.anchor] = key
+                continue
+            elif isinstance(event, yaml.CollectionStartEvent):
+                opened = self._opened(event)
+                stack.append(opened)
+                if event.anchor is not None:
+                    anchored[event.anchor] = opened.value
+                continue
+            elif isinstance(event, yaml.AliasEvent):
+                if event.anchor not in anchored:
+                    raise _refused(f"the alias {event.anchor!r} is not defined", event)
+                value = anchored[event.anchor]
+            else:
+                value = self._scalar(event)
+                if event.anchor is not None:
+                    anchored[event.anchor] = value
+            if not stack:
+                return value
+            stack[-1].take(value, event)
+
+    def _opened(self, event: Any) -> _List | _Mapping:
+        is_mapping = isinstance(event, yaml.MappingStartEvent)
+        if event.tag not in (None, "!", _TAG + ("map" if is_mapping else "seq")):
+            raise _refused(f"could not determine a constructor for the tag {event.tag!r}", event)
+        return _Mapping() if is_mapping else _List()
+
+    def _scalar(self, event: Any) -> Any:
+        tag = self._tag(event)
+        if tag == _TAG + "str":
+            return event.value
+        made = self.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark), deep=True)
+        # PyYAML keeps them for aliases of nodes, which are not used here.
+        self.constructed_objects.clear()
+        return made
+
+    def _tag(self, event: Any) -> str:
+        if event.tag in (None, "!"):
+            return str(self.resolve(yaml.ScalarNode, event.value, event.implicit))
+        return str(event.tag)
+
+
+def write(document: Mapping[str, Any], form: Form) -> str:
+    """Return a belt as text."""
+    if form == "json":
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    text: str = yaml.dump(document, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+def read(text: str, *, strictly: bool = False) -> Any:
+    """Return the document of a belt's text, in YAML or JSON (which is YAML). ``strictly``: the text comes from the
+    network.
+
+    Raise errors.Invalid if the text cannot be read. Whether it is a valid belt is not checked here.
+    """
+    if text.lstrip()[:1] == "{":
+        try:
+            # Much smaller and faster than YAML's reader, which is used for error messages if this is not JSON.
+            return strict_json.read_text(text, MAX_DEPTH)
+        except strict_json.UnreadableError:
+            pass
+    try:
+        if strictly:
+            _check_limits(text)
+        return _Reader(text).read()
+    except _UNREADABLE as error:
+        raise errors.Invalid(
+            [errors.Problem(path="", message=f"This cannot be read: {_described(error)}.")]
+        ) from error
+
+
+def _check_limits(text: str) -> None:
+    """Raise if the text contains an alias or is nested too deeply; reads it as a stream, before values are built."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.AliasEvent):
+            raise _refused("aliases are not allowed: write out the value here", event)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _refused(f"it is nested more than {MAX_DEPTH} levels deep", event)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _refused(why: str, event: Any) -> yaml.MarkedYAMLError:
+    return yaml.composer.ComposerError(None, None, why, event.start_mark)
+
+
+def _described(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    what = getattr(error, "problem", None) or str(error).rstrip(".")
+    return f"{what} (line {mark.line + 1}, column {mark.column + 1})" if mark else what

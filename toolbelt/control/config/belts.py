@@ -1,0 +1,301 @@
+"""Import and export of the whole configuration as one file."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolbelt.control import guards, writing
+from toolbelt.control.access import expirations
+from toolbelt.control.catalog import connection_policy, entries, ordering, unresolved
+from toolbelt.core import belts, budgets, catalog, errors, policy, schema
+from toolbelt.store import entries as rows
+from toolbelt.store import revisions, tokens
+
+# In the order of references: an entry comes before those that name it.
+SECTIONS: Mapping[str, belts.KindName] = {
+    "categories": "category",
+    "plugins": "plugin",
+    "tools": "tool",
+    "toolkits": "toolkit",
+    "loadouts": "loadout",
+    "agents": "agent",
+    "sub_apps": "sub_app",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """An entry that an import creates (``before`` is None) or changes, with its stored form before and after."""
+
+    kind: belts.KindName
+    name: str
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import did or would do: the entries that it creates and changes, in order, and how many are already up to
+    date.
+
+    ``ordered`` are the kinds whose order it changes; ``unresolved_names`` is what names nothing in its loadouts;
+    ``entry`` is the id of the last audit entry, None if nothing was written.
+    """
+
+    differences: tuple[Difference, ...]
+    same: int
+    ordered: tuple[belts.KindName, ...] = ()
+    unresolved_names: tuple[unresolved.Unresolved, ...] = ()
+    entry: int | None = dataclasses.field(default=None, compare=False)
+
+    @property
+    def created(self) -> int:
+        """Return how many entries are new."""
+        return sum(difference.before is None for difference in self.differences)
+
+    @property
+    def changed(self) -> int:
+        """Return how many existing entries change."""
+        return len(self.differences) - self.created
+
+    @property
+    def warnings(self) -> tuple[errors.Problem, ...]:
+        """Return what names nothing, each with its path."""
+        return tuple(map(unresolved.as_problem, self.unresolved_names))
+
+    @property
+    def to_confirm(self) -> tuple[unresolved.Unresolved, ...]:
+        """Return the denials of what does not exist, which must be confirmed."""
+        before = {
+            difference.name: difference.before
+            for difference in self.differences
+            if difference.kind == "loadout"
+        }
+        return tuple(
+            denial
+            for name, now in before.items()
+            for denial in unresolved.new_denials(
+                (entry for entry in self.unresolved_names if entry.loadout == name), now
+            )
+        )
+
+
+def export() -> dict[str, Any]:
+    """Return the whole configuration as a belt. It contains no secrets, sessions or tokens."""
+    return rows.export()
+
+
+def export_sections(sections: Collection[str]) -> dict[str, Any]:
+    """Return these sections of the configuration, in the order of a belt."""
+    return {name: entries_ for name, entries_ in export().items() if name in sections}
+
+
+def export_with_revision() -> tuple[int, dict[str, Any]]:
+    """Return the whole configuration with its revision."""
+    number, document = revision(), export()
+    while (now := revision()) != number:
+        number, document = now, export()
+    return number, document
+
+
+def revision() -> int:
+    """Return the number of the last write of configuration."""
+    return revisions.number()
+
+
+def check(document: Mapping[str, Any]) -> list[errors.Problem]:
+    """Return the problems of importing this belt now; it may refer to what is stored."""
+    return belts.check(_with_stored(document, rows.export()))
+
+
+def warnings(document: Mapping[str, Any]) -> list[errors.Problem]:
+    """Return what names nothing in the loadouts of this valid belt, beside what is stored."""
+    belt = belts.load(_with_stored(document, rows.export()), lenient=True)
+    return list(map(unresolved.as_problem, _unresolved(document, belt.catalog)))
+
+
+def preview(write: writing.Write, document: Mapping[str, Any]) -> Imported:
+    """Return what importing this belt would do now, without doing it; raise as :func:`import_` does."""
+    return evaluate(write, document)[0]
+
+
+def evaluate(
+    write: writing.Write, document: Mapping[str, Any], count_tokens: Callable[[str], int] | None = None
+) -> tuple[Imported, belts.Belt]:
+    """Return what importing this belt would do now, and the resulting configuration, with the tokens of its tools if
+    ``count_tokens`` is given.
+    """
+    stored = rows.export()
+    belt = belts.load(_with_stored(document, stored), count_tokens=count_tokens, is_saved=True)
+    current = {
+        (kind, _name(kind, entry)): _entry(kind, entry)
+        for section, kind in SECTIONS.items()
+        for entry in stored.get(section, ())
+    }
+    changed: list[Difference] = []
+    problems: list[errors.Problem] = []
+    same = 0
+    for section, kind in SECTIONS.items():
+        for written in document.get(section) or ():
+            name = _name(kind, written)
+            before = current.get((kind, name))
+            after = _entry(kind, belts.entry(kind, belts.value(kind, written, belt.catalog)))
+            if after == before:
+                same += 1
+                continue
+            if kind == "plugin":
+                connection_policy.check_change(write.actor, name, before, after)
+            changed.append(Difference(kind=kind, name=name, before=before, after=after))
+            problems += entries.owned_by_code(kind, before, entries.differences(before, after)[1])
+            if before is not None and before.get("archived") and after.get("archived"):
+                message = f"It is archived and cannot be changed: {errors.BRING_BACK}."
+                problems.append(errors.Problem(path=belts.address("agent", dict(after)), message=message))
+    if problems := [*problems, *_budget_problems(changed, stored, belt)]:
+        raise errors.Invalid(problems)
+    ordered = tuple(kind for section, kind in SECTIONS.items() if _is_reordered(section, document, stored))
+    unresolved_names = _unresolved(document, belt.catalog)
+    return Imported(
+        differences=tuple(changed), same=same, ordered=ordered, unresolved_names=unresolved_names
+    ), belt
+
+
+def import_(write: writing.Write, document: Mapping[str, Any], *, was: int | None = None) -> Imported:
+    """Import every entry of the belt, in its order, in one transaction; entries that it does not name are unchanged.
+
+    Each created or changed entry is audited; all share a batch. ``was`` is the revision that the writer saw: raise
+    Stale if it is another one now. Raise errors.Invalid with every problem (including agents that would exceed a budget
+    that refuses), ConfirmationRequired if a loadout would disable what does not exist, or Refused for a connection that
+    may not be set this way; then nothing is written.
+    """
+    # Checked before the lock is taken, because that takes long, and again only if the configuration changed meanwhile.
+    checked, imported = revision(), preview(write, document)
+    write = write.in_batch()
+    with writing.begin():
+        now = revision()
+        if was is not None and now != was:
+            raise errors.Stale("The configuration", f"revision {was}", f"revision {now}")
+        if now != checked:
+            imported = preview(write, document)
+        if not write.confirm:
+            unresolved.confirm(imported.to_confirm)
+        expirations.write_due()
+        entry: int | None = None
+        for difference in imported.differences:
+            stored = rows.write(difference.kind, dict(difference.after))
+            entry = entries.record_change(write, difference.kind, difference.name, difference.before, stored)
+        for kind in imported.ordered:
+            entry = ordering.set_order(write, kind, _names(document, kind)).entry or entry
+    return dataclasses.replace(imported, entry=entry)
+
+
+def _unresolved(document: Mapping[str, Any], stored: catalog.Catalog) -> tuple[unresolved.Unresolved, ...]:
+    """Return what names nothing in the document's loadouts."""
+    written = set(_names(document, "loadout"))
+    return tuple(entry for entry in unresolved.every(stored) if entry.loadout in written)
+
+
+def _budget_problems(
+    changed: Sequence[Difference], stored: Mapping[str, Any], proposed: belts.Belt
+) -> list[errors.Problem]:
+    """Return the problems of agents that would exceed a budget that refuses, by the rule for flips: agents that the
+    import creates or changes, and all agents if it changes something that agents share.
+    """
+    count = _token_counter()
+    before: belts.Belt | None = None
+    problems: list[errors.Problem] = []
+    written = {difference.name for difference in changed if difference.kind == "agent"}
+    affects_all = any(
+        budgets.concerns_all_agents(
+            difference.kind, entries.differences(difference.before, difference.after)[1]
+        )
+        for difference in changed
+    )
+    existing = {_name("agent", entry) for entry in stored.get("agents", ())}
+    for name, agent in proposed.agents.items():
+        if agent.budget is None or agent.budget.on_exceed != "refuse":
+            continue
+        if name not in written and (agent.archived or not affects_all):
+            continue
+        after_ = _spent(proposed, name, count)
+        if not after_.is_passed:
+            continue
+        if before is None:
+            before = belts.load(stored, lenient=True)
+        before_ = _spent(before, name, count) if name in existing else budgets.Spent(tools=0, tokens=0)
+        try:
+            guards.refuse_budget(name, before_, after_)
+        except errors.Refused as refused:
+            path = f"{belts.address('agent', {'key': name})}.budget"
+            problems.append(errors.Problem(path=path, message=str(refused)))
+    return problems
+
+
+def _spent(belt: belts.Belt, agent: str, count: Callable[[catalog.Tool], int]) -> budgets.Spent:
+    """Return what the agent has active in this belt. A budget that refuses defers nothing, so tokens are only counted
+    for the active tools.
+    """
+    resolved = guards.resolved(belt.catalog, belt.agents[agent])
+    counting = dataclasses.replace(belt.catalog, count_tokens=tokens.count_policy, derived={})
+    told = policy.tokens(counting, resolved.active)
+    spent = told + sum(count(belt.catalog.tools[key]) for key in resolved.active)
+    return dataclasses.replace(resolved.spent, tokens=spent, policy_tokens=told)
+
+
+def _token_counter() -> Callable[[catalog.Tool], int]:
+    """Return a counter of a tool's tokens that counts equal definitions once."""
+
+    @functools.cache
+    def counted(key: str, description: str, input_schema: str) -> int:
+        return tokens.count(catalog.model_json(key, description, schema.mapping(input_schema, schema.EMPTY)))
+
+    return lambda tool: counted(tool.key, tool.description, tool.input_schema)
+
+
+def _entry(kind: str, written: Any) -> Mapping[str, Any]:
+    return {"name": written} if kind == "category" else written
+
+
+def _name(kind: str, written: Any) -> str:
+    return str(_entry(kind, written)[entries.name_field(kind)])
+
+
+def _names(document: Mapping[str, Any], kind: belts.KindName) -> list[str]:
+    return [_name(kind, written) for written in document.get(belts.KINDS[kind].section) or ()]
+
+
+def _is_reordered(section: str, document: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
+    """Return whether the belt's order differs from the stored one, with new entries at the end."""
+    kind = SECTIONS[section]
+    if not rows.is_ordered(kind):
+        return False
+    requested = _names(document, kind)
+    named = set(requested)
+    existing = [name for name in _names(stored, kind) if name in named]
+    new = [name for name in requested if name not in set(existing)]
+    return [*existing, *new] != requested
+
+
+def _with_stored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the belt with the stored entries that it does not name, so that it may refer to them.
+
+    The belt's entries come first, as they are written, so that the paths of problems have its indexes.
+    """
+    # A section that is null is not given, so its stored entries stay.
+    given_sections = {
+        key: value for key, value in document.items() if value is not None or key not in SECTIONS
+    }
+    merged: dict[str, Any] = {**stored, **given_sections}
+    for section, kind in SECTIONS.items():
+        written = document.get(section)
+        if not isinstance(written, list):
+            continue
+        naming = entries.name_field(kind)
+        names = (entry.get(naming) if isinstance(entry, dict) else entry for entry in written)
+        named = {name for name in names if isinstance(name, str)}
+        others = [entry for entry in stored.get(section, ()) if _name(kind, entry) not in named]
+        merged[section] = [*written, *others]
+    return merged

@@ -1,0 +1,146 @@
+"""Status of this installation: software, database, cache and retention; never a secret.
+
+What it reports of the process concerns the one that answers: behind a load balancer, each process has its own.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import django
+from django.conf import settings
+from django.core import checks
+from django.core.cache import cache
+from django.db import Error, connection
+from django.db.migrations import executor
+from django.utils import timezone
+
+import toolbelt
+from toolbelt import conf
+from toolbelt.core import belts
+from toolbelt.store import databases, entries, retention, revisions
+
+Kept = retention.RetentionStats
+# When this process started: the module is imported with the first pages.
+_STARTED = timezone.now()
+_KEY = "toolbelt:status"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """The database: its product, its response time (milliseconds), and the migrations that it lacks."""
+
+    vendor: str
+    version: str
+    milliseconds: float
+    pending: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """The cache: whether processes share it, and its response time; ``error`` if it does not respond."""
+
+    name: str
+    is_shared: bool
+    milliseconds: float
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """The status. ``findings`` are the messages of Django's and Toolbelt's own checks."""
+
+    versions: Mapping[str, str]
+    environment: str
+    started: dt.datetime
+    process: int
+    now: dt.datetime
+    zone: str
+    database: Database
+    cache: Cache
+    revision: int
+    kept: Mapping[str, Kept]
+    findings: Sequence[str]
+
+
+def status() -> Installation:
+    """Return the status of this installation."""
+    return Installation(
+        versions={
+            "Toolbelt": toolbelt.__version__,
+            "Django": django.get_version(),
+            "Python": platform.python_version(),
+        },
+        environment=settings.ENVIRONMENT,
+        started=_STARTED,
+        process=os.getpid(),
+        now=timezone.now(),
+        zone=timezone.get_current_timezone_name(),
+        database=_database(),
+        cache=_cache(),
+        revision=revisions.number(),
+        kept={"calls": retention.calls(), "changes": retention.changes(), "sessions": retention.sessions()},
+        findings=_findings(),
+    )
+
+
+def is_configured() -> bool:
+    """Return whether anything is configured."""
+    return any(entries.names(kind) for kind in belts.KINDS)
+
+
+def is_database_busy() -> bool:
+    """Return whether requests wait for a database connection; raise OperationalError if the database is away."""
+    return databases.is_busy()
+
+
+def _database() -> Database:
+    started = time.perf_counter()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        milliseconds = 1000 * (time.perf_counter() - started)
+        cursor.execute("SELECT sqlite_version()" if connection.vendor == "sqlite" else "SHOW server_version")
+        version = str(cursor.fetchone()[0])
+    plan = executor.MigrationExecutor(connection)
+    pending = plan.migration_plan(plan.loader.graph.leaf_nodes())
+    return Database(
+        vendor=connection.display_name,
+        version=version,
+        milliseconds=milliseconds,
+        pending=[f"{migration.app_label}.{migration.name}" for migration, _ in pending],
+    )
+
+
+def _cache() -> Cache:
+    backend = settings.CACHES["default"]["BACKEND"]
+    is_shared = "locmem" not in backend.lower() and "dummy" not in backend.lower()
+    name = "Redis" if "redis" in backend.lower() else "shared" if is_shared else "this process's memory"
+    started = time.perf_counter()
+    error = ""
+    try:
+        cache.set(_KEY, "here", 10)
+        if cache.get(_KEY) != "here":
+            error = "it does not store values"
+    except Exception as exception:  # whichever the client raises
+        # The message may contain the cache's URL, with its password.
+        error = type(exception).__name__
+    return Cache(
+        name=name, is_shared=is_shared, milliseconds=1000 * (time.perf_counter() - started), error=error
+    )
+
+
+def _findings() -> list[str]:
+    messages = [f"{name} should be {expected}." for name, expected in conf.invalid_settings()]
+    try:
+        issues = checks.run_checks(tags=[checks.Tags.database], databases=["default"])
+    except Error:
+        return messages
+    return [
+        *messages,
+        *(f"{issue.msg} {issue.hint or ''}".strip() for issue in issues if not issue.is_silenced()),
+    ]

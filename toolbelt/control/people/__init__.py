@@ -1,0 +1,1 @@
+"""What operators may do, and the tokens of operators and agents."""

@@ -1,0 +1,128 @@
+"""The permissions that operators' actions require, for screens, admin and API alike.
+
+These are Django's four permissions for each model. Everything that the screens show to every user who is logged in may
+be read by every operator; everything else requires the same permission as in the admin. Checking whether a user has a
+permission is up to the interface, which knows the user. One thing can be allowed for single agents: their own operators
+may flip their switches and change their sessions (see `roles`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol
+
+from toolbelt.core import belts
+from toolbelt.store import operators
+
+Act = Literal["view", "add", "change", "delete"]
+
+# Kinds whose name in the audit log differs from their model's.
+_ROWS = {"session": "agent_session", "token": "api_token"}
+# The pages of agents, tools, toolkits, loadouts and sub-apps show them, and so does the audit log.
+_ON_SCREENS = frozenset({"agent", "tool", "toolkit", "loadout", "sub_app", "audit_entry"})
+
+
+class UndoableEntry(Protocol):
+    """The part of an audit entry that determines how it is undone."""
+
+    @property
+    def action(self) -> str: ...
+
+    @property
+    def subject_kind(self) -> str: ...
+
+    @property
+    def subject_key(self) -> str: ...
+
+
+class User(Protocol):
+    """A user, who has permissions."""
+
+    @property
+    def pk(self) -> Any: ...
+
+    def has_perm(self, perm: str) -> bool: ...
+
+
+def permission(act: Act, kind: str) -> str:
+    """Return the permission for this action on an entry of this kind: ``toolbelt.change_subapp``."""
+    return f"toolbelt.{act}_{_ROWS.get(kind, kind).replace('_', '')}"
+
+
+# An agent's switches and overrides belong to the agent.
+FLIP = permission("change", "agent")
+
+
+# To name the operators of an agent, which also concerns users.
+NAME_OPERATORS = (FLIP, "auth.change_user")
+
+
+def may_flip(holder: User, agent: str) -> bool:
+    """Return whether the user may flip this agent's switches: those of every agent, or as one of its operators."""
+    return holder.has_perm(FLIP) or agent in operators.of_user(holder.pk)
+
+
+def flip_check(holder: User) -> Callable[[str], bool]:
+    """Return a function that tells whether the user may flip an agent's switches, for pages with many agents. Uses at
+    most one query.
+    """
+    if holder.has_perm(FLIP):
+        return lambda agent: True
+    return operators.of_user(holder.pk).__contains__
+
+
+def may_change_sessions(holder: User, act: Literal["change", "delete"], agent: str) -> bool:
+    """Return whether the user may equip (change) or evict (delete) this agent's sessions."""
+    return holder.has_perm(permission(act, "session")) or agent in operators.of_user(holder.pk)
+
+
+def may_undo(holder: User, entry: UndoableEntry) -> bool:
+    """Return whether the user may undo this change."""
+    return undo_check(holder)(entry)
+
+
+def undo_check(holder: User) -> Callable[[UndoableEntry], bool]:
+    """Return a function that tells whether the user may undo a change, for pages with many changes. Uses at most one
+    query.
+    """
+    own = functools.cache(lambda: operators.of_user(holder.pk))
+
+    def may(entry: UndoableEntry) -> bool:
+        if all(map(holder.has_perm, permissions_to_undo(entry))):
+            return True
+        family = entry.action.partition(".")[0]
+        of_operators = family in ("switch", "override") or entry.action == "session.equip"
+        return of_operators and entry.subject_key in own()
+
+    return may
+
+
+def may_read(holder: User, kind: str) -> bool:
+    """Return whether the user may view entries of this kind; permission to change them is enough."""
+    if kind in _ON_SCREENS:
+        return True
+    return holder.has_perm(permission("view", kind)) or holder.has_perm(permission("change", kind))
+
+
+def is_open(kind: str) -> bool:
+    """Return whether every user who is logged in may view entries of this kind."""
+    return kind in _ON_SCREENS
+
+
+def permissions_to_undo(entry: UndoableEntry) -> list[str]:
+    """Return the permissions that undoing this change requires."""
+    family, _, act = entry.action.partition(".")
+    if family in ("switch", "override"):
+        return [FLIP]
+    if entry.action == "agent.operators":
+        return [*NAME_OPERATORS]
+    if act == "create":
+        return [permission("delete", entry.subject_kind)]
+    return [permission("add" if act == "remove" else "change", entry.subject_kind)]
+
+
+def permissions_to_import(belt: Mapping[str, Any]) -> list[str]:
+    """Return the permissions that importing this belt requires: to add and to change what its sections hold."""
+    kinds = [name for name, kind in belts.KINDS.items() if belt.get(kind.section)]
+    return [permission(act, kind) for kind in kinds for act in ("add", "change")]

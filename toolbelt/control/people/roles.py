@@ -1,0 +1,211 @@
+"""Roles of users: three roles, and operators of single agents.
+
+==============  =======================================================================================
+role            may
+==============  =======================================================================================
+viewer          view everything except tokens: states, reasons, the audit log, calls
+operator        also flip switches, edit agents and toolkits, block, approve and refresh tools, evict sessions
+administrator   everything, including the admin and the users
+==============  =======================================================================================
+
+A role is a Django group with Django permissions, created once if it is missing; changes that an installation makes to
+it are kept. A user without permission to flip every agent's switches may be named as an operator of single agents, and
+may then change only their switches, overrides and sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+from django.apps import apps
+from django.contrib import auth
+from django.contrib.auth import models as logins
+from django.db.models import Q, signals
+
+from toolbelt.control import writing
+from toolbelt.control.people import rights
+from toolbelt.core import errors
+from toolbelt.store import entries, operators
+
+Role = Literal["viewer", "operator", "administrator"]
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+# Models for plugins and for internal use, which are not viewed, or only by those who may issue tokens.
+_UNSEEN = frozenset({"apitoken", "pluginstate", "revision", "agentrevision", "agentoperator"})
+_OF_OPERATORS = (
+    rights.FLIP,
+    rights.permission("change", "toolkit"),
+    rights.permission("change", "tool"),
+    rights.permission("change", "plugin"),
+    rights.permission("change", "session"),
+    rights.permission("delete", "session"),
+)
+
+
+def permissions(role: Role) -> frozenset[str]:
+    """Return the permissions that a role has when it is created, such as ``toolbelt.view_agent``."""
+    names = {
+        permission: f"{permission.content_type.app_label}.{permission.codename}"
+        for permission in logins.Permission.objects.select_related("content_type")
+    }
+    toolbelts = {permission_: name for permission_, name in names.items() if name.startswith("toolbelt.")}
+    if role == "administrator":
+        users = {name for name in names.values() if name.startswith("auth.")}
+        return frozenset(toolbelts.values()) | users
+    viewing = {
+        name
+        for permission_, name in toolbelts.items()
+        if permission_.codename.startswith("view_") and permission_.content_type.model not in _UNSEEN
+    }
+    return frozenset(viewing) | (frozenset(_OF_OPERATORS) if role == "operator" else frozenset())
+
+
+def create_groups() -> tuple[Role, ...]:
+    """Create the missing groups; return the roles that were created."""
+    created = []
+    for role in ROLES:
+        group, is_new = logins.Group.objects.get_or_create(name=role)
+        if is_new:
+            granted = permissions(role)
+            group.permissions.set(
+                permission_
+                for permission_ in logins.Permission.objects.select_related("content_type")
+                if f"{permission_.content_type.app_label}.{permission_.codename}" in granted
+            )
+            created.append(role)
+    return tuple(created)
+
+
+def connect() -> None:
+    """Create the groups after each migration of the database, when the permissions exist."""
+    signals.post_migrate.connect(_migrated, dispatch_uid="toolbelt.roles")
+
+
+def assign(write: writing.Write, user: str, role: Role) -> bool:
+    """Assign a role to a user; return whether it was new. An administrator may also enter the admin.
+
+    Raise errors.NotFound.
+    """
+    return _put(write, user, role, True)
+
+
+def remove(write: writing.Write, user: str, role: Role) -> bool:
+    """Remove a role from a user; return whether they had it. Raise errors.NotFound."""
+    return _put(write, user, role, False)
+
+
+def of_user(user: str) -> tuple[str, ...]:
+    """Return the roles of a user; raise errors.NotFound."""
+    return _roles(_find(user))
+
+
+def name_operators(
+    write: writing.Write, agent: str, users: Iterable[str], *, was: Any = writing.ANY
+) -> writing.Change:
+    """Make these users, and no others, the operators of one agent. ``was``: those that the writer saw.
+
+    Raise errors.NotFound for an unknown agent or user, or errors.Stale.
+    """
+    with writing.begin():
+        before, after = list(operators.of_agent(agent)), sorted(set(users))
+        if was is not writing.ANY and sorted(was) != before:
+            raise errors.Stale(f"The operators of {agent}", ", ".join(was), ", ".join(before))
+        # Also if nothing changes, because it raises NotFound for an unknown agent.
+        operators.put(agent, after)
+        if before == after:
+            return writing.Change(entry=None, before=before, after=after)
+        entry = writing.record(
+            write,
+            "agent",
+            agent,
+            action="agent.operators",
+            before={"operators": before},
+            after={"operators": after},
+        )
+    return writing.Change(entry=entry, before=before, after=after)
+
+
+def operators_of(agent: str) -> Sequence[str]:
+    """Return the users who operate one agent without permission for every agent; raise errors.NotFound."""
+    if agent not in (keys_ := entries.names("agent")):
+        raise errors.NotFound("agent", agent, keys_)
+    return operators.of_agent(agent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllowedUsers:
+    """The users who may flip an agent's switches: ``everywhere`` by a role or a permission, on every agent; ``own``
+    only on this one; ``others`` are active users who may not, and could be named.
+    """
+
+    everywhere: Sequence[str]
+    own: Sequence[str]
+    others: Sequence[str]
+
+
+def allowed_users(agent: str) -> AllowedUsers:
+    """Return who may flip one agent's switches, in a fixed number of queries."""
+    model = auth.get_user_model()
+    name = model.USERNAME_FIELD
+    active = model._default_manager.filter(is_active=True)
+    flip = Q(codename=rights.FLIP.partition(".")[2], content_type__app_label="toolbelt")
+    holding = logins.Permission.objects.filter(flip)
+    everywhere = active.filter(
+        Q(is_superuser=True) | Q(user_permissions__in=holding) | Q(groups__permissions__in=holding)
+    )
+    permitted = set(everywhere.values_list(name, flat=True))
+    own = tuple(operators.of_agent(agent))
+    all_users = sorted(active.values_list(name, flat=True))
+    return AllowedUsers(
+        everywhere=tuple(sorted(permitted)),
+        own=own,
+        others=tuple(user for user in all_users if user not in permitted and user not in own),
+    )
+
+
+def agents_of(user: int) -> Sequence[str]:
+    """Return the agents that a user (by primary key) operates one by one."""
+    return sorted(operators.of_user(user))
+
+
+def _put(write: writing.Write, user: str, role: Role, has: bool) -> bool:
+    with writing.begin():
+        create_groups()
+        row = _find(user)
+        before = _roles(row)
+        if (role in before) is has:
+            return False
+        group = logins.Group.objects.get(name=role)
+        row.groups.add(group) if has else row.groups.remove(group)
+        if role == "administrator" and not row.is_superuser:
+            row.is_staff = has
+            row.save(update_fields=["is_staff"])
+        writing.record(write, "user", user, action="user.roles", before=list(before), after=list(_roles(row)))
+    return True
+
+
+def _roles(user: Any) -> tuple[str, ...]:
+    names = set(user.groups.values_list("name", flat=True))
+    return tuple(role for role in ROLES if role in names)
+
+
+def _find(user: str) -> Any:
+    model = auth.get_user_model()
+    user_ = model._default_manager.filter(**{model.USERNAME_FIELD: user}).first()
+    if user_ is None:
+        names = model._default_manager.values_list(model.USERNAME_FIELD, flat=True)
+        raise errors.NotFound("user", user, names)
+    return user_
+
+
+def _migrated(app_config: Any, **options: Any) -> None:
+    # Permissions are created app by app; after the last app, all exist.
+    last = [config for config in apps.get_app_configs() if config.models_module is not None][-1]
+    if app_config.label == last.label and _has_permissions(options["using"]):
+        create_groups()
+
+
+def _has_permissions(using: str) -> bool:
+    """Return whether Toolbelt's permissions exist: not after migrating single apps, or back to zero."""
+    return logins.Permission.objects.using(using).filter(content_type__app_label="toolbelt").exists()

@@ -1,0 +1,43 @@
+"""Dry runs: a change with everything that it would do, in a transaction that is rolled back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from toolbelt.control import impacts, writing
+from toolbelt.core import errors
+from toolbelt.store import snapshots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """What a change would do. ``change`` has the effect that the dashboard shows, live sessions included, and no entry
+    in the audit log; ``reasons`` are those for which it would have to be confirmed.
+    """
+
+    change: writing.Change
+    reasons: tuple[str, ...] = ()
+
+
+def rehearse(
+    write: writing.Write, act: Callable[[writing.Write], writing.Change], *, agent: str = ""
+) -> Rehearsal:
+    """Return what ``act`` would do, without doing it; raise as it does, except ConfirmationRequired.
+
+    ``agent`` is the one that it changes, if it changes one that exists.
+    """
+    reasons: tuple[str, ...] = ()
+    before = snapshots.find(agent, None) if agent else None
+    with writing.rehearsal():
+        try:
+            change = act(write.replace(confirm=False))
+        except errors.ConfirmationRequired as error:
+            reasons = error.reasons
+            change = act(write.replace(confirm=True))
+        effect = change.effect
+        if before is not None and effect is not None:
+            after = snapshots.find(agent, None)
+            effect = impacts.with_sessions(before.catalog, before.agent, after.agent, effect)
+    return Rehearsal(change=dataclasses.replace(change, entry=None, effect=effect), reasons=reasons)

@@ -1,0 +1,1 @@
+"""What operators read: overviews, calls, usage and changes."""

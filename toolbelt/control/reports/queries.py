@@ -1,0 +1,274 @@
+"""Queries for the screens, in a fixed number of database queries; nothing here writes."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypedDict, Unpack
+
+from toolbelt import conf
+from toolbelt.control.access import access_index, expirations
+from toolbelt.core import agents, belts, budgets, catalog, inventory, loadouts, resolution, surface
+from toolbelt.store import agents as agent_rows
+from toolbelt.store import audit, calls, counts, entries, revisions, snapshots
+
+Entry = audit.Entry
+Call = calls.Call
+Counts = counts.Counts
+call_records = calls.page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One agent in a list, with its newest change. ``holder`` is what it has."""
+
+    holder: access_index.AgentAccess
+    last: Entry | None = None
+
+    @property
+    def agent(self) -> agents.Agent:
+        """The agent."""
+        return self.holder.agent
+
+    @property
+    def loadout(self) -> str:
+        """The loadout in force."""
+        return self.agent.loadout_name(conf.KIND_LOADOUTS)
+
+    @property
+    def inventory(self) -> inventory.Inventory:
+        """What it has outside any session."""
+        return self.holder.inventory
+
+    @property
+    def total(self) -> int:
+        """The number of all tools."""
+        stored = self.holder.catalog
+        return len(stored.tools) - len(stored.non_tools)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """One agent's access: the surface of a request outside any session, the decision for each overridden tool without
+    its override, and the newest audit entries of the agent and of each of its switches and overrides (by key).
+    """
+
+    agent: agents.Agent
+    loadout: str
+    catalog: catalog.Catalog
+    surface: surface.Surface
+    inherited: Mapping[str, resolution.Decision]
+    last: Entry | None
+    switched: Mapping[str, Entry]
+    revision: int
+
+    def decision(self, tool: str) -> resolution.Decision:
+        """Return the decision for a tool of the catalog."""
+        return self.surface.resolution.decision(tool)
+
+    @property
+    def summary(self) -> Summary:
+        """Return the agent's summary for a list."""
+        return Summary(
+            holder=access_index.AgentAccess(agent=self.agent, catalog=self.catalog), last=self.last
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """One agent's configuration as the entry of a belt, and the loadouts to choose from."""
+
+    summary: Summary
+    surface: surface.Surface
+    entry: Mapping[str, Any]
+    loadouts: Sequence[str]
+
+
+def summaries(*, archived: bool = False) -> Sequence[Summary]:
+    """Return a summary of every agent that is not archived, or only of those that are, in stored order."""
+    return [Summary(holder=holder) for holder in access_index.load(archived=archived).holders]
+
+
+def with_last(every: Sequence[Summary]) -> Sequence[Summary]:
+    """Return the summaries with the newest change of each agent."""
+    latest = audit.newest("agent", [each.agent.key for each in every])
+    return [dataclasses.replace(each, last=latest.get(each.agent.key)) for each in every]
+
+
+def summary(agent: str) -> Summary:
+    """Return the summary of one agent; raise errors.NotFound."""
+    return _summary(snapshots.find(agent, None))
+
+
+def settings(agent: str) -> Settings:
+    """Return one agent's configuration; raise errors.NotFound."""
+    current = snapshots.find(agent, None)
+    return Settings(
+        summary=_summary(current),
+        surface=surface.build(_snapshot(current.catalog, current.agent)),
+        entry=belts.entry("agent", current.agent),
+        loadouts=loadouts.all_names(current.catalog),
+    )
+
+
+def access(agent: str, message: str | None = None) -> Access:
+    """Return one agent's access, and the directive for ``message``; raise errors.NotFound."""
+    current = snapshots.find(agent, None)
+    snapshot = _snapshot(current.catalog, current.agent)
+    resolved = budgets.resolve(snapshot)
+    return Access(
+        agent=current.agent,
+        loadout=current.agent.loadout_name(conf.KIND_LOADOUTS),
+        catalog=current.catalog,
+        surface=surface.of(resolved, snapshot, message, revision=current.number),
+        inherited=_inherited(snapshot),
+        last=_last(agent),
+        switched=audit.newest_by_key("agent", agent),
+        revision=current.number,
+    )
+
+
+def count() -> Counts:
+    """Return the counts that the navigation shows."""
+    return counts.count()
+
+
+def revision(agent: str = "") -> int:
+    """Return the number of the last write that may concern this agent, or of any write; raise NotFound."""
+    return revisions.number_of(agent) if agent else revisions.number()
+
+
+def is_toolkit(key: str) -> bool:
+    """Return whether this is the key of a toolkit."""
+    return key in snapshots.catalog().toolkits
+
+
+def section_counts() -> dict[str, int]:
+    """Return how many entries of each kind a belt of the whole configuration contains."""
+    stored = snapshots.catalog()
+    return {
+        "category": sum(name not in catalog.CATEGORIES for name in stored.categories),
+        "plugin": len(stored.plugins),
+        "tool": len(stored.tools),
+        "toolkit": len(stored.toolkits),
+        "loadout": len(stored.loadouts),
+        "agent": len(entries.names("agent")),
+        "sub_app": len(stored.sub_apps),
+    }
+
+
+def toolkit_keys() -> list[str]:
+    """Return the keys of the toolkits, in order."""
+    return list(snapshots.catalog().toolkits)
+
+
+def agent_keys() -> list[str]:
+    """Return the keys of the agents that are not archived, in order."""
+    return agent_rows.keys()
+
+
+def is_any_agent() -> bool:
+    """Return whether there is any agent, archived or not."""
+    return bool(entries.names("agent"))
+
+
+class ChangeQuery(TypedDict, total=False):
+    """Filters of the audit log, as in :class:`toolbelt.store.audit.AuditQuery`."""
+
+    actor: str
+    action: str
+    key: str
+    via: str
+    batch: uuid.UUID | None
+    since: datetime | None
+    until: datetime | None
+
+
+def changes(
+    *,
+    agent: str = "",
+    kind: str = "",
+    name: str = "",
+    older_than: int | None = None,
+    newer_than: int | None = None,
+    size: int = 50,
+    **filters: Unpack[ChangeQuery],
+) -> audit.Page:
+    """Return a page of the audit log, newest first; ``agent`` limits it to one agent, ``kind`` and ``name`` to things
+    of a kind, or to one of them. See store.audit.page.
+    """
+    if agent and (kind not in ("", "agent") or name not in ("", agent)):
+        # All filters must match, and these two exclude each other.
+        return audit.Page(entries=(), total=0, has_newer=False, has_older=False)
+    return audit.page(
+        subject_kind="agent" if agent else kind,
+        subject_key=agent or name,
+        older_than=older_than,
+        newer_than=newer_than,
+        size=size,
+        **filters,
+    )
+
+
+def unrecorded(*, agent: str = "", **filters: Unpack[ChangeQuery]) -> list[Entry]:
+    """Return the entries for expiries that are not recorded yet, of those that :func:`changes` would return: without an
+    id (0), the latest first. Nothing is written here.
+    """
+    if filters.get("batch") is not None:
+        return []
+    since, until = filters.get("since"), filters.get("until")
+    return [
+        entry
+        for entry in expirations.unrecorded(agent)
+        if filters.get("actor", "") in ("", entry.actor)
+        and filters.get("action", "") in ("", entry.action)
+        and filters.get("key", "") in ("", entry.key)
+        and filters.get("via", "") in ("", entry.via)
+        and (since is None or since <= entry.at)
+        and (until is None or entry.at < until)
+    ]
+
+
+def all_changes(*, agent: str = "", **filters: Unpack[ChangeQuery]) -> Iterator[Sequence[Entry]]:
+    """Yield all entries that :func:`changes` would return page by page, a few hundred at a time."""
+    return audit.walk(subject_kind="agent" if agent else "", subject_key=agent, **filters)
+
+
+def change(entry: int) -> Entry | None:
+    """Return one audit entry."""
+    return audit.find(entry)
+
+
+def logged_values(field: str, agent: str = "") -> list[str]:
+    """Return the values of ``actor``, ``action``, ``key`` or ``via`` in the audit log, of one agent or of everything,
+    to filter by.
+    """
+    return audit.logged_values(field, *(("agent", agent) if agent else ()))
+
+
+def _summary(current: snapshots.StoredState) -> Summary:
+    holder = access_index.AgentAccess(agent=current.agent, catalog=current.catalog)
+    return Summary(holder=holder, last=_last(current.agent.key))
+
+
+def _last(agent: str) -> Entry | None:
+    return next(iter(audit.page(subject_kind="agent", subject_key=agent, size=1).entries), None)
+
+
+def _snapshot(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:
+    return resolution.Snapshot(catalog=stored, agent=agent, kind_loadouts=conf.KIND_LOADOUTS)
+
+
+def _inherited(snapshot: resolution.Snapshot) -> dict[str, Any]:
+    """Return the decision for each overridden tool without its override, one by one."""
+    agent = snapshot.agent
+    decisions = {}
+    for tool in agent.overrides:
+        if tool in snapshot.catalog.tools:
+            others = {key: on for key, on in agent.overrides.items() if key != tool}
+            without = dataclasses.replace(snapshot, agent=dataclasses.replace(agent, overrides=others))
+            decisions[tool] = budgets.resolve(without).decision(tool)
+    return decisions

@@ -1,0 +1,1 @@
+"""Plugins and the servers behind them: import, approval, settings and state."""

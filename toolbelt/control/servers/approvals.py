@@ -1,0 +1,330 @@
+"""The tools that an operator has to review, and what exactly an approval covers.
+
+They come from upstream servers, or from agents' programs that declare them.
+
+Computed from the stored rows: new tools, tools that differ from what was approved, tools that seem to be renamed, and
+tools that are gone. Each is shown with a hash, and an approval names that hash, so that nothing is approved unseen.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import difflib
+import itertools
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from toolbelt.core import catalog, errors, schema
+from toolbelt.plugins.upstream import flags
+from toolbelt.store import references, snapshots, tokens
+
+Kind = Literal["new", "changed", "renamed", "details", "gone"]
+KINDS: tuple[Kind, ...] = ("changed", "renamed", "new", "details", "gone")
+FIELDS = ("title", "description", "input_schema", "output_schema", "annotations", "details")
+# A comparison takes quadratic time at worst, and the texts are untrusted: beyond this many lines, everything between
+# the equal lines at both ends is shown as removed and added.
+MAX_LINES = 2_000
+# How many equal lines are shown around those that differ.
+AROUND = 3
+# How many tools with equal texts are compared by name; of more, each is as likely as the next.
+MAX_CANDIDATES = 20
+_DOCUMENTS = frozenset({"input_schema", "output_schema", "annotations", "details"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """One tool to review, and why; ``previous`` is the earlier key of a renamed one."""
+
+    tool: catalog.Tool
+    kind: Kind
+    previous: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Return the hash of the version to review."""
+        return catalog.shown_version(self.tool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One field that differs: as text before and after, and as the lines of a unified diff, without its header."""
+
+    field: str
+    old: str
+    new: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One tool to review. ``shown`` is the hash to approve it with.
+
+    ``differences`` are relative to the approved version, or for a renamed tool to the tool ``previous``; a new tool has
+    none. ``users`` names who has it, or had it under its previous key.
+    """
+
+    kind: Kind
+    tool: catalog.Tool
+    shown: str
+    previous: str = ""
+    differences: tuple[Difference, ...] = ()
+    flags: tuple[str, ...] = ()
+    tokens_before: int = 0
+    tokens_after: int = 0
+    users: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Return the tool's key."""
+        return self.tool.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """Everything to review in one server: what may cost agents a tool first, then by key."""
+
+    plugin: catalog.Plugin
+    changes: tuple[Change, ...]
+    same: int
+
+    def of(self, kind: Kind) -> tuple[Change, ...]:
+        """Return the changes of one kind."""
+        return tuple(change for change in self.changes if change.kind == kind)
+
+    @property
+    def waiting(self) -> tuple[Change, ...]:
+        """Return the changes that wait for a decision: all except tools that are gone."""
+        return tuple(change for change in self.changes if change.kind != "gone")
+
+
+def review(name: str, only: Collection[str] | None = None) -> Review:
+    """Return the review of a plugin's tools, or only of the keys in ``only``; raise errors.NotFound."""
+    stored = snapshots.catalog()
+    plugin = find_held(name, stored)
+    waiting_ = pending(name, stored)
+    reviewed = [item for key, item in waiting_.items() if only is None or key in only]
+    users = references.of_tools([item.previous or item.tool.key for item in reviewed])
+    renamed = {item.previous for item in waiting_.values() if item.previous}
+    of_plugin = stored.tools_of_plugin.get(name, ())
+    return Review(
+        plugin=plugin,
+        changes=tuple(_change(item, stored, users) for item in reviewed),
+        same=sum(key not in waiting_ and key not in renamed for key in of_plugin),
+    )
+
+
+def waiting() -> Mapping[str, Mapping[Kind, int]]:
+    """Return the number of tools of each kind to review, for every plugin whose tools are held."""
+    stored = snapshots.catalog()
+    return {
+        name: collections.Counter(item.kind for item in pending(name, stored).values())
+        for name, plugin in stored.plugins.items()
+        if plugin.runner != "code"
+    }
+
+
+def pending(name: str, stored: catalog.Catalog) -> Mapping[str, Pending]:
+    """Return the tools of a server to review, by key, the riskiest first; cached with the catalog."""
+    cache: dict[str, Mapping[str, Pending]] = stored.derived.setdefault("pending", {})
+    if name not in cache:
+        tools = [stored.tools[key] for key in stored.tools_of_plugin.get(name, ())]
+        kinds = {tool.key: kind for tool in tools if (kind := _kind_of(tool)) is not None}
+        renamed = _renames(tools, kinds)
+        items = [
+            Pending(
+                tool=stored.tools[key],
+                kind="renamed" if key in renamed else kind,
+                previous=renamed.get(key, ""),
+            )
+            for key, kind in kinds.items()
+            if key not in renamed.values()
+        ]
+        items.sort(key=lambda item: (KINDS.index(item.kind), item.tool.key))
+        cache[name] = {item.tool.key: item for item in items}
+    return cache[name]
+
+
+def find(name: str, stored: catalog.Catalog) -> catalog.Plugin:
+    """Return the upstream server with this name; raise errors.NotFound."""
+    plugin = stored.plugins.get(name)
+    if plugin is None or not plugin.upstream:
+        names = [server.name for server in stored.plugins.values() if server.upstream]
+        raise errors.NotFound("upstream server", name, names)
+    return plugin
+
+
+def find_held(name: str, stored: catalog.Catalog) -> catalog.Plugin:
+    """Return the plugin whose tools are held to the versions that operators approved: an upstream server, or a plugin
+    whose tools the agent's program runs; raise errors.NotFound.
+    """
+    plugin = stored.plugins.get(name)
+    if plugin is None or plugin.runner == "code":
+        names = [held.name for held in stored.plugins.values() if held.runner != "code"]
+        raise errors.NotFound("upstream server", name, names)
+    return plugin
+
+
+def _kind_of(tool: catalog.Tool) -> Kind | None:
+    """Return why a tool on its own needs a review, or None."""
+    if tool.retired:
+        return "gone"
+    if not tool.seen:
+        return "new"
+    if catalog.is_changed(tool):
+        return "changed"
+    return "details" if catalog.has_undecided_details(tool) else None
+
+
+def _renames(tools: list[catalog.Tool], kinds: Mapping[str, Kind]) -> dict[str, str]:
+    """Return the likely previous key of each new tool: that of a tool that is gone and equal except for its name."""
+    gone: dict[tuple[str, str, str], list[str]] = {}
+    for tool in tools:
+        if kinds.get(tool.key) == "gone" and tool.seen:
+            gone.setdefault(_texts_of(tool), []).append(tool.key)
+    previous: dict[str, str] = {}
+    for tool in tools:
+        candidates = gone.get(_texts_of(tool), [])
+        # Tools without a description cannot be told apart.
+        if kinds.get(tool.key) == "new" and tool.description and candidates:
+            likely = candidates[:MAX_CANDIDATES]
+            previous[tool.key] = difflib.get_close_matches(tool.key, likely, n=1, cutoff=0.0)[0]
+            candidates.remove(previous[tool.key])
+    return previous
+
+
+def _texts_of(tool: catalog.Tool) -> tuple[str, str, str]:
+    return tool.kind, tool.description, tool.input_schema if tool.kind == "tool" else tool.details
+
+
+def as_shown(tool: catalog.Tool) -> dict[str, Any]:
+    """Return the fields of a tool that an approval covers, as they are stored while another version waits."""
+    fields = {
+        "title": tool.title,
+        "description": tool.description,
+        "input_schema": schema.mapping(tool.input_schema, dict(schema.EMPTY))
+        if tool.kind == "tool"
+        else None,
+        "output_schema": schema.mapping(tool.output_schema, None),
+        "annotations": schema.mapping(tool.annotations, {}),
+        "details": schema.mapping(tool.details, {}),
+    }
+    return {field: value for field, value in fields.items() if value}
+
+
+def _change(item: Pending, stored: catalog.Catalog, users: Mapping[str, list[str]]) -> Change:
+    tool, kind, previous = item.tool, item.kind, item.previous
+    before: Mapping[str, Any] | None = None
+    if previous:
+        before = as_shown(stored.tools[previous])
+    elif kind in ("changed", "details"):
+        before = schema.mapping(tool.approved_version, {})
+    after = as_shown(tool)
+    differences = tuple(_differences(before, after)) if before is not None else ()
+    raised = flags.of_tool(
+        tool.upstream_name or tool.key,
+        tool.title,
+        tool.description,
+        after.get("input_schema"),
+        after.get("output_schema"),
+        details=after.get("details"),
+    )
+    if kind == "changed" and before and _is_renamed(tool, before):
+        raised = (f"its server renamed it to “{tool.upstream_name or tool.key}”", *raised)
+    return Change(
+        kind=kind,
+        tool=tool,
+        shown=item.shown,
+        previous=previous,
+        differences=differences,
+        flags=raised,
+        tokens_before=_tokens(previous or tool.key, before) if tool.kind == "tool" else 0,
+        tokens_after=0 if kind == "gone" else tool.tokens,
+        users=tuple(users.get(previous or tool.key, ())),
+    )
+
+
+def _is_renamed(tool: catalog.Tool, before: Mapping[str, Any]) -> bool:
+    """Return whether the name changed as well: even with the approved texts, the version would be another one."""
+    with_old_texts = dataclasses.replace(
+        tool,
+        description=_text("description", before.get("description")),
+        input_schema=schema.canonical(before.get("input_schema", schema.EMPTY)),
+    )
+    if tool.kind != "tool":
+        text = schema.canonical(before["details"]) if before.get("details") else ""
+        with_old_texts = dataclasses.replace(
+            with_old_texts, title=_text("title", before.get("title")), details=text
+        )
+    return catalog.is_changed(with_old_texts)
+
+
+def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
+    for field in FIELDS:
+        old, new = _text(field, before.get(field)), _text(field, after.get(field))
+        if old != new:
+            yield Difference(field=field, old=old, new=new, lines=lines_of(old, new))
+
+
+def lines_of(old: str, new: str) -> tuple[str, ...]:
+    """Return all lines of the unified diff of two texts that differ, without its header."""
+    were, are = old.splitlines(), new.splitlines()
+    if were == are:
+        were, are = ([repr(line) for line in text.splitlines(keepends=True)] for text in (old, new))
+    head = _alike(were, are)
+    tail = _alike(were[head:][::-1], are[head:][::-1])
+    # Lines that are equal at both ends are found in linear time and are not part of the comparison.
+    first = max(head - AROUND, 0)
+    last = max(tail - AROUND, 0)
+    were, are = were[first : len(were) - last], are[first : len(are) - last]
+    return tuple(_hunks(were, are, first=first, head=head - first, tail=tail - last))
+
+
+def _alike(were: Iterable[str], are: Iterable[str]) -> int:
+    """Return the number of equal lines at the start of two texts."""
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(were, are, strict=False)))
+
+
+def _hunks(were: list[str], are: list[str], *, first: int, head: int, tail: int) -> Iterator[str]:
+    """Yield the groups of lines that differ, with their context; ``first`` lines precede all of them."""
+    if max(len(were), len(are)) - head - tail > MAX_LINES:
+        before, after = len(were) - tail, len(are) - tail
+        yield _place(first, 0, len(were), 0, len(are))
+        yield from (f" {line}" for line in were[:head])
+        yield from (f"-{line}" for line in were[head:before])
+        yield from (f"+{line}" for line in are[head:after])
+        yield from (f" {line}" for line in were[before:])
+        return
+    for group in difflib.SequenceMatcher(None, were, are).get_grouped_opcodes(AROUND):
+        yield _place(first, group[0][1], group[-1][2], group[0][3], group[-1][4])
+        for tag, i, k, j, m in group:
+            if tag == "equal":
+                yield from (f" {line}" for line in were[i:k])
+                continue
+            yield from (f"-{line}" for line in were[i:k])
+            yield from (f"+{line}" for line in are[j:m])
+
+
+def _place(first: int, i: int, k: int, j: int, m: int) -> str:
+    return f"@@ -{first + i + 1},{k - i} +{first + j + 1},{m - j} @@"
+
+
+def _text(field: str, value: Any) -> str:
+    if field not in _DOCUMENTS:
+        return value if isinstance(value, str) else ""
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) if value else ""
+
+
+def _tokens(key: str, before: Mapping[str, Any] | None) -> int:
+    if not before:
+        return 0
+    input_schema = before.get("input_schema")
+    return tokens.count(
+        catalog.model_json(
+            key,
+            _text("description", before.get("description")),
+            input_schema if input_schema is not None else schema.EMPTY,
+        )
+    )

@@ -1,0 +1,282 @@
+"""Plugins, in code and upstream servers alike: their status, their tools, and who has them.
+
+Read in a fixed number of queries and only from the database, so that viewing never waits for a server. What operators
+do with a plugin from a list (switch it, trust it, review its tools, change its address) is here as well; what concerns
+only upstream servers is in :mod:`toolbelt.control.servers.upstream_servers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from toolbelt.control import writing
+from toolbelt.control.access import access_index
+from toolbelt.control.catalog import entries
+from toolbelt.control.servers import approvals, upstream_servers
+from toolbelt.core import agents, catalog, connections, errors, resolution
+from toolbelt.store import audit, listings, snapshots
+from toolbelt.store import plugins as rows
+
+Listing = listings.Listing
+Control = Literal["active", "blocked", "trusted"]
+CONTROLS: tuple[Control, ...] = ("active", "blocked", "trusted")
+# Their values where an entry does not state them.
+_DEFAULTS: Mapping[Control, bool] = {"active": True, "blocked": False, "trusted": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """One plugin. ``connection`` is None for one in code; ``listing`` is a server's last answer, if it was ever asked.
+
+    ``agents`` have at least one of its tools now, ``active`` is how many of its tools any agent has. ``waiting`` is the
+    number of tools to review.
+    """
+
+    plugin: catalog.Plugin
+    connection: connections.Connection | None
+    tools: tuple[catalog.Tool, ...]
+    waiting: int
+    agents: tuple[str, ...]
+    active: int
+    listing: Listing | None
+    error: str
+
+    @property
+    def offered(self) -> int:
+        """Return the number of tools that it still offers."""
+        return sum(not tool.retired and tool.kind == "tool" for tool in self.tools)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """One plugin with its tools to review, the agents that have each of its tools (by the tool's key), and the decision
+    for each tool that no agent can have.
+
+    ``changes`` are limited to the requested number, of tools that wait and of the ``gone`` tools that are no longer
+    offered.
+    """
+
+    provider: Provider
+    changes: tuple[approvals.Change, ...]
+    gone: int
+    users: Mapping[str, tuple[str, ...]]
+    closed: Mapping[str, resolution.Decision]
+
+
+def load_all(*, users: bool = True) -> Sequence[Provider]:
+    """Return the plugins, in stored order; without ``users``, without the agents that have their tools."""
+    # Read before the catalog: an answer must not be newer than the catalog that is shown with it.
+    listed = listings.every()
+    stored = snapshots.catalog()
+    failures = rows.errors()
+    agents_by_plugin: dict[str, list[str]] = {}
+    granted: set[str] = set()
+    for holder in access_index.load_with_catalog(stored).holders if users else ():
+        granted |= holder.granted
+        for plugin_name in holder.plugins:
+            agents_by_plugin.setdefault(plugin_name, []).append(holder.agent.key)
+    return [
+        _provider(
+            plugin, stored, agents_by_plugin.get(name, ()), granted, listed.get(name), failures.get(name, "")
+        )
+        for name, plugin in stored.plugins.items()
+    ]
+
+
+def find(name: str, *, most: int | None = None, first: str = "") -> Detail:
+    """Return one plugin with at most ``most`` tools of each sort to review, ``first`` before all others; raise
+    errors.NotFound.
+    """
+    listed = listings.find(name)
+    stored = snapshots.catalog()
+    plugin = _plugin(name, stored)
+    users, agents_having = _users(stored, name)
+    pending = approvals.pending(name, stored)
+    sorts: dict[bool, list[str]] = {False: [], True: []}
+    for key in sorted(pending, key=lambda key: key != first):
+        sorts[pending[key].kind == "gone"].append(key)
+    keys = [*sorts[False][:most], *sorts[True][:most]]
+    reviewed = (
+        _of_code(stored, users, pending)
+        if plugin.runner == "code"
+        else upstream_servers.review(name, keys).changes
+    )
+    changes = {change.key: change for change in reviewed}
+    return Detail(
+        provider=_provider(
+            plugin,
+            stored,
+            agents_having,
+            users.keys(),
+            listed,
+            rows.errors().get(name, ""),
+        ),
+        changes=tuple(changes[key] for key in keys if key in changes),
+        gone=len(sorts[True]),
+        users=users,
+        closed=dict(_closed(stored, stored.tools_of_plugin.get(name, ()))),
+    )
+
+
+def warnings(name: str, tools: Collection[str]) -> Sequence[tuple[str, str]]:
+    """Return the warnings to read before these tools are approved, as (tool, warning)."""
+    if _plugin(name, snapshots.catalog()).runner == "code":
+        return []
+    changes = upstream_servers.review(name, tools).waiting
+    return [(change.key, flag) for change in changes for flag in change.flags]
+
+
+def set_control(write: writing.Write, name: str, control: Control, on: bool, *, was: bool) -> writing.Change:
+    """Set one of a plugin's controls: active, blocked or trusted. Raise errors.NotFound or errors.Stale."""
+    default = _DEFAULTS[control]
+    changes: dict[str, Any] = {control: None if on is default else on}
+    seen: dict[str, Any] = {control: None if was is default else was}
+    return entries.change(write, "plugin", name, changes, was=seen)
+
+
+def reconnect(
+    write: writing.Write,
+    name: str,
+    *,
+    url: str,
+    headers: Mapping[str, str],
+    was: Mapping[str, Any],
+    connections_by: Mapping[str, Any] | None = None,
+) -> writing.Change:
+    """Change a server's URL and headers, in place of what the writer saw. Its timeout is unchanged.
+
+    ``connections_by``: who shares connections, how long they stay open and how many there may be, as in a belt; None
+    for the default. Fields that are left out are unchanged. Raise errors.Invalid with the path of each problem,
+    errors.Refused, errors.Stale or errors.NotFound.
+    """
+    upstream_servers.find(name)
+    unchanged = {
+        key: value
+        for key, value in was.items()
+        if key not in (*connections.COMMAND_FIELDS, *connections.URL_FIELDS)
+    }
+    unchanged |= connections_by or {}
+    unchanged = {key: value for key, value in unchanged.items() if value is not None}
+    connection = {"url": url, **({"headers": dict(headers)} if headers else {}), **unchanged}
+    return entries.change(write, "plugin", name, {"upstream": connection}, was={"upstream": dict(was)})
+
+
+def approve(
+    write: writing.Write, name: str, shown: Mapping[str, str], *, carry_over: bool = True
+) -> upstream_servers.Approved:
+    """Approve the tools in the versions that were shown. Tools of upstream servers and of agents' programs are held to
+    that version; tools in code count as seen and continue to follow the code. Raise errors.Stale for another version;
+    then nothing is approved.
+    """
+    if _plugin(name, snapshots.catalog()).runner != "code":
+        return upstream_servers.approve(write.actor, name, shown, carry_over=carry_over, reason=write.reason)
+    return upstream_servers.Approved(keys=_see(write, name, shown, blocked=False))
+
+
+def reject(write: writing.Write, name: str, shown: Mapping[str, str]) -> tuple[str, ...]:
+    """Reject the versions that were shown, and block the tools for everyone; raise as :func:`approve` does."""
+    if _plugin(name, snapshots.catalog()).runner != "code":
+        return upstream_servers.reject(write.actor, name, shown, reason=write.reason)
+    return _see(write, name, shown, blocked=True)
+
+
+def last_change(tool: str) -> int | None:
+    """Return the newest audit entry of a tool: after an approval, the one to undo."""
+    newest = audit.page(subject_kind="tool", subject_key=tool, size=1).entries
+    return newest[0].id if newest else None
+
+
+def _plugin(name: str, stored: catalog.Catalog) -> catalog.Plugin:
+    plugin = stored.plugins.get(name)
+    if plugin is None:
+        raise errors.NotFound("plugin", name, stored.plugins)
+    return plugin
+
+
+def _provider(
+    plugin: catalog.Plugin,
+    stored: catalog.Catalog,
+    having: Iterable[str],
+    held: Collection[str],
+    listing: Listing | None,
+    error: str,
+) -> Provider:
+    """Return the overview of a plugin; ``having`` are the agents that have one of its tools, ``held`` are tools that
+    any agent has.
+    """
+    own = tuple(stored.tools[key] for key in stored.tools_of_plugin.get(plugin.name, ()))
+    return Provider(
+        plugin=plugin,
+        connection=connections.read(plugin.upstream) if plugin.upstream else None,
+        tools=own,
+        waiting=sum(item.kind != "gone" for item in approvals.pending(plugin.name, stored).values()),
+        agents=tuple(having),
+        active=sum(tool.key in held and tool.kind == "tool" for tool in own),
+        listing=listing,
+        error=error,
+    )
+
+
+def _users(stored: catalog.Catalog, name: str) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """Return the agents that have each tool of a plugin now, outside any session, and those that have any of them;
+    tools that no agent has are left out.
+    """
+    own = frozenset(stored.tools_of_plugin.get(name, ()))
+    by_tool: dict[str, list[str]] = {}
+    agents_having = []
+    for holder in access_index.load_with_catalog(stored).holders:
+        held = own & holder.granted
+        if held:
+            agents_having.append(holder.agent.key)
+        for key in held:
+            by_tool.setdefault(key, []).append(holder.agent.key)
+    return {key: tuple(having) for key, having in by_tool.items()}, agents_having
+
+
+def _closed(stored: catalog.Catalog, keys: Iterable[str]) -> Iterator[tuple[str, resolution.Decision]]:
+    """Yield the tools that no agent can have, with the decision of the catalog's rules."""
+    context = resolution.build_context(resolution.Snapshot(catalog=stored, agent=agents.Agent(key="")))
+    for key in keys:
+        decision = resolution.decide(context, key)
+        if decision.state in ("unavailable", "denied"):
+            yield key, decision
+
+
+def _of_code(
+    stored: catalog.Catalog,
+    users: Mapping[str, tuple[str, ...]],
+    pending: Mapping[str, approvals.Pending],
+) -> Iterator[approvals.Change]:
+    """Yield the tools to review of a plugin in code: older versions are not stored, so nothing is compared."""
+    for key, item in pending.items():
+        yield approvals.Change(
+            kind="new" if item.kind == "renamed" else item.kind,
+            tool=item.tool,
+            shown=item.shown,
+            tokens_after=0 if item.kind == "gone" else item.tool.tokens,
+            users=tuple(f"the agent {agent}" for agent in users.get(key, ())),
+        )
+
+
+def _see(write: writing.Write, name: str, shown: Mapping[str, str], *, blocked: bool) -> tuple[str, ...]:
+    with writing.begin():
+        stored = snapshots.catalog()
+        own = stored.tools_of_plugin.get(name, ())
+        for key, seen in shown.items():
+            if key not in own:
+                raise errors.NotFound(f"tool of {name}", key, own)
+            now = "retired" if stored.tools[key].retired else catalog.shown_version(stored.tools[key])
+            if now != seen:
+                raise errors.Stale(key, seen, now)
+        waiting = approvals.pending(name, stored)
+        reviewed = [key for key in shown if key in waiting]
+        write = write.in_batch()
+        for key in reviewed:
+            # A tool that was held to a version is held to this one from now on; the others follow the code.
+            tool = stored.tools[key]
+            held = {"approved": catalog.version(tool), "approved_version": None} if tool.approved else {}
+            change = {"seen": None, **held, **({"blocked": True} if blocked else {})}
+            entries.change(write, "tool", key, change)
+    return tuple(reviewed)

@@ -1,0 +1,181 @@
+"""How the tools that a server lists become entries, given what is stored.
+
+The rules are those of `upstream_servers.record`; this module applies them to one listed tool and its row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from toolbelt.control.servers import approvals, tool_writes
+from toolbelt.core import belts, catalog, errors, keys, schema
+from toolbelt.plugins.upstream import importing
+
+
+class ToolImporter:
+    """Turns the tools of one answer into entries, and finds the stored tools that are missing from it."""
+
+    def __init__(
+        self,
+        definitions: Iterable[importing.Definition],
+        *,
+        stored: catalog.Catalog,
+        known: belts.NameIndex,
+        plugin: catalog.Plugin,
+        source: str,
+    ) -> None:
+        self._stored, self._known, self._plugin, self._source = stored, known, plugin, source
+        definitions = list(definitions)
+        # Whether the server may ask users is only for operators to set: no listed entry may take its key.
+        asking_entry = catalog.elicitation(stored, plugin)
+        self._reserved = keys.fold(asking_entry.key) if asking_entry is not None else ""
+        self._existing = [
+            tool
+            for key in stored.tools_of_plugin.get(plugin.name, ())
+            if (tool := stored.tools[key]).kind != "elicitation"
+        ]
+        self._by_name = {
+            (tool.kind, catalog.name_at_server(tool, plugin.namespace)): tool for tool in self._existing
+        }
+        # An existing tool keeps its key, whatever key another tool's name would result in.
+        self._names_by_key = {
+            now.key: made.name for made in definitions if (now := self._by_name.get(_name(made))) is not None
+        }
+        for made in definitions:
+            now = tool_writes.find_ignoring_case(made.key, plugin.name, stored, known)
+            if now is not None and _name(made) not in self._by_name and now.key not in self._names_by_key:
+                self._by_name[_name(made)] = now
+                self._names_by_key[now.key] = made.name
+        listed = {_name(made) for made in definitions}
+        self._versions_of_missing = {
+            texts: tool.approved or catalog.version(tool)
+            for tool in self._existing
+            if tool.retired or (tool.kind, catalog.name_at_server(tool, plugin.namespace)) not in listed
+            for texts in _texts(tool)
+        }
+        self._offered: set[str] = set()
+        self.unseen: list[str] = []
+        self.held: list[str] = []
+        self.problems: list[errors.Problem] = []
+
+    def entries_for(self, made: importing.Definition) -> Iterator[dict[str, Any]]:
+        """Yield the entry that the tool becomes; nothing if its key is taken by another owner."""
+        now = self._by_name.get(_name(made))
+        key = made.key if now is None else now.key
+        if keys.fold(key) == self._reserved:
+            message = (
+                f"{key!r} is the entry that lets the server ask users: {self._source} does not get this tool."
+            )
+            self.problems.append(errors.Problem(path=f"tools.{key}", message=message))
+            return
+        if tool_writes.is_taken(key, self._plugin.name, self._stored, self._known):
+            self.problems.append(
+                tool_writes.taken_problem("tools", key, self._source, self._stored, self._known)
+            )
+            return
+        owner = self._names_by_key.get(key, made.name)
+        if owner != made.name:
+            message = (
+                f"{key!r} is what {self._source} lists as {owner!r}: it does not get {made.name!r},"
+                " which would have the same key."
+            )
+            self.problems.append(errors.Problem(path=f"tools.{key}", message=message))
+            return
+        self._offered.add(key)
+        if now is None:
+            now = self._stored.tools.get(key)
+        if now is None:
+            yield self._new(made)
+            return
+        entry = {
+            name: value for name, value in belts.entry("tool", now).items() if name not in approvals.FIELDS
+        }
+        entry.pop("retired", None)
+        entry.pop("kind", None)
+        if now.upstream_name != made.name:
+            entry.pop("upstream_name", None)
+        # The version depends on the key, which an existing tool keeps.
+        made = dataclasses.replace(made, key=now.key)
+        yield entry | _listed_fields(made) | self._held_version(now, made)
+
+    def gone(self, kinds: Collection[catalog.Kind]) -> list[str]:
+        """Return the keys of these kinds that the server no longer has."""
+        return [
+            tool.key
+            for tool in self._existing
+            if tool.kind in kinds and tool.key not in self._offered and not tool.retired
+        ]
+
+    def _new(self, made: importing.Definition) -> dict[str, Any]:
+        # A new tool with the texts of a missing one may be the same tool, which an operator may have denied.
+        texts = (made.kind, made.description, schema.canonical(made.input_schema))
+        before = self._versions_of_missing.get(texts)
+        held: dict[str, Any] = {"approved": made.version()}
+        if made.details and made.kind == "tool":
+            held["details_approved"] = _details_version(made)
+        if before is not None or not self._plugin.trusted:
+            self.unseen.append(made.key)
+            # Trust covers tools that are unseen, but not those that are held to another version.
+            held = {"seen": False} | ({} if before is None else {"approved": before})
+        return {"key": made.key, "plugin": self._plugin.name, **_listed_fields(made), **held}
+
+    def _held_version(self, now: catalog.Tool, made: importing.Definition) -> dict[str, Any]:
+        """Return the approved version of the tool, and its texts if the server lists something else now."""
+        if not now.seen:
+            return {}
+        stored_version = catalog.version(now)
+        approved = now.approved or stored_version
+        held: dict[str, Any] = {"approved": approved}
+        approved_details = now.details_approved
+        if self._plugin.trusted and made.details and made.kind == "tool":
+            approved_details = _details_version(made)
+        if approved_details:
+            held["details_approved"] = approved_details
+        is_held = made.version() != approved
+        if is_held:
+            self.held.append(now.key)
+        listed = dataclasses.replace(now, details=made.details_text, details_approved=approved_details)
+        if not is_held and not catalog.has_undecided_details(listed):
+            return held | {"approved_version": None}
+        # If a version waits already, the approved texts are kept, not those of the version that waits.
+        waits = stored_version != approved or catalog.has_undecided_details(now)
+        approved_fields = schema.mapping(now.approved_version, {}) if waits else approvals.as_shown(now)
+        return held | {"approved_version": dict(approved_fields)}
+
+
+def _name(made: importing.Definition) -> tuple[catalog.Kind, str]:
+    return made.kind, made.name
+
+
+def _texts(tool: catalog.Tool) -> Iterator[tuple[str, str, str]]:
+    """Yield a tool's texts for models, current and approved; none for a resource, which its URI identifies."""
+    if tool.kind != "tool" and not tool.description:
+        return
+    yield tool.kind, tool.description, tool.input_schema
+    if tool.approved_version:
+        approved = schema.mapping(tool.approved_version, {})
+        yield (
+            tool.kind,
+            approved.get("description", ""),
+            schema.canonical(approved.get("input_schema", schema.EMPTY)),
+        )
+
+
+def _details_version(made: importing.Definition) -> str:
+    return catalog.details_version(catalog.Tool(key=made.key, details=made.details_text))
+
+
+def _listed_fields(made: importing.Definition) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "kind": made.kind if made.kind != "tool" else None,
+        "title": made.title,
+        "description": made.description,
+        "input_schema": dict(made.input_schema),
+        "output_schema": None if made.output_schema is None else dict(made.output_schema),
+        "annotations": dict(made.annotations),
+        "upstream_name": made.upstream_name,
+        "details": dict(made.details) or None,
+    }
+    return {field: value for field, value in fields.items() if value not in ("", None)}

@@ -1,0 +1,112 @@
+"""Writing the tools of one plugin, many at once.
+
+Used for installed code and upstream servers: tools that are up to date are skipped, invalid or taken ones are reported
+with both sources, and everything else continues. One statement writes hundreds of tools: two thousand take the time
+that twenty took when each was written like an operator's own change.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolbelt.control import actors
+from toolbelt.control.catalog import entries
+from toolbelt.core import belts, catalog, errors
+from toolbelt.store import audit, tokens, tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The keys that were written, and the problems of the rest."""
+
+    created: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    problems: tuple[errors.Problem, ...] = ()
+
+
+def write(
+    actor: actors.Actor,
+    wanted: Iterable[Mapping[str, Any]],
+    *,
+    source: str,
+    stored: catalog.Catalog,
+    known: belts.NameIndex,
+    reason: str,
+    batch: uuid.UUID | None,
+    counts: Mapping[str, int] | None = None,
+) -> Written:
+    """Write those of the tools that differ from what is stored, within the caller's transaction.
+
+    ``source`` names their origin in messages. ``counts`` are token counts by the JSON of a tool: callers with many
+    tools count them before they take the lock.
+    """
+    values: list[catalog.Tool] = []
+    changes: list[tuple[str, str, Any, Any]] = []
+    created: list[str] = []
+    changed: list[str] = []
+    problems: list[errors.Problem] = []
+
+    def count(text: str) -> int:
+        known_count = (counts or {}).get(text)
+        return tokens.count(text) if known_count is None else known_count
+
+    for entry in wanted:
+        key = entry["key"]
+        now = stored.tools.get(key)
+        before = None if now is None else belts.entry("tool", now)
+        if before is not None and before == belts.entry("tool", belts.value("tool", dict(entry), stored)):
+            continue
+        if entry_problems := belts.check_entry("tool", dict(entry), known):
+            problems += [
+                errors.Problem(path=problem.path, message=f"{problem.message} It comes from {source}.")
+                for problem in entry_problems
+            ]
+            continue
+        value = belts.value("tool", dict(entry), stored, count_tokens=count)
+        old_values, new_values = entries.differences(before, belts.entry("tool", value))
+        values.append(value)
+        if before is None:
+            created.append(key)
+            changes.append(("tool.create", key, None, new_values))
+        else:
+            changed.append(key)
+            changes.append(("tool.change", key, old_values, new_values))
+    tools.put(values)
+    audit.record_all(
+        actor=actor.name,
+        via=actor.via,
+        subject_kind="tool",
+        changes=changes,
+        reason=reason,
+        batch=batch,
+    )
+    return Written(created=tuple(created), changed=tuple(changed), problems=tuple(problems))
+
+
+def taken_problem(
+    section: str, key: str, source: str, stored: catalog.Catalog, known: belts.NameIndex
+) -> errors.Problem:
+    """Return the problem that the key of a tool or toolkit is taken, so that its source does not get it."""
+    kind, name = known.owner("tool", key) or ("tool", key)
+    holder = (stored.tools if kind == "tool" else stored.toolkits).get(name)
+    owner = f"the plugin {holder.plugin!r}" if holder is not None and holder.plugin else "operators"
+    message = f"{key!r} is taken by the {kind} {name!r} of {owner}: {source} does not get it."
+    return errors.Problem(path=f"{section}.{key}", message=message)
+
+
+def is_taken(key: str, plugin: str, stored: catalog.Catalog, known: belts.NameIndex) -> bool:
+    """Return whether the key, or one that differs only in case, belongs to something other than the plugin's tool."""
+    now = stored.tools.get(key)
+    return now.plugin != plugin if now is not None else known.owner("tool", key) is not None
+
+
+def find_ignoring_case(
+    key: str, plugin: str, stored: catalog.Catalog, known: belts.NameIndex
+) -> catalog.Tool | None:
+    """Return the plugin's own tool whose key differs from this one only in case."""
+    kind, name = known.owner("tool", key) or ("", "")
+    now = stored.tools.get(name) if kind == "tool" and key not in stored.tools else None
+    return now if now is not None and now.plugin == plugin else None

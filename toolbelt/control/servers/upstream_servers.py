@@ -1,0 +1,443 @@
+"""Upstream MCP servers: adding them, recording what they list, approving what changed.
+
+The rules of :func:`record`:
+
+1. A new tool is unseen, so no agent has it; unless the server is trusted, and no tool that is gone had the same texts:
+   that may be the same tool renamed, and denied under its old name.
+2. A tool's texts follow the server. Category, default and policy belong to operators.
+3. A tool that was seen is held to that version, by the hash of its name, description and input schema. If the server
+   lists something else, that is stored beside what was approved, and the tool is unavailable until the difference is
+   approved. A name that changes only in case is such a difference: the tool keeps its key. Title, output schema and
+   hints are not part of the hash: they follow at once. Details (the whole output schema, icons, ``_meta``) have
+   their own hash: until they are approved, the tool is sent without them.
+4. A tool that the server no longer lists is retired; one that it lists again unchanged is available again.
+5. Prompts, resources and templates follow the same rules. Everything that their server lists of them is part of the
+   hash.
+6. A tool that conflicts or is unusable is skipped, with a message. A server that could not be reached has failed, with
+   its error, and keeps its tools.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolbelt.control import actors, writing
+from toolbelt.control.catalog import entries, renaming
+from toolbelt.control.servers import approvals, tool_import, tool_writes
+from toolbelt.core import belts, catalog, connections, errors, keys
+from toolbelt.plugins.upstream import entry_importing, importing
+from toolbelt.store import listings, snapshots, tokens
+from toolbelt.store import plugins as rows
+
+SYSTEM = actors.Actor(name="toolbelt", via="system")
+REASON = "as the server lists it"
+MAX_REASON_LENGTH = 500
+MAX_NOTIFIED = 200
+
+Answer = importing.Answer
+Listing = listings.Listing
+Review = approvals.Review
+review = approvals.review
+waiting = approvals.waiting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """One upstream server in a list: its connection, its last answer, and the number of tools to review."""
+
+    plugin: catalog.Plugin
+    connection: connections.Connection
+    tools: int
+    waiting: Mapping[approvals.Kind, int]
+    listing: Listing | None
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedTools:
+    """The result of an answer: the tools that are new, changed, held, unseen and retired, and the problems."""
+
+    created: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+    retired: tuple[str, ...] = ()
+    problems: tuple[errors.Problem, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approved:
+    """The approved keys, and what was carried over to new names (old name, new name), as far as possible."""
+
+    keys: tuple[str, ...]
+    carried: tuple[tuple[str, str], ...] = ()
+    problems: tuple[errors.Problem, ...] = ()
+
+
+def servers() -> list[Server]:
+    """Return the upstream servers, in stored order."""
+    stored, failures, listed, counts = snapshots.catalog(), rows.errors(), listings.every(), waiting()
+    return [
+        Server(
+            plugin=plugin,
+            connection=connection,
+            tools=sum(
+                not stored.tools[key].retired and key not in stored.non_tools
+                for key in stored.tools_of_plugin.get(name, ())
+            ),
+            waiting=counts.get(name, {}),
+            listing=listed.get(name),
+            error=failures.get(name, ""),
+        )
+        for name, plugin in stored.plugins.items()
+        if plugin.upstream and (connection := connections.read(plugin.upstream)) is not None
+    ]
+
+
+def find(name: str) -> catalog.Plugin:
+    """Return the plugin of an upstream server; raise errors.NotFound."""
+    return approvals.find(name, snapshots.catalog())
+
+
+def add(
+    actor: actors.Actor,
+    name: str,
+    connection: Mapping[str, Any],
+    *,
+    namespace: str | None = None,
+    title: str = "",
+    category: str = "",
+    trusted: bool = False,
+    reason: str = "",
+) -> writing.Change:
+    """Store a new upstream server; its tools are listed when it is next refreshed.
+
+    ``connection`` is as in a belt: ``{"command": …}`` or ``{"url": …}``. The default namespace is derived from the
+    name. Raise errors.Invalid with the path of each problem, or errors.Refused for a name that is taken or a command
+    that is set through the web.
+    """
+    entry = {
+        "name": name,
+        "namespace": namespace_of(name) if namespace is None else namespace,
+        "title": title,
+        "category": category,
+        "trusted": trusted,
+        "upstream": dict(connection),
+    }
+    return entries.create(
+        writing.Write(actor=actor, reason=reason),
+        "plugin",
+        {key: value for key, value in entry.items() if value},
+    )
+
+
+def reconnect(
+    actor: actors.Actor, name: str, connection: Mapping[str, Any], *, reason: str = ""
+) -> writing.Change:
+    """Change how a server is reached. Its tools stay approved. Raise as :func:`add` does, or errors.NotFound."""
+    find(name)
+    write = writing.Write(actor=actor, reason=reason)
+    return entries.change(write, "plugin", name, {"upstream": dict(connection)})
+
+
+def namespace_of(name: str) -> str:
+    """Return a namespace for a server's name."""
+    fitted = keys.fit(name)[: keys.MAX_LENGTH - len(keys.SEPARATOR) - 1]
+    while keys.SEPARATOR in fitted:
+        fitted = fitted.replace(keys.SEPARATOR, "_")
+    return fitted
+
+
+def record(actor: actors.Actor, name: str, listed: Answer, *, reason: str = REASON) -> RecordedTools:
+    """Update the rows with the server's answer, by the rules above; raise errors.NotFound.
+
+    The slow steps precede the transaction: texts are cleaned and schemas checked first.
+    """
+    plugin = find(name)
+    if listed.error:
+        return _failed(plugin, listed)
+    source = f"the server {name!r}"
+    definitions, problems = importing.definitions(listed.tools, plugin.namespace, source)
+    problems = [*listed.problems, *problems]
+    for kind, entries_of_kind in listed.others.items():
+        taken_keys = [definition.key for definition in definitions]
+        entry_definitions, left_out = entry_importing.definitions(
+            kind, entries_of_kind, plugin.namespace, source, taken_keys
+        )
+        definitions += entry_definitions
+        problems += left_out
+        if kind == "resource":
+            problems += _listed_by_others(entry_definitions, name)
+
+    def note(all_problems: Iterable[errors.Problem]) -> None:
+        listings.record_answer(
+            name,
+            protocol=listed.protocol,
+            server=listed.server,
+            tools=len(listed.tools),
+            problems=_limited([*all_problems, *_notes(definitions)]),
+            stderr=listed.stderr,
+        )
+
+    return store(
+        actor,
+        plugin,
+        definitions,
+        problems,
+        complete=_complete(listed),
+        source=source,
+        reason=reason,
+        note=note,
+    )
+
+
+def store(
+    actor: actors.Actor,
+    plugin: catalog.Plugin,
+    definitions: Sequence[importing.Definition],
+    problems: Sequence[errors.Problem],
+    *,
+    complete: Collection[catalog.Kind],
+    source: str,
+    reason: str,
+    note: Callable[[Iterable[errors.Problem]], None],
+    check: Callable[[catalog.Catalog], None] = lambda stored: None,
+) -> RecordedTools:
+    """Update the rows with what the source of a plugin's tools offers, by the rules above.
+
+    Of the ``complete`` kinds, tools that it does not offer are retired. ``note`` stores the answer with its problems,
+    and ``check`` raises if the tools may not be stored; both run within the transaction. Tokens are counted before it.
+    """
+    counts = {(text := _model_json(definition)): tokens.count(text) for definition in definitions}
+    with writing.begin():
+        stored, known = snapshots.catalog(), entries.name_index()
+        now = approvals.find_held(plugin.name, stored)
+        if (now.namespace, now.runner) != (plugin.namespace, plugin.runner):
+            message = f"{plugin.name} changed while its tools were listed: try again."
+            raise errors.Refused(message)
+        check(stored)
+        batch = writing.new_batch()
+        if now.status == "failed":
+            write = writing.Write(actor=actor, reason=reason, batch=batch)
+            entries.change(write, "plugin", plugin.name, {"status": None})
+        importer = tool_import.ToolImporter(
+            definitions, stored=stored, known=known, plugin=now, source=source
+        )
+        to_write = [entry for definition in definitions for entry in importer.entries_for(definition)]
+        gone = importer.gone(complete)
+        to_write += [{**belts.entry("tool", stored.tools[key]), "retired": True} for key in gone]
+        written = tool_writes.write(
+            actor,
+            to_write,
+            source=source,
+            stored=stored,
+            known=known,
+            reason=reason,
+            batch=batch,
+            counts=counts,
+        )
+        all_problems = [*problems, *importer.problems, *written.problems]
+        note(all_problems)
+    created = frozenset(written.created)
+    return RecordedTools(
+        created=written.created,
+        changed=tuple(key for key in written.changed if key not in gone),
+        held=tuple(key for key in importer.held if key in written.changed),
+        unseen=tuple(key for key in importer.unseen if key in created),
+        retired=tuple(gone),
+        problems=tuple(all_problems),
+    )
+
+
+def with_all_new(name: str, recorded: RecordedTools) -> RecordedTools:
+    """Return the result for a server that was just added: all its tools are new, even if they are already recorded."""
+    if recorded.error or recorded.created:
+        return recorded
+    stored = snapshots.catalog()
+    keys_ = tuple(key for key in stored.tools_of_plugin.get(name, ()) if not stored.tools[key].retired)
+    return dataclasses.replace(
+        recorded, created=keys_, unseen=tuple(key for key in keys_ if not stored.tools[key].seen)
+    )
+
+
+def record_unsolicited(name: str, listed: Answer) -> None:
+    """Record what a server sent to a process without being asked.
+
+    If a call could not reach the server, that is only noted: the server does not count as failed, and the next call
+    tries again.
+    """
+    if listed.error:
+        with writing.begin():
+            listings.record_failure(name, error=listed.error, stderr=listed.stderr)
+        return
+    try:
+        record(SYSTEM, name, listed)
+    except errors.NotFound:
+        # The server was removed meanwhile.
+        return
+
+
+def approve(
+    actor: actors.Actor,
+    name: str,
+    shown: Mapping[str, str],
+    *,
+    carry_over: bool = True,
+    reason: str = "",
+) -> Approved:
+    """Approve the versions that were shown: ``shown`` maps a tool to the hash that its change was shown with.
+
+    They apply from the next request. If a version has changed since, raise errors.Stale and approve nothing. With
+    ``carry_over``, a renamed tool gets what its previous name had: its places in toolkits and sub-apps, the agents' own
+    tools and overrides, and its places in loadouts. Denials also stay with the previous name.
+    """
+    with writing.begin():
+        batch = writing.new_batch()
+        decided = _decided(name, shown)
+        renamed = {key: decided[key].previous for key in decided if decided[key].previous}
+        changes = {
+            key: {
+                **_approved(change.tool),
+                **(
+                    renaming.operator_settings(snapshots.catalog().tools[change.previous])
+                    if change.previous and carry_over
+                    else {}
+                ),
+            }
+            for key, change in decided.items()
+        }
+        _write(actor, changes, reason=reason, batch=batch)
+        problems: list[errors.Problem] = []
+        if carry_over and renamed:
+            over = {old: new for new, old in renamed.items()}
+            problems = renaming.carry_over(actor, over, reason=reason, batch=batch)
+    carried = tuple((old, new) for new, old in renamed.items()) if carry_over else ()
+    return Approved(keys=tuple(decided), carried=carried, problems=tuple(problems))
+
+
+def reject(actor: actors.Actor, name: str, shown: Mapping[str, str], *, reason: str = "") -> tuple[str, ...]:
+    """Reject the versions that were shown: these tools are blocked for everyone. If only a tool's details changed, only
+    the details are rejected.
+
+    Unblocking the tool later makes the version available that was shown here. Raise errors.Stale as :func:`approve`
+    does.
+    """
+    with writing.begin():
+        decided = _decided(name, shown)
+        changes = {key: _rejection(change) for key, change in decided.items()}
+        _write(actor, changes, reason=reason, batch=writing.new_batch())
+    return tuple(decided)
+
+
+def _failed(plugin: catalog.Plugin, listed: Answer) -> RecordedTools:
+    with writing.begin():
+        now = snapshots.catalog().plugins.get(plugin.name)
+        if now is not None and now.status != "failed":
+            write = writing.Write(actor=SYSTEM, reason=listed.error[:MAX_REASON_LENGTH])
+            entries.change(write, "plugin", plugin.name, {"status": "failed"})
+        rows.set_error(plugin.name, listed.error)
+        listings.record_failure(plugin.name, error=listed.error, stderr=listed.stderr)
+    return RecordedTools(error=listed.error)
+
+
+def _notes(definitions: Iterable[importing.Definition]) -> list[errors.Problem]:
+    """Return what was changed in the listed tools to store them."""
+    return [
+        errors.Problem(path=f"tools.{definition.key}", message=note)
+        for definition in definitions
+        for note in definition.done
+    ]
+
+
+def _limited(problems: list[errors.Problem]) -> list[errors.Problem]:
+    """Return at most as many problems as an operator can read; the rest is counted."""
+    if len(problems) <= MAX_NOTIFIED:
+        return problems
+    rest = errors.Problem(path="", message=f"And {len(problems) - MAX_NOTIFIED} more.")
+    return [*problems[:MAX_NOTIFIED], rest]
+
+
+def _listed_by_others(resources: Iterable[importing.Definition], name: str) -> Iterator[errors.Problem]:
+    """Yield a problem for each resource that another server lists too: the first server in stored order answers."""
+    stored = snapshots.catalog()
+    owners = {
+        tool.upstream_name: tool.plugin
+        for tool in stored.tools.values()
+        if tool.kind == "resource" and tool.plugin != name and not tool.retired
+    }
+    for made in resources:
+        if owner := owners.get(made.name):
+            message = (
+                f"The server {owner!r} lists {made.name}, too: if an agent has both, the server that comes first in the"
+                " list of plugins answers."
+            )
+            yield errors.Problem(path=f"resources.{made.name}", message=message)
+
+
+def _complete(listed: Answer) -> set[catalog.Kind]:
+    """Return the kinds that the answer lists completely."""
+    tools: set[catalog.Kind] = {"tool"} if listed.is_complete else set()
+    return tools | (listed.others.keys() - listed.cut)
+
+
+def _model_json(made: importing.Definition) -> str:
+    return catalog.model_json(made.key, made.description, made.input_schema)
+
+
+def _approved(tool: catalog.Tool) -> dict[str, Any]:
+    return {
+        "seen": None,
+        "approved": catalog.version(tool),
+        "details_approved": catalog.details_version(tool) or None,
+        "approved_version": None,
+    }
+
+
+def _rejection(change: approvals.Pending) -> dict[str, Any]:
+    if change.kind != "details":
+        return {**_approved(change.tool), "blocked": True}
+    rejected = catalog.REJECTED + catalog.details_version(change.tool)
+    return {"details_approved": rejected, "approved_version": None}
+
+
+def _decided(name: str, shown: Mapping[str, str]) -> dict[str, approvals.Pending]:
+    """Return the tools that a decision concerns, if each is as it was shown; those already decided are skipped."""
+    stored = snapshots.catalog()
+    approvals.find_held(name, stored)
+    waiting_tools = {
+        key: item for key, item in approvals.pending(name, stored).items() if item.kind != "gone"
+    }
+    for key, seen in shown.items():
+        tool = stored.tools.get(key)
+        if tool is None or tool.plugin != name:
+            raise errors.NotFound(f"tool of {name} to review", key, waiting_tools)
+        now = "retired" if tool.retired else catalog.shown_version(tool)
+        if now != seen:
+            raise errors.Stale(key, seen, now)
+    return {key: waiting_tools[key] for key in shown if key in waiting_tools}
+
+
+def _write(
+    actor: actors.Actor, changes: Mapping[str, Mapping[str, Any]], *, reason: str, batch: uuid.UUID
+) -> None:
+    stored, known = snapshots.catalog(), entries.name_index()
+    to_write = []
+    for key, change in changes.items():
+        merged = {**belts.entry("tool", stored.tools[key]), **change}
+        to_write.append({field: value for field, value in merged.items() if value is not None})
+    written = tool_writes.write(
+        actor,
+        to_write,
+        source="the approval",
+        stored=stored,
+        known=known,
+        reason=reason,
+        batch=batch,
+    )
+    if written.problems:
+        raise errors.Invalid(written.problems)

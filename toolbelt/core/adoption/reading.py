@@ -1,0 +1,192 @@
+"""Reading of foreign documents: every problem with its path, and what is left aside."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from toolbelt.core import errors, keys
+
+Kind = Literal["mindroom", "jd-ai", "agent-adapter", "seajelly"]
+
+# How similar a key must be to a known one to count as its misspelling: rooms is not tools, toolkit is toolkits.
+SIMILAR = 0.8
+
+# In the name of a setting: its value is a secret, or might be one.
+_SECRET_NAME = re.compile(
+    r"passw|passphrase|pwd|secret|token|api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|credential|authorization|cookie",
+    re.IGNORECASE,
+)
+# The form of a secret, whatever its setting is called: a password in a URL, a key of a well-known provider.
+_SECRET_VALUE = re.compile(
+    r"://[^/\s:@]*:[^/\s@]+@|\b(?:sk|pk|ghp|gho|github_pat|glpat|xox[abp]|AKIA|tb)[-_]?[A-Za-z0-9_-]{16,}"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
+)
+_VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """What a file becomes: a ``belt``, and for plugins, which are code, the content of a plugins file.
+
+    ``left_aside`` is what has no counterpart, and ``notes`` what an operator should know of the rest, each with its
+    path. ``paths`` maps paths in the belt to paths in the file.
+    """
+
+    kind: Kind
+    belt: Mapping[str, Any]
+    plugins_file: Mapping[str, Any] = field(default_factory=dict)
+    left_aside: tuple[errors.Problem, ...] = ()
+    notes: tuple[errors.Problem, ...] = ()
+    paths: Mapping[str, str] = field(default_factory=dict)
+
+    def in_file(self, problem: errors.Problem) -> errors.Problem:
+        """Return a problem of the belt with its path in the file."""
+        path = problem.path
+        for end in range(len(path), 0, -1):
+            is_boundary = end == len(path) or path[end] in ".["
+            if is_boundary and (origin := self.paths.get(path[:end])) is not None:
+                in_file = (origin + path[end:]).removeprefix(".")
+                return errors.Problem(path=in_file, message=problem.message)
+        return problem
+
+
+class Reader:
+    """Reads one document. A value that does not fit is a problem, and is read as if it were missing."""
+
+    def __init__(self) -> None:
+        self.problems: list[errors.Problem] = []
+        self.left_aside: list[errors.Problem] = []
+        self.notes: list[errors.Problem] = []
+        self.paths: dict[str, str] = {}
+
+    def report(self, path: str, message: str) -> None:
+        """Add a problem."""
+        self.problems.append(errors.Problem(path=path, message=message))
+
+    def leave(self, path: str, why: str) -> None:
+        """Add something that is left aside."""
+        self.left_aside.append(errors.Problem(path=path, message=why))
+
+    def note(self, path: str, message: str) -> None:
+        """Add something that an operator should know."""
+        self.notes.append(errors.Problem(path=path, message=message))
+
+    def adopted(self, kind: Kind, belt: Mapping[str, Any], **fields: Any) -> Adopted:
+        """Return the result, with everything that was noticed on the way; empty sections are left out."""
+        return Adopted(
+            kind=kind,
+            belt={section: entries for section, entries in belt.items() if entries},
+            left_aside=tuple(self.left_aside),
+            notes=tuple(self.notes),
+            paths=dict(self.paths),
+            **fields,
+        )
+
+    def mapping(self, value: Any, path: str) -> Mapping[str, Any]:
+        """Return a mapping whose keys are text; null is an empty one."""
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            self.report(path, f"{_name(path)} must be a mapping, not {_shown(value)}.")
+            return {}
+        for key in value:
+            if not isinstance(key, str) or not key.strip():
+                self.report(path, f"{_name(path)} has a key that is not text: put it in quotes.")
+        return {key: item for key, item in value.items() if isinstance(key, str) and key.strip()}
+
+    def items(self, value: Any, path: str) -> Iterator[tuple[str, Any]]:
+        """Yield the items of a list with their paths; null is an empty one."""
+        if value is None:
+            return
+        if not isinstance(value, (list, tuple)):
+            self.report(path, f"{_name(path)} must be a list, not {_shown(value)}.")
+            return
+        for position, item in enumerate(value):
+            yield f"{path}[{position}]", item
+
+    def text(self, value: Any, path: str) -> str:
+        """Return a text; null is an empty one."""
+        if value is None or isinstance(value, str):
+            return value or ""
+        self.report(path, f"{_name(path)} must be text, not {_shown(value)}.")
+        return ""
+
+    def texts(self, value: Any, path: str) -> list[str]:
+        """Return the texts of a list."""
+        return [text for at, item in self.items(value, path) if (text := self.text(item, at)) or item == ""]
+
+    def fields(
+        self,
+        value: Any,
+        path: str,
+        known: Mapping[str, str],
+        *,
+        misplaced: Mapping[str, str],
+        unused: str,
+    ) -> dict[str, tuple[str, Any]]:
+        """Return the known fields of a mapping by name, each with its path and value.
+
+        ``known`` maps spellings (see :func:`normal`) to names. ``misplaced`` are fields that belong elsewhere, with the
+        place. A key that resembles a known one is a problem; any other is left aside, for the reason ``unused``.
+        """
+        fields: dict[str, tuple[str, Any]] = {}
+        for key, item in self.mapping(value, path).items():
+            at = join(path, key)
+            name = known.get(normal(key))
+            if name is not None and name in fields:
+                self.report(at, f"{key!r} is the same as {fields[name][0]}: remove one of them.")
+            elif name is not None:
+                fields[name] = (at, item)
+            elif (where := misplaced.get(normal(key))) is not None:
+                self.report(at, f"{key!r} does not belong here: move it to {where}.")
+            elif similar := difflib.get_close_matches(normal(key), known, n=1, cutoff=SIMILAR):
+                self.report(at, f"There is no key {key!r} here. Did you mean {known[similar[0]]}?")
+            else:
+                self.leave(at, unused)
+        return fields
+
+
+def normal(key: str) -> str:
+    """Return a key without case, - and _: C#, JavaScript and Python spell one key in different ways."""
+    return keys.fold(key).replace("_", "").replace("-", "")
+
+
+def join(path: str, key: str) -> str:
+    """Return the path of a key."""
+    return f"{path}.{key}" if path else key
+
+
+def is_secret(name: str, value: Any) -> bool:
+    """Return whether a setting's value is, or may be, a secret; a reference to a variable is none."""
+    if not isinstance(value, (str, int, float)) or isinstance(value, bool) or value == "":
+        return False
+    text = str(value)
+    if _VARIABLE.search(text) and not _VARIABLE.sub("", text).strip():
+        return False
+    return bool(_SECRET_NAME.search(name) or _SECRET_VALUE.search(text))
+
+
+def _name(path: str) -> str:
+    return repr(path.rpartition(".")[2]) if path else "The file"
+
+
+def _shown(value: Any) -> str:
+    """Return a kind of value in words. Values themselves are never shown: they may be secrets."""
+    match value:
+        case Mapping():
+            return "a mapping"
+        case list() | tuple():
+            return "a list"
+        case bool():
+            return "true or false"
+        case str():
+            return "text"
+        case int() | float():
+            return "a number"
+        case None:
+            return "null"
+    return f"a {type(value).__name__}"

@@ -1,0 +1,76 @@
+"""The index of names that an entry may refer to, and of names that are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from toolbelt.core import catalog, keys, loadouts
+
+# tools_config holds both tools and toolkits, so they share one namespace.
+_SPACES = {"toolkit": "tool", "built-in category": "category"}
+
+Owner = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameIndex:
+    """What exists: everything that an entry may name, and every name that is taken.
+
+    ``taken`` maps namespace and folded name to the kind and name of the owner; ``namespaces`` maps a folded namespace
+    to its plugin.
+    """
+
+    stored: catalog.Catalog
+    agents: Collection[str]
+    taken: Mapping[tuple[str, str], Owner]
+    namespaces: Mapping[str, str]
+
+    @classmethod
+    def of_catalog(cls, stored: catalog.Catalog, agent_keys: Iterable[str]) -> NameIndex:
+        """Return the index of what is stored."""
+        agent_keys = tuple(agent_keys)
+        names = [
+            *(("category", name) for name in stored.categories if name not in catalog.CATEGORIES),
+            *(("plugin", name) for name in stored.plugins),
+            *(("tool", key) for key in stored.tools),
+            *(("toolkit", key) for key in stored.toolkits),
+            *(("loadout", loadout.name) for loadout in stored.loadouts.values()),
+            *(("agent", key) for key in agent_keys),
+            *(("sub_app", key) for key in stored.sub_apps),
+        ]
+        return cls.of_names(stored, agent_keys, names)
+
+    @classmethod
+    def of_names(
+        cls, stored: catalog.Catalog, agent_keys: Collection[str], names: Iterable[Owner]
+    ) -> NameIndex:
+        """Return the index of a catalog whose ``names``, with their kinds, may clash: the first owner of each wins."""
+        taken: dict[tuple[str, str], Owner] = {}
+        for kind, name in (*(("built-in category", name) for name in catalog.CATEGORIES), *names):
+            taken.setdefault(_slot(kind, name), (kind, name))
+        namespaces: dict[str, str] = {}
+        for plugin in stored.plugins.values():
+            if plugin.namespace:
+                namespaces.setdefault(keys.fold(plugin.namespace), plugin.name)
+        return cls(stored=stored, agents=agent_keys, taken=taken, namespaces=namespaces)
+
+    def owner(self, kind: str, name: str) -> Owner | None:
+        """Return the owner of this name, or of one that differs only in case."""
+        return self.taken.get(_slot(kind, name))
+
+    def categories(self) -> tuple[str, ...]:
+        """Return the thirteen built-in categories and those that an operator added."""
+        return tuple(dict.fromkeys((*catalog.CATEGORIES, *self.stored.categories)))
+
+    def has_category(self, name: str) -> bool:
+        """Return whether this category exists, ignoring case."""
+        return _slot("category", name) in self.taken
+
+    def has_loadout(self, name: str) -> bool:
+        """Return whether this loadout exists, stored or built in, ignoring case."""
+        return loadouts.exists(self.stored.loadouts, name)
+
+
+def _slot(kind: str, name: str) -> tuple[str, str]:
+    return _SPACES.get(kind, kind), keys.fold(name)

@@ -1,0 +1,57 @@
+"""Admissions that are answered in front of Django: a call whose agent, catalog and arguments' schema are cached.
+
+Everything else is passed to Django: malformed requests, several calls at once, operators' tokens, and whatever would
+take long or wait for the database. Nothing has been recorded then.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolbelt.api import bodies, client_calls, problems
+from toolbelt.front import requests
+from toolbelt.runtime import admissions, request_contexts
+
+PATH = re.compile(r"/api/v1/agents/([A-Za-z0-9_.-]{1,64})/calls/admit")
+# The name of the view in metrics, as in Django.
+VIEW = "api:admit_calls"
+
+_BODY = frozenset({"session", "request_id", "subagent", "calls"})
+_CALL = frozenset({"tool", "arguments"})
+_MAX_TOOL_LENGTH = 200
+
+
+def parse(request: requests.Request, body: bytes) -> admissions.Request | None:
+    """Return the only call of a request for admission; None if it is for Django."""
+    try:
+        document = bodies.read(body)
+    except problems.HttpProblem:
+        return None
+    if request.query or not isinstance(document, dict) or not document.keys() <= _BODY:
+        return None
+    match document.pop("calls", None):
+        case [{"tool": str(tool), **rest} as call] if call.keys() <= _CALL and len(tool) <= _MAX_TOOL_LENGTH:
+            arguments = rest.get("arguments", {})
+        case _:
+            return None
+    if not requests.are_valid(document):
+        return None
+    get = document.get
+    return admissions.Request(
+        request.agent, tool, arguments, get("session"), get("request_id"), get("subagent"), sender="agent"
+    )
+
+
+async def find_context(
+    contexts: request_contexts.RequestContexts, request: requests.Request, call: admissions.Request
+) -> request_contexts.RequestContext | None:
+    """Return the context of a call if the token is the agent's own; one query. None if it is for Django."""
+    key = request_contexts.RequestKey(request.token, call.agent, call.session, call.request_id, call.subagent)
+    context = await contexts.of(key)
+    return context if context is not None and context.bearer.kind == "agent" else None
+
+
+def answer(call: admissions.Request, context: request_contexts.RequestContext) -> bytes | None:
+    """Return the response's body; None if the call is for Django."""
+    answered = admissions.admit_at_once(call, context)
+    return None if answered is None else client_calls.document([answered]).encode()

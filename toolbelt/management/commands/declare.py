@@ -1,0 +1,62 @@
+"""``manage.py declare PLUGIN FILE``: declare the tools that an agent's own program runs."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from toolbelt.control import actors
+from toolbelt.control.config import belt_texts
+from toolbelt.control.servers import client_plugins
+from toolbelt.core import errors
+from toolbelt.management import terminal
+
+
+class Command(terminal.Command):
+    """Declare the tools of a plugin that an agent's own program runs."""
+
+    help = (
+        "Declare all tools of a plugin that an agent's own program runs, in place of those declared before. New and"
+        " changed tools await review, unless the plugin is trusted."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the plugin, the file, and the reason."""
+        parser.add_argument("plugin", metavar="PLUGIN", help="the plugin's name")
+        parser.add_argument(
+            "file", metavar="FILE", help="a JSON or YAML list of tools; - reads it from standard input"
+        )
+        parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the audit log")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Declare the tools, and print what changed."""
+        try:
+            file = options["file"]
+            text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+            done = client_plugins.declare(
+                actors.Actor(name=getpass.getuser(), via="command"),
+                options["plugin"],
+                _tools(belt_texts.read(text)),
+                reason=options["reason"],
+            )
+        except (errors.ToolbeltError, OSError, UnicodeDecodeError) as error:
+            raise CommandError(str(error)) from error
+        lines = {"created": done.created, "changed": done.changed, "retired": done.retired}
+        for word, keys in lines.items():
+            for key in keys:
+                self.stdout.write(f"{word} {key}")
+        if waiting := len(done.unseen) + len(done.held):
+            self.stdout.write(f"To review: {waiting}. See the page of the plugin {options['plugin']}.")
+        if not any(lines.values()):
+            self.stdout.write("No changes: these tools were declared already.")
+
+
+def _tools(document: Any) -> list[dict[str, Any]]:
+    if isinstance(document, list) and all(isinstance(tool, dict) for tool in document):
+        return document
+    raise CommandError("The file is not a list of tools. Each is a mapping with a name.")

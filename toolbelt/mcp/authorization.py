@@ -1,0 +1,47 @@
+"""Authorization of MCP methods, with the same rules as the HTTP API.
+
+======================  ================  ==============================================================
+method                  an agent's token  an operator's token
+======================  ================  ==============================================================
+``tools/call``          its own agent     with write scope, if the operator may flip the agent's switches
+all others              its own agent     any
+======================  ================  ==============================================================
+
+For an agent's token, every other agent is not found, whether it exists or not.
+"""
+
+from __future__ import annotations
+
+from django.contrib import auth
+
+from toolbelt.control.people import rights
+from toolbelt.mcp import protocol, request_head
+from toolbelt.runtime import credentials
+
+
+def authenticate(token: str, agent: str) -> credentials.Bearer:
+    """Return the bearer of this token. Raise ProtocolError if it does not allow access. Call it in a thread."""
+    bearer = credentials.recognize(token)
+    if bearer is None:
+        raise request_head.unknown_token(is_sent=True)
+    if bearer.kind == "agent" and bearer.agent != agent:
+        raise request_head.unknown_agent(agent)
+    return bearer
+
+
+def check_call(bearer: credentials.Bearer, agent: str) -> None:
+    """Raise ProtocolError unless the bearer may call the agent's tools. Call it in a thread."""
+    if bearer.kind == "agent":
+        return
+    if bearer.scope != "write":
+        raise _forbidden(f"This token of {bearer.name} is read-only. Use a token with write scope.")
+    user = auth.get_user_model()._default_manager.filter(pk=bearer.user or 0, is_active=True).first()
+    if user is None or not rights.may_flip(user, agent):
+        raise _forbidden(f"{bearer.name} may not call tools. Required permission: {rights.FLIP}.")
+
+
+def _forbidden(message: str) -> protocol.ProtocolError:
+    challenge = b'Bearer realm="toolbelt", error="insufficient_scope"'
+    return protocol.ProtocolError(
+        protocol.INVALID_REQUEST, message, status=403, headers=((b"www-authenticate", challenge),)
+    )

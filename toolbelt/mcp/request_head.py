@@ -1,0 +1,279 @@
+"""Parsing and validation of the heads of requests to the MCP endpoint.
+
+The path, the host, the origin (against requests that foreign pages make a browser send), the form of the token, the
+media types and the length are checked before the body is read.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import urllib.parse
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+from django import urls
+from django.conf import settings
+from django.core import exceptions
+from django.http import HttpRequest
+from django.utils import http
+
+from toolbelt.core import api_tokens, caches, sessions
+from toolbelt.mcp import protocol
+
+WHERE = "/mcp"
+LEGACY_SSE = (
+    "This client requests the HTTP+SSE transport of MCP 2024-11-05, which Toolbelt does not support. Configure it for"
+    f' Streamable HTTP (often called "http") at an agent\'s address, {WHERE}/AGENT.'
+)
+ALLOW = ((b"allow", b"GET, POST"),)
+ALLOW_POST = ((b"allow", b"POST"),)
+# The maximum number of parsed heads to cache, and their maximum size: larger heads must not fill the memory.
+MAX_KEPT = 2048
+MAX_KEPT_BYTES = 4096
+# Larger heads are refused. Most reverse proxies accept far less.
+MAX_BYTES = 65_536
+MAX_SESSION_LENGTH = 256
+
+_PATH = re.compile(r"/mcp/([A-Za-z0-9_.-]{1,64})(?:/s/(.+?))?/?", re.DOTALL)
+_READ = frozenset(
+    {
+        b"accept",
+        b"authorization",
+        b"content-length",
+        b"content-type",
+        b"host",
+        b"last-event-id",
+        b"mcp-method",
+        b"mcp-name",
+        b"mcp-protocol-version",
+        b"mcp-session-id",
+        b"origin",
+        b"transfer-encoding",
+        b"x-forwarded-host",
+    }
+)
+# Requests for a stream of Streamable HTTP have one of these; requests for HTTP+SSE have none.
+_OF_STREAMS = frozenset({b"last-event-id", b"mcp-protocol-version", b"mcp-session-id"})
+_ROUTING = frozenset({b"mcp-method", b"mcp-name", b"mcp-protocol-version"})
+
+
+class RequestHead(NamedTuple):
+    """The head of a request. ``session`` is the conversation's id, from the path; ``client_session`` is the client's
+    session, from Mcp-Session-Id; ``address`` is the client's network address.
+    """
+
+    method: str
+    scheme: str
+    path: str
+    address: tuple[str, int] | None
+    agent: str
+    session: str | None
+    token: str
+    length: int | None
+    takes_json: bool
+    takes_events: bool
+    client_session: str
+    last_event: str
+    about: protocol.Headers
+
+
+def is_here(scope: Mapping[str, Any]) -> bool:
+    """Return whether a request is for the MCP endpoint."""
+    path: str = scope["path"]
+    return path.startswith("/mcp") and (path == WHERE or path[4] == "/")
+
+
+class HeadReader:
+    """Parses heads and caches them, because a client sends the same head with each request.
+
+    ``most`` is the maximum size of a body.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._known: caches.LruCache[Hashable, RequestHead] = caches.LruCache(MAX_KEPT)
+
+    def read(self, scope: Mapping[str, Any]) -> RequestHead:
+        """Return the parsed head of a request. Raise ProtocolError if it is not valid."""
+        # Some servers pass the client as a list, which is not hashable.
+        place = (scope["path"], scope["method"], scope["scheme"], _client(scope), *scope["headers"])
+        head = self._known.get(place)
+        if head is None:
+            size = sum([len(name) + len(value) for name, value in scope["headers"]])
+            if size > MAX_BYTES:
+                raise _fault(
+                    431,
+                    f"The head of a request may have at most {MAX_BYTES} bytes. Send fewer or shorter headers.",
+                )
+            head = read(scope, self.most)
+            if size > MAX_KEPT_BYTES:
+                return head
+            self._known.put(place, head)
+        return head
+
+
+def read(scope: Mapping[str, Any], most: int) -> RequestHead:
+    """Return the parsed head of a request with a body of at most ``most`` bytes. Raise ProtocolError if not valid."""
+    headers: dict[bytes, str] = {}
+    twice = ""
+    for name, value in scope["headers"]:
+        if name in _READ:
+            if name in headers and name in _ROUTING:
+                twice = name.decode()
+            # Not every server strips the white space around a value.
+            headers[name] = value.decode("latin-1").strip(" \t")
+    get = headers.get
+    scheme = "https" if scope["scheme"] == "https" else "http"
+    host = get(b"host", "")
+    if not is_ours(host, get(b"x-forwarded-host", ""), scheme):
+        raise _fault(421, "This host is not allowed. An operator can add it to ALLOWED_HOSTS.")
+    if (origin := get(b"origin")) is not None and not _may_come_from(origin, host, scheme):
+        raise _fault(403, "This origin is not allowed. An operator can add it to CSRF_TRUSTED_ORIGINS.")
+    where = _PATH.fullmatch(scope["path"])
+    if where is None:
+        raise _fault(
+            404, f"There is nothing here. An agent's address is {WHERE}/AGENT, or {WHERE}/AGENT/s/SESSION."
+        )
+    agent, session = where[1], where[2]
+    if session is not None and (problem := sessions.id_problem(session)):
+        raise _fault(404, f"There is no such session: {problem}")
+    method: str = scope["method"]
+    if method not in ("GET", "POST", "DELETE"):
+        raise _fault(405, f"{method} is not supported here.", headers=ALLOW)
+    if len(get(b"mcp-session-id", "")) > MAX_SESSION_LENGTH:
+        raise _fault(
+            400,
+            f"Mcp-Session-Id is longer than {MAX_SESSION_LENGTH} characters. Send the id that initialize returned.",
+        )
+    takes_json, takes_events = _taken(get(b"accept", "*/*"))
+    if method == "GET" and takes_events and not takes_json and headers.keys().isdisjoint(_OF_STREAMS):
+        raise _fault(405, LEGACY_SSE, headers=ALLOW_POST)
+    kind, _, token = get(b"authorization", "").partition(" ")
+    token = token.strip()
+    if kind.lower() != "bearer" or not api_tokens.is_well_formed(token):
+        raise unknown_token(is_sent=bool(kind))
+    if method == "POST":
+        if not takes_json:
+            raise _fault(406, "Accept application/json and text/event-stream.")
+        if get(b"content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise _fault(415, "Send JSON, with Content-Type: application/json.")
+    elif method == "GET" and not takes_events:
+        raise _fault(406, "Accept text/event-stream: the response is a stream of events.")
+    return RequestHead(
+        method,
+        scheme,
+        scope["path"],
+        _client(scope),
+        agent,
+        session,
+        token,
+        _length(get(b"content-length"), most),
+        takes_json,
+        takes_events,
+        get(b"mcp-session-id", ""),
+        get(b"last-event-id", ""),
+        protocol.Headers(get(b"mcp-protocol-version"), get(b"mcp-method"), get(b"mcp-name"), twice),
+    )
+
+
+class UnknownTokenError(protocol.ProtocolError):
+    """A token that is not valid. The message is the same, whatever is wrong with the token."""
+
+
+def unknown_token(*, is_sent: bool) -> UnknownTokenError:
+    """Return the error for a missing or invalid token."""
+    challenge = b'Bearer realm="toolbelt"' + (b', error="invalid_token"' if is_sent else b"")
+    return UnknownTokenError(
+        protocol.INVALID_REQUEST,
+        "Toolbelt requires a token of this agent, sent as Authorization: Bearer tb_…. OAuth is not supported.",
+        status=401,
+        headers=((b"www-authenticate", challenge),),
+    )
+
+
+def tokens_page(scope: Mapping[str, Any]) -> str:
+    """Return the address where an operator can issue a token, for a request whose host is allowed."""
+    sent = {name: value.decode("latin-1").strip(" \t") for name, value in scope["headers"]}
+    host = (sent.get(b"x-forwarded-host") if settings.USE_X_FORWARDED_HOST else "") or sent[b"host"]
+    scheme = "https" if scope["scheme"] == "https" else "http"
+    where = _PATH.fullmatch(scope["path"])
+    of_agent = f"?agent={where[1]}#issue" if where is not None else ""
+    return f"{scheme}://{host}{urls.reverse('web:tokens')}{of_agent}"
+
+
+def unknown_agent(agent: str) -> protocol.ProtocolError:
+    """Return the error for an agent that does not exist, or that the token gives no access to."""
+    return _fault(404, f"There is no agent named {agent!r}.")
+
+
+def _fault(
+    status: int, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()
+) -> protocol.ProtocolError:
+    return protocol.ProtocolError(protocol.INVALID_REQUEST, message, status=status, headers=headers)
+
+
+def _length(header: str | None, most: int) -> int | None:
+    if header is None:
+        return None
+    if not header.isascii() or not header.isdigit():
+        raise _fault(400, "Content-Length must be a number.")
+    if len(header) > len(str(most)) or int(header) > most:
+        raise too_large(most)
+    return int(header)
+
+
+def too_large(most: int) -> protocol.ProtocolError:
+    """Return the error for a body that is too large."""
+    return _fault(413, f"A body may have at most {most} bytes. Send less at a time.")
+
+
+@functools.lru_cache(256)
+def _taken(accept: str) -> tuple[bool, bool]:
+    """Return whether a client accepts JSON, and whether it accepts events."""
+    kinds = {media_range.partition(";")[0].strip().lower() for media_range in accept.split(",")}
+    return (
+        not kinds.isdisjoint({"*/*", "application/*", "application/json"}),
+        not kinds.isdisjoint({"*/*", "text/*", "text/event-stream"}),
+    )
+
+
+def is_ours(host: str, forwarded: str, scheme: str) -> bool:
+    """Return whether this host, or the one that a proxy forwarded for, is among ALLOWED_HOSTS."""
+    return _known_hosts(host, forwarded if settings.USE_X_FORWARDED_HOST else "", scheme)
+
+
+@functools.lru_cache(256)
+def _known_hosts(host: str, forwarded: str, scheme: str) -> bool:
+    """Return whether Django's settings allow the host. Cached, because the same few hosts are checked repeatedly."""
+    request = HttpRequest()
+    request.META = {"HTTP_HOST": host, "wsgi.url_scheme": scheme}
+    if forwarded:
+        request.META["HTTP_X_FORWARDED_HOST"] = forwarded
+    try:
+        request.get_host()
+    except exceptions.DisallowedHost:
+        return False
+    return bool(host)
+
+
+def _may_come_from(origin: str, host: str, scheme: str) -> bool:
+    """Return whether requests from pages of this origin are allowed: this server's own origin, or a trusted one."""
+    if origin == f"{scheme}://{host}":
+        return True
+    parsed = urllib.parse.urlsplit(origin)
+    for trusted in settings.CSRF_TRUSTED_ORIGINS:
+        if origin == trusted:
+            return True
+        if "*" in trusted:
+            pattern = urllib.parse.urlsplit(trusted)
+            if parsed.scheme == pattern.scheme and http.is_same_domain(
+                parsed.netloc, pattern.netloc.lstrip("*")
+            ):
+                return True
+    return False
+
+
+def _client(scope: Mapping[str, Any]) -> tuple[str, int] | None:
+    client = scope.get("client")
+    return (client[0], client[1]) if client else None

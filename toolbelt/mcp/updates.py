@@ -1,0 +1,44 @@
+"""Following of upstream servers' resources that the client of a stream has subscribed to."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Collection
+
+from toolbelt.mcp import calling, streams
+from toolbelt.runtime import resource_updates
+
+# Per stream.
+MAX_COUNT = 100
+
+
+class Following:
+    """The resources that are followed for one stream while it is open."""
+
+    def __init__(self, call: calling.Call, stream: streams.Stream) -> None:
+        self._call, self._stream = call, stream
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def follow(self, uris: Collection[str]) -> None:
+        """Follow these resources, and no others."""
+        followed = [*uris][:MAX_COUNT]
+        for uri in self._tasks.keys() - set(followed):
+            self._tasks.pop(uri).cancel()
+        for uri in followed:
+            if uri not in self._tasks:
+                self._tasks[uri] = asyncio.create_task(self._followed(uri))
+
+    def end(self) -> None:
+        """Stop following."""
+        self.follow(())
+
+    async def _followed(self, uri: str) -> None:
+        head = self._call.head
+        await resource_updates.follow(
+            head.agent,
+            uri,
+            functools.partial(self._stream.update, uri),
+            session=head.session,
+            **self._call.checks(),
+        )

@@ -1,0 +1,124 @@
+"""Calls that wait until their client repeats them with an answer, which may arrive in any process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from toolbelt import conf
+from toolbelt.mcp import calling, elicitation, exchanges, input_required, protocol, request_head
+from toolbelt.runtime import calls, open_questions, threads
+
+# How long an ended call is kept for its client to fetch the result, in seconds.
+KEPT = 60.0
+# How often a call that continues for another process checks whether its client is gone, and that process for its end.
+SECONDS = 0.25
+# How often a long call sends a sign of life, in seconds.
+PING = 15.0
+# How long after the call's time limit its outcome may arrive, in seconds.
+LATE = 10.0
+
+_log = structlog.get_logger(__name__)
+# Keeps references to tasks that nothing else references.
+_delivering: set[asyncio.Task[None]] = set()
+
+
+def park(
+    questions: elicitation.Questions,
+    call: calling.Call,
+    task: asyncio.Task[calls.Answer],
+    client: input_required.RetryingClient,
+    required: input_required.Required,
+    result: input_required.Result,
+) -> dict[str, Any]:
+    """Keep a call until its client repeats it, and return the result that contains the question."""
+    key = elicitation.key_of(call.head, required.id)
+    parked = questions.parked[key] = input_required.Parked(call, task, client, result)
+    loop = asyncio.get_running_loop()
+    task.add_done_callback(lambda _: loop.call_later(KEPT, questions.parked.pop, key, None))
+
+    def go_on_elsewhere(key: str) -> None:
+        if questions.parked.pop(key, None) is not None:
+            delivering = asyncio.create_task(_deliver(questions, parked, key))
+            _delivering.add(delivering)
+            delivering.add_done_callback(_delivering.discard)
+
+    client.go_on_elsewhere, client.give_up = go_on_elsewhere, task.cancel
+    return input_required.waiting(required, call)
+
+
+async def fetch(
+    exchange: exchanges.Exchange,
+    message: protocol.Message,
+    head: request_head.RequestHead,
+    key: str,
+    answer: Mapping[str, Any],
+) -> exchanges.Reply | None:
+    """Answer a question that another process waits for, and return the result of the call there."""
+    if not await elicitation.answer_elsewhere(key, answer):
+        raise input_required.not_open()
+    gone = asyncio.create_task(exchanges.gone(exchange.receive))
+    end = time.monotonic() + conf.CALL_SECONDS + LATE
+    pinged = time.monotonic()
+    try:
+        while not (text := await threads.run(open_questions.outcome, key)):
+            if text is None or time.monotonic() > end:
+                fault = protocol.ProtocolError(
+                    protocol.INTERNAL_ERROR, "The process that ran this call has ended."
+                )
+                return await exchange.refused(fault)
+            if head.takes_events and time.monotonic() > pinged + PING:
+                pinged = time.monotonic()
+                await exchange.send_messages([b": still at work\n\n"])
+            await asyncio.wait({gone}, timeout=SECONDS)
+            if gone.done():
+                exchange.note(499)
+                return None
+    finally:
+        gone.cancel()
+        # The process that runs the call sees that nobody waits for it.
+        await asyncio.shield(threads.run(open_questions.remove, key))
+    outcome = json.loads(text)
+    if "error" in outcome:
+        error = outcome["error"]
+        return await exchange.refused(
+            protocol.ProtocolError(error["code"], error["message"], data=error["data"])
+        )
+    if not exchange.is_begun:
+        return exchange.reply(message, outcome["result"])
+    await exchange.send_part(protocol.event(protocol.answer(message.id, outcome["result"])), more=False)
+    exchange.note(200)
+    return None
+
+
+async def _deliver(questions: elicitation.Questions, parked: input_required.Parked, key: str) -> None:
+    """Write what a call comes to for the process that got the answer, as long as that wants it."""
+    call, task, client = parked.call, parked.task, parked.client
+    try:
+        while not task.done() and client.required is None:
+            await asyncio.wait({task}, timeout=SECONDS)
+            if not task.done() and await threads.run(open_questions.outcome, key) is None:
+                task.cancel()
+                return
+        if client.required is not None:
+            question = park(questions, call, task, client, client.required, parked.result)
+            outcome: dict[str, Any] = {"result": question}
+        else:
+            outcome = await _outcome(parked)
+        await threads.run(open_questions.set_outcome, key, json.dumps(outcome))
+    except Exception:
+        task.cancel()
+        _log.exception("outcome of a call not handed on", tool=call.tool)
+
+
+async def _outcome(parked: input_required.Parked) -> dict[str, Any]:
+    try:
+        result = await input_required.result_of(parked.task, parked.call, parked.result, is_modern=True)
+    except protocol.ProtocolError as fault:
+        return {"error": {"code": fault.code, "message": fault.message, "data": fault.data}}
+    return {"result": result}

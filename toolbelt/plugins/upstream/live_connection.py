@@ -1,0 +1,117 @@
+"""A live connection to a server, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from toolbelt.core import connections, errors
+from toolbelt.plugins import contract
+from toolbelt.plugins.upstream import cleaning, client_features, reasons, ring_buffer
+
+if TYPE_CHECKING:
+    import mcp
+
+State = Literal["idle", "connecting", "open", "waiting", "closed"]
+
+# The server rejects the credentials, or a proxy does not reach it: the next connection may succeed.
+_AWAY = frozenset({401, 403, 502, 503, 504})
+
+
+class UnreachableError(errors.ToolbeltError):
+    """For an operator or the server's owner to fix: it cannot be reached, or ended before it answered."""
+
+    code = "tool-unavailable"
+
+
+class SessionLostError(UnreachableError):
+    """Nothing to fix: the server, perhaps restarted, no longer knows the session. It has run nothing."""
+
+
+class ClosedError(UnreachableError):
+    """Nothing to fix: Toolbelt closed the connection, because the process ends or the server has another one."""
+
+    def __init__(self) -> None:
+        super().__init__("The connection was closed.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The state of a connection. ``error`` is why the last one failed; ``pause`` the seconds until the next attempt."""
+
+    state: State = "idle"
+    protocol: str = ""
+    server: str = ""
+    error: str = ""
+    stderr: str = ""
+    pause: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class LiveConnection:
+    """One connection from its beginning to its end: opened, held and closed by one task, as the client requires.
+
+    ``calls`` counts those that wait for an answer. A retired connection gets no new calls, and ends after the last
+    answer. ``running_calls`` are these calls, with the features of their clients. ``failure`` is why the server was
+    given up.
+    """
+
+    opened: asyncio.Future[mcp.Client]
+    leave: asyncio.Event
+    stderr: ring_buffer.RingBuffer = field(default_factory=ring_buffer.RingBuffer)
+    http_status: int = 0
+    client: mcp.Client | None = None
+    task: asyncio.Task[None] | None = None
+    failure: UnreachableError | None = None
+    calls: int = 0
+    is_retired: bool = False
+    has_session: bool = False
+    running_calls: client_features.Calls = field(default_factory=client_features.Calls)
+
+    @classmethod
+    def begin(cls) -> LiveConnection:
+        """Create one, in the running event loop."""
+        live = cls(opened=asyncio.get_running_loop().create_future(), leave=asyncio.Event())
+        # Mark the exception as retrieved, in case nothing waits for it anymore.
+        live.opened.add_done_callback(lambda opened: opened.cancelled() or opened.exception())
+        return live
+
+    def at_hand(self) -> mcp.Client:
+        """Return its client. Raise UnreachableError if it has ended."""
+        if self.client is None:
+            raise UnreachableError("The server has ended the connection.")
+        return self.client
+
+    def ended(self, task: asyncio.Task[None]) -> None:
+        """End the waiting for it. A task that is cancelled before it begins does not do so itself."""
+        if not self.opened.done():
+            self.opened.set_exception(ClosedError())
+
+    def give_up(self, reason: Exception) -> None:
+        """Record why the server was given up."""
+        self.failure = UnreachableError(str(reason))
+
+    def note_session(self) -> None:
+        """Record that the server gave the id of a session: it may keep state for this connection."""
+        self.has_session = True
+
+    def note_status(self, status: int) -> None:
+        """Record the HTTP status of the server's last answer."""
+        self.http_status = status
+
+    def refusal(self, error: Any, reached: connections.Connection) -> errors.ToolbeltError:
+        """Return the error of a refused call: UnreachableError if the connection has ended, or the server's own."""
+        import mcp_types
+
+        if error.code == mcp_types.CONNECTION_CLOSED or self.http_status in _AWAY:
+            return UnreachableError(self.why(error, reached))
+        return contract.ToolError(
+            cleaning.text(error.message, reasons.MAX_LENGTH) or "The server refused the call."
+        )
+
+    def why(self, error: BaseException | None, reached: connections.Connection) -> str:
+        """Return why it ended, for an operator."""
+        return reasons.describe(
+            self.failure or error, reached, http_status=self.http_status, last=self.stderr.last()
+        )

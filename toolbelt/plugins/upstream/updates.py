@@ -1,0 +1,87 @@
+"""Notifications of servers that a resource was updated, in each revision of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from toolbelt.plugins.upstream import limits, live_connection
+
+if TYPE_CHECKING:
+    import mcp
+
+Notify = Callable[[], object]
+
+
+class Followers:
+    """The followers of resources on one connection to a server up to 2025-11-25."""
+
+    def __init__(self) -> None:
+        self._followers: dict[str, list[Notify]] = {}
+
+    def tell(self, uri: str) -> None:
+        """Notify the followers of a resource."""
+        for notify in [*self._followers.get(uri, ())]:
+            notify()
+
+    def join(self, uri: str, notify: Notify) -> bool:
+        """Add a follower of a resource. Return whether it is the first one."""
+        followers = self._followers.setdefault(uri, [])
+        followers.append(notify)
+        return len(followers) == 1
+
+    def leave(self, uri: str, notify: Notify) -> bool:
+        """Remove a follower of a resource. Return whether it was the last one."""
+        followers = self._followers[uri]
+        followers.remove(notify)
+        if not followers:
+            del self._followers[uri]
+        return not followers
+
+
+async def follow(
+    live: live_connection.LiveConnection,
+    followers: Followers,
+    uri: str,
+    notify: Notify,
+    bounds: limits.Limits,
+) -> None:
+    """Call ``notify`` at each update of the resource until the connection ends. Raise the official client's errors."""
+    from mcp.client import subscriptions
+
+    client = live.at_hand()
+    try:
+        async with client.listen(resource_subscriptions=[uri]) as subscription:
+            async for _ in subscription:
+                notify()
+        return
+    except subscriptions.ListenNotSupportedError:
+        pass
+    offered = client.server_capabilities.resources
+    if offered is None or not offered.subscribe:
+        # It sends no notifications, but the resource may differ on the next connection.
+        await live.leave.wait()
+        return
+    is_first = followers.join(uri, notify)
+    try:
+        if is_first:
+            await _send(client, uri, bounds, is_end=False)
+        await live.leave.wait()
+    finally:
+        if followers.leave(uri, notify) and not live.leave.is_set():
+            with contextlib.suppress(Exception):
+                await asyncio.shield(_send(client, uri, bounds, is_end=True))
+
+
+async def _send(client: mcp.Client, uri: str, bounds: limits.Limits, *, is_end: bool) -> None:
+    import mcp_types
+
+    request: mcp_types.SubscribeRequest | mcp_types.UnsubscribeRequest
+    if is_end:
+        request = mcp_types.UnsubscribeRequest(params=mcp_types.UnsubscribeRequestParams(uri=uri))
+    else:
+        request = mcp_types.SubscribeRequest(params=mcp_types.SubscribeRequestParams(uri=uri))
+    async with asyncio.timeout(bounds.listing):
+        await client.session.send_request(request, mcp_types.EmptyResult)

@@ -1,0 +1,299 @@
+"""Calls that the agent's own program runs: each is admitted before it runs, and reported afterwards.
+
+An admission passes the same checks as a call, and writes a record that is open until the report completes it. The id of
+a call can be reported only by the same kind of sender for the same agent. A report is recorded truthfully, whatever was
+denied or blocked since the admission, because the tool has run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import hashlib
+import hmac
+import secrets as random_bytes
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, cast
+
+import structlog
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.utils import timezone
+
+from toolbelt import conf
+from toolbelt.core import budgets, calls, errors, meta_tools, resolution, schema
+from toolbelt.runtime import gates, record_writer, recording, request_contexts, secrets, surfaces
+from toolbelt.store import calls as records
+from toolbelt.store import databases
+
+_log = structlog.get_logger(__name__)
+
+Outcome = Literal["ok", "tool-failed", "timed-out", "cancelled"]
+OUTCOMES: tuple[Outcome, ...] = ("ok", "tool-failed", "timed-out", "cancelled")
+Sender = Literal["agent", "operator", "program"]
+
+# The record of an admission is written a moment after it, possibly by another process: how long a report waits for it,
+# and how often it looks, in seconds.
+PATIENCE, PAUSE = 2.0, 0.05
+_HALF = 32
+
+
+class Request(NamedTuple):
+    """A call to be admitted. ``sender`` is who asks: an agent's token, an operator's, or a program in this process."""
+
+    agent: str
+    tool: str
+    arguments: Any
+    session: str | None = None
+    request_id: str | None = None
+    subagent: str | None = None
+    sender: Sender = "program"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """An admitted call: the id to report it under, the options of the tool's source, and when the report is due."""
+
+    call_id: str
+    tool: str
+    options: Mapping[str, Any] | None
+    report_by: dt.datetime
+
+    def document(self) -> dict[str, Any]:
+        """Return the admission as a JSON document."""
+        return {
+            "is_error": False,
+            "call_id": self.call_id,
+            "tool": self.tool,
+            "options": None if self.options is None else dict(self.options),
+            "report_by": self.report_by.isoformat().replace("+00:00", "Z"),
+        }
+
+
+Answer = Admission | calls.Refusal
+
+
+class NotAdmittedError(Exception):
+    """A call may not run. ``refusal`` is the answer for the model."""
+
+    def __init__(self, refusal: calls.Refusal) -> None:
+        self.refusal = refusal
+        super().__init__(refusal.message)
+
+
+def admit(request: Request) -> Answer:
+    """Admit or refuse a call that the agent's own program is about to run; in a thread that may block.
+
+    Raise errors.NotFound for an unknown agent and errors.Invalid for malformed ids; everything else is an answer.
+    """
+    made = _recording(request)
+    gate = gates.Gate(made, request.subagent, False, lambda: None)
+    try:
+        snapshot, resolved, _ = gate.resolve()
+        return _judge(request, gate, resolved, snapshot)
+    finally:
+        databases.release()
+
+
+def admit_at_once(request: Request, context: request_contexts.RequestContext) -> Answer | None:
+    """Admit or refuse a call on an event loop, given the state that was just read.
+
+    Return None if that would take long or would wait for the database.
+    """
+    known = surfaces.cached(context.snapshot, context.cache_key[1])
+    if known is None or not record_writer.has_room():
+        return None
+    tool = context.snapshot.catalog.tools.get(request.tool)
+    if tool is not None and not schema.is_ready(tool.input_schema):
+        return None
+    made = _recording(request)
+    made.revision = context.probed.state.number
+    gate = gates.Gate(made, request.subagent, False, lambda: None)
+    try:
+        return _judge(request, gate, known.resolution, context.snapshot, is_quick=True)
+    except schema.TooComplex:
+        return None
+
+
+def report(
+    agent: str,
+    call_id: str,
+    outcome: Outcome,
+    *,
+    error: str = "",
+    duration_ms: int | None = None,
+    result_bytes: int = 0,
+    sender: Sender = "program",
+) -> None:
+    """Record the outcome of an admitted call; in a thread that may block.
+
+    Without ``duration_ms``, the call took the time since its admission. Raise errors.NotFound for an id that was not
+    given to this sender, and errors.Refused for a call that was reported before.
+    """
+    key = call_id[:_HALF]
+    if not hmac.compare_digest(call_id.encode(), _call_id(key, agent, sender).encode()):
+        raise errors.NotFound("admitted call", call_id[:_HALF])
+    until = time.monotonic() + PATIENCE
+    while True:
+        was_open = records.report(
+            agent,
+            key,
+            outcome,
+            error=secrets.mask(error),
+            duration_ms=duration_ms,
+            result_bytes=result_bytes,
+        )
+        if was_open:
+            return
+        if was_open is False:
+            raise errors.Refused("The outcome of this call was reported before. Report each call once.")
+        if time.monotonic() > until:
+            raise errors.NotFound("admitted call", key)
+        time.sleep(PAUSE)
+
+
+class Running:
+    """An admitted call that runs in this program: the block's outcome is reported at its end."""
+
+    def __init__(self, admission: Admission) -> None:
+        self.options = admission.options
+        self.call_id = admission.call_id
+        self._result_bytes = 0
+
+    def result(self, value: Any) -> Any:
+        """Note the size of the tool's result for the record, and return the result."""
+        self._result_bytes = recording.size(value)
+        return value
+
+    @property
+    def result_bytes(self) -> int:
+        """Return the size of the noted result as JSON."""
+        return self._result_bytes
+
+
+class admitted:
+    """Have a call admitted, run the block, and report its outcome: ``with admitted("ada", "deploy", {…}) as call:``.
+
+    Works with ``with`` and with ``async with``. Raise NotAdmittedError if the call is refused; the block does not run
+    then. An exception of the block is reported by its kind and raised again.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        tool: str,
+        arguments: Any,
+        session: str | None = None,
+        request_id: str | None = None,
+        subagent: str | None = None,
+    ) -> None:
+        self._request = Request(agent, tool, arguments, session, request_id, subagent)
+        self._running: Running | None = None
+        self._begun = 0.0
+
+    def __enter__(self) -> Running:
+        answer = admit(self._request)
+        if isinstance(answer, calls.Refusal):
+            raise NotAdmittedError(answer)
+        self._begun = time.monotonic()
+        self._running = Running(answer)
+        return self._running
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        running = self._running
+        if running is None:
+            return
+        try:
+            report(
+                self._request.agent,
+                running.call_id,
+                _outcome_of(error),
+                error="" if error is None else f"{type(error).__name__}: {error}".removesuffix(": "),
+                duration_ms=round((time.monotonic() - self._begun) * 1000),
+                result_bytes=running.result_bytes,
+            )
+        except Exception:
+            # The tool has run, and its result counts.
+            _log.exception("outcome of a call not reported", tool=self._request.tool)
+
+    async def __aenter__(self) -> Running:
+        return await sync_to_async(self.__enter__)()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # A cancelled call is reported, too.
+        await asyncio.shield(asyncio.ensure_future(sync_to_async(self.__exit__)(kind, error, trace)))
+
+
+def _outcome_of(error: BaseException | None) -> Outcome:
+    match error:
+        case None:
+            return "ok"
+        case TimeoutError():
+            return "timed-out"
+        case asyncio.CancelledError() | KeyboardInterrupt() | SystemExit() | GeneratorExit():
+            return "cancelled"
+    return "tool-failed"
+
+
+def _judge(
+    request: Request,
+    gate: gates.Gate,
+    resolved: budgets.Resolution,
+    snapshot: resolution.Snapshot,
+    *,
+    is_quick: bool = False,
+) -> Answer:
+    made, stored = gate.made, snapshot.catalog
+    known = stored.tools.get(request.tool)
+    if known is not None:
+        made.plugin = known.plugin
+    judged: calls.Admission | calls.Refusal
+    if request.tool in meta_tools.DEFINITIONS:
+        judged = calls.run_by_toolbelt(request.tool)
+    else:
+        judged = gate.admit(resolved, snapshot, is_quick=is_quick)
+        if isinstance(judged, calls.Admission) and stored.runner(stored.tools[request.tool]) != "client":
+            judged = calls.run_by_toolbelt(request.tool)
+    if isinstance(judged, calls.Refusal):
+        made.end(judged.code, error=made.because or judged.without_values())
+        return judged
+    key = random_bytes.token_hex(_HALF // 2)
+    made.call_id, made.report_by = key, _deadline()
+    # Its record begins now, and the report completes it.
+    made.begun = time.monotonic()
+    made.end(records.ADMITTED)
+    return Admission(
+        call_id=_call_id(key, request.agent, request.sender),
+        tool=request.tool,
+        options=judged.options,
+        report_by=made.report_by,
+    )
+
+
+def _recording(request: Request) -> recording.Recording:
+    return recording.Recording(
+        agent=request.agent,
+        tool=request.tool,
+        arguments=request.arguments,
+        session=request.session,
+        request_id=request.request_id,
+    )
+
+
+def _deadline() -> dt.datetime:
+    """Return when a report is due, in whole seconds."""
+    return (timezone.now() + dt.timedelta(seconds=conf.REPORT_SECONDS)).replace(microsecond=0)
+
+
+def _call_id(key: str, agent: str, sender: Sender) -> str:
+    """Return the id of the call with this key: only Toolbelt can make it, for this agent and this kind of sender."""
+    text = f"toolbelt.call {sender} {agent} {key}"
+    secret = cast(str, settings.SECRET_KEY).encode()
+    return key + hmac.digest(secret, text.encode(), hashlib.sha256).hex()[:_HALF]

@@ -1,0 +1,360 @@
+"""Questions and log messages of upstream servers during a call, passed on to the client of the call.
+
+Asking the user is granted like a tool: by an entry of the catalog, a member of toolkits with its own switch. Access is
+checked when a question arrives, and again before the answer is sent to the server; both are recorded, but not the
+question and the answer. The call's time limit does not run while the user answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping
+from typing import Any, Protocol, TypeVar
+
+import structlog
+from django import db
+
+from toolbelt import conf
+from toolbelt.core import budgets, calls, catalog, errors
+from toolbelt.plugins.upstream import cleaning, client_features, questions
+from toolbelt.runtime import gates, log_levels, masking, recording, upstream_news
+from toolbelt.store import databases
+
+T = TypeVar("T")
+
+# The maximum time of all questions of one call together, in seconds.
+MAX_SECONDS = 600.0
+# The maximum number of questions of one call, including those of a server that may not ask; further ones are neither
+# checked nor recorded.
+MAX_ASKED = 100
+# The maximum number of questions in one input_required result.
+MAX_QUESTIONS = 10
+MAX_KEY = 200
+# Only the server interprets it.
+MAX_STATE = 100_000
+# The maximum number of log messages of one call; further ones are dropped.
+MAX_LOGGED = 200
+MAX_LOG_BYTES = 8_000
+MAX_LOGGER = 100
+
+
+CANCELLED: Mapping[str, Any] = {"action": "cancel"}
+
+RefusedError = client_features.RefusedError
+
+_log = structlog.get_logger(__name__)
+_lock = threading.Lock()
+# How many questions of each plugin are open in this process.
+_open: Counter[str] = Counter()
+
+
+class Client(Protocol):
+    """The client of a call, as the interface knows it. Its methods are called on the event loop of the call."""
+
+    @property
+    def owner(self) -> Hashable:
+        """Return what is equal for calls of the same client."""
+
+    @property
+    def revision(self) -> str:
+        """Return the revision of MCP that it speaks."""
+
+    @property
+    def modes(self) -> frozenset[str]:
+        """Return how its user can be asked (form, url); empty if it cannot."""
+
+    @property
+    def log_level(self) -> str:
+        """Return the level of log messages that it wants, if it says so with the call."""
+
+    @property
+    def resumed(self) -> Mapping[str, Any]:
+        """Return the answers and the server's state with which the call is made again; mostly nothing."""
+
+    @property
+    def takes_questions(self) -> bool:
+        """Return whether an answer may be questions, with which the client makes the call again."""
+
+    async def ask(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the user's answer, in MCP's words."""
+
+    @property
+    def log(self) -> Callable[[Mapping[str, Any]], None]:
+        """Return what hears log messages, on the event loop of the call."""
+
+
+def is_granted(resolved: budgets.Resolution, server: catalog.Plugin) -> bool:
+    """Return whether the server may ask the user of this agent now."""
+    entry = catalog.elicitation(resolved.context.catalog, server)
+    return entry is not None and calls.not_active(resolved, entry.key) is None
+
+
+class Features:
+    """What the client of one call offers to the call's upstream server."""
+
+    def __init__(self, admitted: gates.Admitted, server: catalog.Plugin, client: Client | None) -> None:
+        self._admitted, self._server, self._client = admitted, server, client
+        self._loop = asyncio.get_running_loop()
+        self._entry = catalog.elicitation_key(server)
+        # How many questions are open, since when, and how long the answered ones took.
+        self._asking, self._since, self._asked_for = 0, 0.0, 0.0
+        self._logged = self._questions = 0
+
+    @property
+    def owner(self) -> Hashable:
+        """Return a value that is equal for calls of the same client; an unknown client equals no other."""
+        return self._client.owner if self._client is not None else self
+
+    @property
+    def modes(self) -> frozenset[str]:
+        """Return how the user can be asked."""
+        if self._client is None or not self._admitted.may_ask:
+            return frozenset()
+        return self._client.modes
+
+    @property
+    def log_level(self) -> str:
+        """Return the lowest level of log messages that the client wants, if it sends one with the call."""
+        return self._client.log_level if self._client is not None else ""
+
+    @property
+    def resumed(self) -> Mapping[str, Any]:
+        """Return the answers and the server's state with which the call is repeated; usually empty."""
+        return self._client.resumed if self._client is not None else {}
+
+    def left(self) -> float:
+        """Return how many seconds the call may still take. The time stops while a question is open."""
+        now = time.monotonic()
+        asked_for = self._asked_for + (now - self._since if self._asking else 0.0)
+        return self._admitted.until + asked_for - now
+
+    async def check_answers(self) -> None:
+        """Record the answers of a repeated call; raise gates.DeniedError if the server may not have them."""
+        answers = self.resumed.get("inputResponses") or {None: {"action": "none"}}
+        for answer in answers.values():
+            made = self._recording({})
+            try:
+                await self._check(made)
+            except RefusedError:
+                refusal = calls.Refusal(code="tool-unavailable", message="The server may no longer ask you.")
+                raise gates.DeniedError(refusal, f"{self._entry} is no longer granted.") from None
+            await self._end(made, "ok", f"The user's answer: {answer['action']}.")
+
+    async def elicit(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the user's answer to a question; raise RefusedError if the user is not asked."""
+        return await self._on_the_callers_loop(self._elicit(params))
+
+    async def hand_on(
+        self, required: Mapping[str, Any], *, is_error: bool = False
+    ) -> Mapping[str, Any] | None:
+        """Return what the client receives instead of the result; None if it is asked here. Raise RefusedError.
+
+        ``is_error``: the server failed the request with the questions.
+        """
+        if self._client is None or not (self._client.takes_questions or is_error):
+            return None
+        return await self._on_the_callers_loop(self._hand_on(required))
+
+    def wanted(self) -> None:
+        """Record that the server would ask if it could, for an operator to review."""
+        upstream_news.asked(self._server.name)
+
+    async def log(self, params: Mapping[str, Any]) -> None:
+        """Pass on a log message of the server."""
+        self._logged += 1
+        if self._client is None or self._logged > MAX_LOGGED:
+            return
+        message = _log_message(params, self._server.namespace or self._server.name)
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._client.log, message)
+
+    async def _on_the_callers_loop(self, asked: Coroutine[Any, Any, T]) -> T:
+        if asyncio.get_running_loop() is self._loop:
+            return await asked
+        try:
+            asking = asyncio.run_coroutine_threadsafe(asked, self._loop)
+        except RuntimeError:
+            # The caller's loop is closed, so no user can be asked.
+            asked.close()
+            raise RefusedError from None
+        return await asyncio.wrap_future(asking)
+
+    async def _elicit(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._questions += 1
+        if self._questions > MAX_ASKED:
+            raise RefusedError
+        made = self._recording(params)
+        async with self._recorded(made):
+            client, question, shown = await self._checked(made, params)
+            if not _enter(self._server.name):
+                await self._end(made, "tool-unavailable", "Too many questions of this server are open.")
+                return CANCELLED
+            try:
+                given = await self._asked(client, shown)
+            except TimeoutError:
+                await self._end(made, "timed-out", "The user did not answer in time.")
+                return CANCELLED
+            finally:
+                _leave(self._server.name)
+            # If the grant was withdrawn while the user answered, the answer is not sent.
+            await self._check(made)
+            answer = questions.answer(given, question)
+            await self._end(made, "ok", f"The user's answer: {answer['action']}.")
+            return answer
+
+    async def _asked(self, client: Client, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the client's answer; the call's time stops meanwhile."""
+        if not self._asking:
+            self._since = time.monotonic()
+        self._asking += 1
+        try:
+            return await asyncio.wait_for(client.ask(question), MAX_SECONDS - self._asked_for)
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                self._asked_for += time.monotonic() - self._since
+
+    async def _hand_on(self, required: Mapping[str, Any]) -> Mapping[str, Any]:
+        requests = required.get("inputRequests") or {}
+        if len(requests) > MAX_QUESTIONS:
+            raise RefusedError
+        handed_on: dict[str, Any] = {}
+        if not requests:
+            # No question, but the client has to repeat the call.
+            await self._check(self._recording({}))
+        for key, request in requests.items():
+            if (
+                request.get("method") != "elicitation/create"
+                or cleaning.has_hidden(key)
+                or len(key) > MAX_KEY
+            ):
+                raise RefusedError
+            made = self._recording(request["params"])
+            async with self._recorded(made):
+                _, _, shown = await self._checked(made, request["params"])
+                await self._end(made, "ok", "The question was handed to the client.")
+            handed_on[key] = {"method": "elicitation/create", "params": shown}
+        found: dict[str, Any] = {"resultType": "input_required", "inputRequests": handed_on}
+        if isinstance(state := required.get("requestState"), str):
+            if len(state) > MAX_STATE:
+                raise RefusedError
+            found["requestState"] = state
+        return found
+
+    async def _checked(
+        self, made: recording.Recording, params: Mapping[str, Any]
+    ) -> tuple[Client, Mapping[str, Any], Mapping[str, Any]]:
+        """Return the client, the question, and the form in which the client shows it; raise RefusedError, with the
+        reason recorded.
+        """
+        await self._check(made)
+        try:
+            mode = questions.mode(params)
+            if self._client is None or mode not in self._client.modes:
+                await self._end(
+                    made, "tool-unavailable", f"The client of this call cannot ask its user by {mode}."
+                )
+                raise RefusedError
+            question = questions.cleaned(params, self._server.title or self._server.name)
+        except questions.NotAllowedError as error:
+            await self._end(made, "invalid-arguments", str(error))
+            raise RefusedError from error
+        shown = questions.for_revision(masking.mask_value(question), self._client.revision)
+        if shown is None:
+            await self._end(made, "tool-unavailable", "The client's revision of MCP has no such questions.")
+            raise RefusedError
+        return self._client, question, shown
+
+    async def _check(self, made: recording.Recording) -> None:
+        """Raise RefusedError if the server may not ask this user now."""
+        refusal = await self._admitted.gate.in_thread(_judged, made, self._admitted)
+        if refusal is not None:
+            outcome = refusal.code if refusal.code == "tool-unavailable" else "tool-denied"
+            await self._end(made, outcome, f"The server may not ask this user: {refusal.without_values()}")
+            raise RefusedError
+
+    @contextlib.asynccontextmanager
+    async def _recorded(self, made: recording.Recording) -> AsyncIterator[None]:
+        """Record a question that ends other than by an answer or a refusal."""
+        try:
+            yield
+        except RefusedError:
+            raise
+        except asyncio.CancelledError:
+            await asyncio.shield(self._end(made, "cancelled", "The call ended before the user answered."))
+            raise
+        except Exception as error:
+            _log.exception("question of an upstream server failed", plugin=made.plugin)
+            await self._end(made, "tool-failed", f"{type(error).__name__}: {error}")
+            raise RefusedError from error
+
+    async def _end(self, made: recording.Recording, outcome: str, error: str) -> None:
+        await self._admitted.gate.in_thread(made.end, outcome, error=error)
+
+    def _recording(self, params: Mapping[str, Any]) -> recording.Recording:
+        of_call = self._admitted.gate.made
+        mode = "url" if params.get("mode") == "url" else "form"
+        return recording.Recording(
+            agent=of_call.agent,
+            tool=self._entry,
+            plugin=self._server.name,
+            arguments={"tool": of_call.tool, "mode": mode},
+            session=of_call.session,
+            request_id=of_call.request_id,
+        )
+
+
+def _judged(made: recording.Recording, admitted: gates.Admitted) -> calls.Refusal | None:
+    """Return why the server may not ask, by the current state of the database; None if it may."""
+    try:
+        admitted.gate.may_call()
+        gate = gates.Gate(made, admitted.gate.subagent, False, admitted.gate.may_call)
+        snapshot, _ = gate.take()
+        plugin = snapshot.catalog.plugins.get(admitted.plugin)
+        entry = catalog.elicitation(snapshot.catalog, plugin) if plugin is not None else None
+        if entry is None:
+            upstream_news.asked(admitted.plugin)
+            return calls.unknown(made.tool)
+        made.tool = entry.key
+        return calls.not_active(budgets.resolve(snapshot), entry.key)
+    except errors.ToolbeltError:
+        return calls.unknown(made.tool)
+    except db.Error as error:
+        raise gates.UncheckedError(str(error)) from error
+    finally:
+        databases.release()
+
+
+def _enter(plugin: str) -> bool:
+    """Take one of a plugin's slots for open questions: half of its slots for calls, because questions delay those."""
+    with _lock:
+        if _open[plugin] >= max(1, conf.CALLS_PER_PLUGIN // 2):
+            return False
+        _open[plugin] += 1
+    return True
+
+
+def _leave(plugin: str) -> None:
+    with _lock:
+        _open[plugin] -= 1
+
+
+def _log_message(params: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    """Return a log message for a client: without secrets, bounded, and with its origin."""
+    logger = params.get("logger")
+    named = cleaning.line(logger, MAX_LOGGER) if isinstance(logger, str) else ""
+    level = params.get("level")
+    data = masking.mask_value(params.get("data"))
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    if isinstance(data, str) or len(text) > MAX_LOG_BYTES:
+        data = cleaning.text(text, MAX_LOG_BYTES)
+    return {
+        "level": level if level in log_levels.LEVELS else "info",
+        "logger": f"{namespace}.{named}" if named else namespace,
+        "data": data,
+    }

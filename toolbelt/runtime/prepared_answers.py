@@ -1,0 +1,220 @@
+"""The answers to requests for surfaces, cached as bytes.
+
+One probe of the database reads the token and the state of agent, catalog and session. If the surface of that state is
+cached, so are its bytes. Otherwise it is computed in a thread (by :func:`answer`, which Django's view calls as well),
+and the next request for it finds it cached.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from toolbelt.core import directives, errors, policy, resolution, surface
+from toolbelt.runtime import (
+    availability,
+    byte_cache,
+    credentials,
+    documents,
+    request_contexts,
+    surface_template,
+    surfaces,
+    threads,
+)
+from toolbelt.store import state_probe
+
+# The size of the cache. The answer of an agent with thirty tools has about 30,000 bytes.
+MAX_BYTES = 64 << 20
+# Longer messages are matched in a thread, because they would hold up the event loop.
+MAX_MESSAGE_LENGTH = 10_000
+
+Members = Mapping[str, Sequence[str]]
+Headers = list[tuple[bytes, bytes]]
+
+_VARY = (b"vary", b"Authorization")
+_STALE = (b"toolbelt-stale", b"true")
+
+
+class SurfaceRequest(NamedTuple):
+    """A well-formed request for a surface. `surfaces.ask` and `documents.of` describe the fields."""
+
+    token: str
+    agent: str
+    session: str | None = None
+    request_id: str | None = None
+    subagent: str | None = None
+    form: str | None = None
+    message: str | None = None
+    declared: Mapping[str, str] | None = None
+
+    @property
+    def key(self) -> request_contexts.RequestKey:
+        """Return the identity of the request."""
+        return request_contexts.RequestKey(
+            self.token, self.agent, self.session, self.request_id, self.subagent
+        )
+
+
+class Answer(NamedTuple):
+    """An answer, its bearer and its ETag. The bytes are assembled when they are needed.
+
+    ``is_stale``: this is the last known answer, because the database is unavailable.
+    """
+
+    bearer: credentials.Bearer
+    request: SurfaceRequest
+    revision: int
+    template: surface_template.SurfaceTemplate
+    is_stale: bool = False
+
+    @property
+    def etag(self) -> str:
+        """Return the ETag, including its quotes."""
+        return self.template.etag
+
+    def headers(self, status: int) -> Headers:
+        """Return the headers for the content and its caching."""
+        if self.is_stale and status == 200:
+            # A client that cached it would later take it for the current state.
+            return [_VARY, (b"cache-control", b"private, no-store"), _STALE]
+        # A flip takes effect immediately, so clients must revalidate what they cached.
+        headers = [_VARY, (b"cache-control", b"private, no-cache"), (b"etag", self.etag.encode())]
+        return [*headers, _STALE] if self.is_stale else headers
+
+    def body(self) -> bytes:
+        """Return the surface's document."""
+        request = self.request
+        return self.template.render(
+            request_id=request.request_id,
+            revision=self.revision,
+            session=request.session,
+            declared=request.declared,
+            is_stale=self.is_stale,
+        )
+
+
+class PreparedAnswers:
+    """The answers that this process has cached. For one event loop."""
+
+    def __init__(self, probe: state_probe.StateProbe) -> None:
+        self.contexts = request_contexts.RequestContexts(probe)
+        self._templates: byte_cache.ByteCache[surface_template.SurfaceTemplate] = byte_cache.ByteCache(
+            MAX_BYTES
+        )
+
+    async def ask(
+        self, request: SurfaceRequest, may_ask: Callable[[credentials.Bearer], bool]
+    ) -> Answer | None:
+        """Return the answer: from the cache, or else computed in a thread if ``may_ask`` allows its bearer.
+
+        Return None if the database is unavailable and no last answer is known. Raise errors.ToolbeltError, for example
+        for a token that does not allow the request.
+        """
+        if (cached := await self.cached(request)) is not None:
+            return cached
+        compute = functools.partial(threads.run, _answer_to_sender, request, may_ask)
+        if not self.contexts.is_offline:
+            return await compute()
+        last = await self.last_known(request)
+        return None if last is None else await self.contexts.try_database(compute) or last
+
+    async def cached(self, request: SurfaceRequest) -> Answer | None:
+        """Return the answer, if it is cached and the token is valid for it. Uses one query."""
+        context = await self.contexts.of(request.key)
+        template = await self._template(request, context) if context is not None else None
+        if context is None or template is None:
+            return None
+        return Answer(context.bearer, request, context.probed.state.number, template)
+
+    async def last_known(self, request: SurfaceRequest) -> Answer | None:
+        """Return the last known answer, marked as stale, if the database is unavailable and there is one."""
+        context = self.contexts.last_known(request.key) if self.contexts.is_offline else None
+        if context is None:
+            return None
+        # A grant may have expired since the last probe, which makes it another surface that may not be cached yet.
+        await asyncio.to_thread(surfaces.get_or_build, context.snapshot, context.probed.state.agent_stamp)
+        template = await self._template(request, context)
+        if template is None:
+            return None
+        return Answer(context.bearer, request, context.probed.state.number, template, is_stale=True)
+
+    async def close(self) -> None:
+        """Close the probe's connection."""
+        await self.contexts.close()
+
+    async def _template(
+        self, request: SurfaceRequest, context: request_contexts.RequestContext
+    ) -> surface_template.SurfaceTemplate | None:
+        snapshot = context.snapshot
+        known, focus = None, None
+        if request.message is not None and request.message.strip():
+            known = surfaces.cached(snapshot, context.cache_key[1])
+            if known is None or len(request.message) > MAX_MESSAGE_LENGTH:
+                return None
+            members = self._members(context, known)
+            if members is None:
+                return None
+            focus = directives.build(snapshot.catalog, members, known.because, request.message)
+        cache_key = (context.cache_key, request.form, focus and (focus.active_tools, focus.tool_choice))
+        if (template := self._templates.get(cache_key)) is not None:
+            return template
+        known = known or surfaces.cached(snapshot, context.cache_key[1])
+        if known is None:
+            return None
+        try:
+            message = request.message if focus else None
+            compute = functools.partial(_build, known, snapshot, message, request.form)
+            return await self._templates.get_or_compute(cache_key, compute)
+        except errors.ToolbeltError:
+            # The format does not support it: the fallback raises the error.
+            return None
+
+    def _members(self, context: request_contexts.RequestContext, known: surface.Surface) -> Members | None:
+        """Return the active members of each toolkit that may respond to a message.
+
+        None if that would call a plugin's code, which may be slow.
+        """
+        stored = context.snapshot.catalog
+        derived = self.contexts.derived
+        if context.cache_key not in derived:
+            members = policy.active_members(stored, known.because)
+            has_code = any(stored.toolkits[key].plugin for key in members)
+            derived[context.cache_key] = None if has_code else members
+        cached_members: Members | None = derived[context.cache_key]
+        return cached_members
+
+
+def answers() -> PreparedAnswers | None:
+    """Return the cache for this installation; None if only Django can read its database."""
+    probe = state_probe.open_probe()
+    return None if probe is None else PreparedAnswers(probe)
+
+
+def answer(bearer: credentials.Bearer, request: SurfaceRequest) -> Answer:
+    """Compute the answer for a bearer who may ask for this agent. Raise errors.ToolbeltError."""
+    credentials.check_subagent(bearer, request.agent, request.subagent)
+    built = surfaces.ask(
+        request.agent, request.session, request.request_id, request.message, request.subagent
+    )
+    return Answer(bearer, request, built.revision, _cut(built, request.form))
+
+
+@availability.raised_as_unavailable()
+def _answer_to_sender(request: SurfaceRequest, may_ask: Callable[[credentials.Bearer], bool]) -> Answer:
+    bearer = credentials.recognize(request.token)
+    if bearer is None or bearer.agent not in ("", request.agent) or not may_ask(bearer):
+        raise errors.Refused("This token does not allow this request.")
+    return answer(bearer, request)
+
+
+def _build(
+    known: surface.Surface, snapshot: resolution.Snapshot, message: str | None, form: str | None
+) -> surface_template.SurfaceTemplate:
+    built = known if message is None else surface.of(known.resolution, snapshot, message)
+    return _cut(built, form)
+
+
+def _cut(built: surface.Surface, form: str | None) -> surface_template.SurfaceTemplate:
+    return surface_template.cut(documents.of(built, form), f'"{documents.fingerprint(built, form)}"')

@@ -1,0 +1,110 @@
+"""Updates of upstream servers' resources, for MCP clients that subscribed to them.
+
+A subscription is not a call and is not recorded, but the same gate checks it: before the request to the server, and
+again before each notification of the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from toolbelt.core import budgets, entries
+from toolbelt.runtime import calls, gates, recording, surfaces, upstream_calls
+from toolbelt.runtime import entries as requests
+
+# The pause before another attempt, if the resource was not granted or its server went away.
+RETRY_SECONDS = 15.0
+# The longest time for which one request to the server follows a resource.
+FOLLOW_SECONDS = 3600.0
+
+_log = structlog.get_logger(__name__)
+
+
+def active(agent: str, session: str | None, uris: list[str]) -> list[str]:
+    """Return the URIs that the agent may read now, in a thread that may block."""
+    resolved = surfaces.ask(agent, session).resolution
+    return [uri for uri in uris if entries.find_resource(resolved, uri) in resolved.others]
+
+
+async def follow(
+    agent: str,
+    uri: str,
+    notify: Callable[[], object],
+    *,
+    session: str | None,
+    may_call: Callable[[], object],
+    look: gates.Look | None,
+    client_session: str,
+) -> None:
+    """Call ``notify`` each time the server reports that the resource has changed, until cancelled."""
+    while True:
+        try:
+            await _follow_once(agent, uri, notify, session, may_call, look, client_session)
+        except Exception as error:
+            # For example, it is no longer granted, or the server does not respond.
+            _log.debug("resource not followed", agent=agent, uri=uri, error=str(error))
+        await asyncio.sleep(RETRY_SECONDS)
+
+
+async def _follow_once(
+    agent: str,
+    uri: str,
+    notify: Callable[[], object],
+    session: str | None,
+    may_call: Callable[[], object],
+    look: gates.Look | None,
+    client_session: str,
+) -> None:
+    def find(resolved: budgets.Resolution) -> str | None:
+        return entries.find_resource(resolved, uri)
+
+    async def admit() -> gates.Admitted | None:
+        made = recording.Recording(agent=agent, tool=uri, arguments={}, session=session, is_ended=True)
+        gate = requests.EntryGate(made, None, False, may_call, look, find=find)
+        await gate.look()
+        judged = await gate.in_thread(
+            requests.prepared, gate, upstream_calls.FOLLOW, find, lambda own: {"uri": uri}
+        )
+        return judged if isinstance(judged, gates.Admitted) else None
+
+    first = await admit()
+    if first is None or first.server is None:
+        return
+    loop, updated = asyncio.get_running_loop(), asyncio.Event()
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        # Runs on the upstream servers' event loop.
+        loop.call_soon_threadsafe(updated.set)
+
+    following: asyncio.Task[Any] = asyncio.create_task(
+        upstream_calls.call(
+            first.server,
+            first.definition,
+            {"uri": uri},
+            left=lambda: FOLLOW_SECONDS,
+            method=upstream_calls.FOLLOW,
+            progress=on_progress,
+            holder=upstream_calls.Holder(agent=agent, session=session or "", client=client_session),
+            check=calls.last_check(first),
+            in_thread=first.gate.in_thread,
+        )
+    )
+    following.add_done_callback(lambda _: updated.set())
+    try:
+        while True:
+            await updated.wait()
+            updated.clear()
+            if following.done():
+                following.result()
+                return
+            now = await admit()
+            if now is None or now.tool != first.tool:
+                return
+            notify()
+    finally:
+        following.cancel()
+        await asyncio.wait({following})

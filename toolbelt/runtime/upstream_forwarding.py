@@ -1,0 +1,199 @@
+"""Forwarding of calls to the process that holds the connection.
+
+A forwarded call contains the server, the holder of the connection, the server's own name of the tool, the arguments,
+and the approved version. The other process asks back directly before it writes to the server, so that a call that was
+denied meanwhile does not run. It also sends progress, and the server's questions to the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from typing import Any
+
+from toolbelt.plugins import background, contract
+from toolbelt.plugins.upstream import client_features, connection, live_connection, relay, requests
+
+CALL = "tools/call"
+CLOSE = "connections/close"
+# Before the code of an error that a server answered.
+_REQUEST_FAILED = "request-failed:"
+
+
+class NotHeldError(Exception):
+    """The process does not hold the connection: the call has not run."""
+
+
+class Question:
+    """The check that the caller is asked to make. Keeps the exception, which cannot be sent."""
+
+    def __init__(self, ask: Callable[[], Awaitable[None]] | None) -> None:
+        self._ask = ask
+        self.is_asked = False
+        self.refusal: Exception | None = None
+
+    async def answer(self, data: Any) -> None:
+        """Make the check. Raise what it raises."""
+        self.is_asked = True
+        if self._ask is None:
+            return
+        try:
+            await self._ask()
+        except Exception as error:
+            self.refusal = error
+            raise
+
+
+async def call(
+    address: str,
+    params: Mapping[str, Any],
+    *,
+    progress: connection.Progress | None,
+    check: background.Check | None,
+    features: client_features.ClientFeatures | None,
+) -> Mapping[str, Any]:
+    """Return the result of a call that the process at the address makes.
+
+    Raise NotHeldError if that process cannot make it and the call has not run, and what a call in this process raises.
+    """
+    question = Question(check)
+    events: dict[str, Callable[[Any], Awaitable[Any]]] = {"check": question.answer}
+    if progress is not None:
+
+        async def heard(data: Any) -> None:
+            await progress(*data)
+
+        events["progress"] = heard
+    offered = None
+    if features is not None:
+        owner = features.owner
+
+        async def wanted(_: Any) -> None:
+            features.wanted()
+
+        async def hand_on(data: Any) -> Any:
+            return await features.hand_on(data["required"], is_error=data["is_error"])
+
+        offered = {
+            "owner": list(owner) if isinstance(owner, tuple) else None,
+            "modes": sorted(features.modes),
+            "log_level": features.log_level,
+            "resumed": features.resumed,
+        }
+        events |= {"elicit": features.elicit, "hand_on": hand_on, "log": features.log}
+        events["wanted"] = wanted
+    sent = {**params, "progress": progress is not None, "features": offered}
+    try:
+        result: Mapping[str, Any] = await relay.request(address, CALL, sent, events)
+    except relay.UnreachableError as error:
+        raise NotHeldError from error
+    except relay.BusyError as error:
+        # It may still hold the connection, so no other process takes it.
+        raise live_connection.UnreachableError(
+            f"The process that holds the connection cannot be asked: {error}"
+        ) from error
+    except relay.LostError as error:
+        if not question.is_asked:
+            raise NotHeldError from error
+        raise live_connection.UnreachableError(
+            "The process that held the connection ended before the tool answered."
+        ) from error
+    except relay.RemoteError as error:
+        if error.kind == "refused" and question.refusal is not None:
+            raise question.refusal from None
+        raise _raised(error) from error
+    return result
+
+
+def kind(error: Exception) -> tuple[str, str]:
+    """Return the kind and the message that stand for an error between processes."""
+    match error:
+        case relay.RefusedError():
+            return "refused", ""
+        case NotHeldError():
+            return "not-held", ""
+        case requests.RequestFailedError():
+            return f"{_REQUEST_FAILED}{error.error_code}", str(error)
+        case contract.ToolError():
+            return "tool-error", str(error)
+        case live_connection.UnreachableError():
+            return "unreachable", str(error)
+        case TimeoutError():
+            return "timed-out", ""
+    return "failed", f"{type(error).__name__}: {error}"
+
+
+def _raised(error: relay.RemoteError) -> Exception:
+    if error.kind.startswith(_REQUEST_FAILED):
+        return requests.RequestFailedError(error.message, int(error.kind.removeprefix(_REQUEST_FAILED)))
+    match error.kind:
+        case "not-held":
+            return NotHeldError()
+        case "tool-error":
+            return contract.ToolError(error.message)
+        case "unreachable":
+            return live_connection.UnreachableError(error.message)
+        case "timed-out":
+            return TimeoutError()
+    return RuntimeError(error.message)
+
+
+def check_of(exchange: relay.Exchange) -> background.Check:
+    """Return the check of a forwarded call, which asks its caller."""
+
+    async def check() -> None:
+        await exchange.ask("check")
+
+    return check
+
+
+def progress_of(exchange: relay.Exchange) -> connection.Progress:
+    """Return the progress callback of a forwarded call, which notifies its caller."""
+
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        exchange.tell("progress", [progress, total, message])
+
+    return heard
+
+
+class RemoteFeatures:
+    """The features of the client of a forwarded call, which is connected to another process."""
+
+    def __init__(self, offered: Mapping[str, Any], exchange: relay.Exchange) -> None:
+        owner = offered["owner"]
+        self.owner: Hashable = _hashable(owner) if owner is not None else self
+        self.modes = frozenset(offered["modes"])
+        self.log_level: str = offered["log_level"]
+        self.resumed: Mapping[str, Any] = offered["resumed"]
+        self._exchange = exchange
+
+    async def elicit(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the user's answer to a question. Raise client_features.RefusedError if the user is not asked."""
+        answer: Mapping[str, Any] = await self._ask("elicit", params)
+        return answer
+
+    async def hand_on(
+        self, required: Mapping[str, Any], *, is_error: bool = False
+    ) -> Mapping[str, Any] | None:
+        """Return the questions that the client receives instead of the result, and repeats the call with answers."""
+        data = {"required": required, "is_error": is_error}
+        answer: Mapping[str, Any] | None = await self._ask("hand_on", data)
+        return answer
+
+    def wanted(self) -> None:
+        """Pass on that the server would ask the user if it could."""
+        self._exchange.tell("wanted", None)
+
+    async def log(self, params: Mapping[str, Any]) -> None:
+        """Pass on a log message of the server."""
+        self._exchange.tell("log", params)
+
+    async def _ask(self, event: str, data: Any) -> Any:
+        try:
+            return await self._exchange.ask(event, data)
+        except relay.RefusedError:
+            raise client_features.RefusedError from None
+
+
+def _hashable(value: Any) -> Hashable:
+    """Return the value with tuples instead of JSON's lists."""
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value

@@ -1,0 +1,148 @@
+"""Lists of upstream servers, requested by operators, and recorded when a server announces a change.
+
+What is recorded is what a server lists on an unused connection, so that the state of one session does not change the
+catalog of all. Operators' lists use the connection that everyone shares, if there is one. No page waits for an answer:
+:func:`refresh_soon` asks in the background.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import threading
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import structlog
+
+from toolbelt.core import catalog, errors
+from toolbelt.plugins import background
+from toolbelt.plugins.upstream import holders, importing, live_connection
+from toolbelt.runtime import upstream_connections, upstream_news, upstream_pool
+from toolbelt.store import databases, snapshots
+
+Seen = TypeVar("Seen")
+Answer = importing.Answer
+
+MAX_AT_ONCE = 32
+
+_log = structlog.get_logger(__name__)
+_lock = threading.Lock()
+# The servers that are being listed because a holder's connection announced a change, and those to list again.
+_listing: set[str] = set()
+_list_again: set[str] = set()
+
+
+def refresh(names: Iterable[str], record: Callable[[str, Answer], Seen]) -> dict[str, Seen]:
+    """List the tools of these servers in parallel. Return what ``record`` returns for each answer, by name.
+
+    ``record`` is called in this thread. A server that cannot be reached has an answer with an error. Raise
+    errors.NotFound before any server is asked.
+    """
+    stored = snapshots.catalog()
+    upstream_connections.attend(stored)
+    servers = {name: known(stored, name) for name in names}
+    # Servers may take long to answer, and other threads need the database connection.
+    databases.release()
+    results: dict[str, Seen] = {}
+    with upstream_connections.Asking(servers), concurrent.futures.ThreadPoolExecutor(MAX_AT_ONCE) as pool:
+        asked = {pool.submit(_ask, plugin): name for name, plugin in servers.items()}
+        for done in concurrent.futures.as_completed(asked):
+            answer = done.result()
+            if answer is not None:
+                results[asked[done]] = record(asked[done], answer)
+    # A server that is off may be asked as well, but is not kept connected.
+    upstream_connections.attend(snapshots.catalog())
+    return {name: results[name] for name in servers if name in results}
+
+
+def refresh_soon(names: Iterable[str], record: Callable[[str, Answer], object]) -> None:
+    """Do the same as :func:`refresh` in the background; upstream_status shows when it has ended."""
+    stored = snapshots.catalog()
+    servers = [known(stored, name).name for name in names]
+    marked = upstream_connections.Asking(servers)
+    marked.__enter__()
+
+    def ask() -> None:
+        try:
+            refresh(servers, record)
+        finally:
+            marked.__exit__()
+            upstream_connections.attend(snapshots.catalog())
+
+    upstream_news.in_thread(ask)
+
+
+def told_of_change(pooled: upstream_pool.Pooled, answer: Answer) -> None:
+    """Record what a server lists now. If the connection belongs to one holder, list on an unused connection instead.
+
+    A server that has really changed lists the same there.
+    """
+    if pooled.key == holders.EVERYBODY:
+        upstream_news.told(pooled.name, answer)
+        return
+    with _lock:
+        _list_again.add(pooled.name)
+        if pooled.name in _listing:
+            return
+        _listing.add(pooled.name)
+    upstream_news.in_thread(lambda: _list(pooled.name))
+
+
+def _list(name: str) -> None:
+    """List a server's tools on the connection for operators, and record them; again as long as it changes."""
+    while True:
+        with _lock:
+            if name not in _list_again:
+                _listing.discard(name)
+                return
+            _list_again.discard(name)
+        try:
+            plugin = snapshots.catalog().plugins.get(name)
+            if (
+                plugin is not None
+                and plugin.active
+                and not plugin.blocked
+                and (answer := _ask(plugin)) is not None
+            ):
+                upstream_news.told(name, answer)
+        except Exception:
+            _log.exception("tools of a server not listed", server=name)
+
+
+def _ask(plugin: catalog.Plugin) -> Answer | None:
+    """List a server's tools. Return None if this process ends meanwhile, which is not the server's error."""
+    reached = upstream_connections.connection_of(plugin)
+    digest = upstream_connections.digest_of(plugin)
+    pooled = upstream_connections.take(plugin, holders.EVERYBODY, reached, digest, changed=told_of_change)
+    # The time to connect, to list, and to end a process that does neither.
+    within = 2 * reached.timeout + upstream_connections.STOP_WITHIN
+    try:
+        answer = upstream_connections.running().run_sync(pooled.server.ask(), within)
+    except (live_connection.ClosedError, concurrent.futures.CancelledError):
+        return None
+    except background.LateError:
+        return Answer(error=f"The server did not answer within {within:g} s.")
+    finally:
+        upstream_connections.give_back_listed(pooled)
+    return upstream_news.masked(answer)
+
+
+def known(stored: catalog.Catalog, name: str) -> catalog.Plugin:
+    """Return the plugin of an upstream server. Raise errors.NotFound if there is none."""
+    plugin = stored.plugins.get(name)
+    if plugin is None or not plugin.upstream:
+        names = [plugin.name for plugin in stored.plugins.values() if plugin.upstream]
+        raise errors.NotFound("upstream server", name, names)
+    return plugin
+
+
+def _forget() -> None:
+    """Forget the parent's threads and lock in a child process."""
+    global _lock
+    _lock = threading.Lock()
+    _listing.clear()
+    _list_again.clear()
+
+
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,1 @@
+"""The Access page of an agent."""

@@ -1,0 +1,49 @@
+"""Blocking something for everyone, and unblocking it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpResponse
+
+from toolbelt.control.catalog import blocking
+from toolbelt.core import effects
+from toolbelt.web.access import forms, parts
+from toolbelt.web.kit import http, notices, responses, words
+
+
+def stop(
+    request: http.Request,
+    kind: blocking.Kind,
+    name: str,
+    home: str,
+    in_place: Callable[[notices.Notice, int], HttpResponse],
+) -> HttpResponse:
+    """Stop something for everyone, or lift the stop: ``in_place`` answers htmx, a browser is redirected to ``home``."""
+    agent = request.POST.get("stop", "")
+
+    def swap(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
+        # The page of an agent, from whose menu it was stopped, shows what becomes of its rows.
+        if agent:
+            return parts.render_partial(request, agent, notice, None, status=status)
+        return in_place(notice, status)
+
+    responses.declare(request, home, parts=swap)
+    form = forms.Stop(request.POST)
+    wanted = form.wanted()
+    change = blocking.set_blocked(responses.write(request, form.cleaned_data), kind, name, **wanted)
+    done = f"{name} is {'blocked for everyone' if wanted['on'] else 'unblocked'}"
+    if change.is_nothing:
+        return responses.respond(request, notices.Notice(text=f"No changes: {done} already."))
+    detail = whom(change, wanted["on"])
+    return responses.respond(request, notices.Notice(text=f"{done}.", detail=detail, undo=change.entry))
+
+
+def whom(change: blocking.BlockChange, on: bool) -> str:
+    """Return whom it reaches: ``3 agents lose 5 tools``."""
+    agents, tools = len(change.agents), sum(change.agents.values())
+    if not agents:
+        return "no agent had it" if on else "no agent has it now"
+    many = "1 agent" if agents == 1 else f"{agents} agents"
+    verb = ("loses" if agents == 1 else "lose") if on else ("has" if agents == 1 else "have")
+    return f"{many} {verb} {words.tools(tools)}{'' if on else ' again'}"

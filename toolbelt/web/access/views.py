@@ -1,0 +1,62 @@
+"""The Access page of one agent, and the directive for a message typed beside it."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from toolbelt.control.people import rights
+from toolbelt.control.reports import queries
+from toolbelt.runtime import surfaces
+from toolbelt.web.access import effects, forms, view_model
+from toolbelt.web.kit import filters, http, model, responses
+
+
+@require_safe
+def page(request: http.Request, agent: str) -> HttpResponse:
+    """Show the page; to htmx only the sections, or the tools of the one section that was opened."""
+    said = filters.read(forms.Access(request.GET))
+    target = request.htmx.target or ""
+    found = queries.access(agent, said["message"])
+    notice, change = (None, None) if target else responses.pop_notice(request)
+    filled = view_model.page(
+        found,
+        said,
+        opened=request.GET.getlist("open"),
+        path=request.path,
+        here=request.get_full_path(),
+        notice=notice,
+        change=change,
+        may_change=rights.may_flip(request.user, agent),
+        may_undo=found.last is not None and rights.may_undo(request.user, found.last),
+        may_stop=request.user.has_perm(rights.permission("change", "tool"))
+        and request.user.has_perm(rights.permission("change", "toolkit")),
+    )
+    if target == "sections":
+        return render(request, "access/_sections.html", {"page": filled})
+    if target.endswith(":tools"):
+        wanted = target.removesuffix(":tools")
+        for section in (*filled.toolkits, *filled.loose):
+            if section.id == wanted:
+                return render(request, "access/_toolkit.html#tools", {"page": filled, "section": section})
+        raise Http404(f"There is no section {wanted!r}.")
+    return render(request, "access/access.html", {"page": filled})
+
+
+@require_safe
+def effect(request: http.Request, agent: str, key: str) -> HttpResponse:
+    """Show what turning a toolkit or a tool on, off, or neither would do: in the menu beside it, or on a page."""
+    page = effects.page(agent, key)
+    template = "access/_effects.html" if request.htmx else "access/effect.html"
+    return render(request, template, {"page": page})
+
+
+@require_safe
+def directive(request: http.Request, agent: str) -> HttpResponse:
+    """Show the directive that a message leads to."""
+    message = str(filters.read(forms.Access(request.GET))["message"])
+    answer = surfaces.ask(agent, message=message)
+    return render(
+        request, "access/_directive.html", {"directive": model.directive(answer.directive, message)}
+    )

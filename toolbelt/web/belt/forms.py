@@ -1,0 +1,22 @@
+"""The forms of import and export."""
+
+from __future__ import annotations
+
+from django import forms
+
+from toolbelt.web.kit import fields
+from toolbelt.web.kit import forms as kit
+
+
+class Import(kit.Change):
+    """What was shown of the belt that is to come in: the digest of it, and the revision that it was checked beside."""
+
+    revision = forms.IntegerField(min_value=0, max_value=2**63 - 1)
+    shown = forms.CharField(max_length=64)
+
+
+class Export(forms.Form):
+    """Which sections are to go out, and in which form."""
+
+    section = fields.Sections(required=False)
+    form = forms.ChoiceField(required=False, choices=[("yaml", "yaml"), ("json", "json")])

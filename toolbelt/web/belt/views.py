@@ -1,0 +1,186 @@
+"""A whole configuration as a file: taken away, checked without touching anything, and imported as it was checked."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt import conf
+from toolbelt.control import undo as undoing
+from toolbelt.control.config import adopting, belt_effects, belt_texts, belts
+from toolbelt.control.people import rights
+from toolbelt.control.reports import queries
+from toolbelt.core import errors
+from toolbelt.web.belt import forms, view_model
+from toolbelt.web.kit import entries, filters, http, notices, responses
+
+_TYPES = {"yaml": "application/yaml", "json": "application/json"}
+
+
+@require_safe
+def page(request: http.Request) -> HttpResponse:
+    """Show the page."""
+    return _shown(request, notice=responses.pop_notice(request)[0])
+
+
+@require_safe
+def export(request: http.Request) -> HttpResponse:
+    """Return the chosen sections as a file: of those that the reader may look at, all if none is chosen."""
+    form = forms.Export(request.GET)
+    said = filters.read(form)
+    allowed = [name for name, kind in belts.SECTIONS.items() if rights.may_read(request.user, kind)]
+    wanted = [name for name in said["section"] or allowed if name in belts.SECTIONS]
+    if not set(wanted) <= set(allowed):
+        raise PermissionDenied
+    kind: belt_texts.Form = "json" if said["form"] == "json" else "yaml"
+    text = belt_texts.write(belts.export_sections(wanted), kind)
+    name = f"belt-{timezone.localdate():%Y-%m-%d}.{kind}"
+    return HttpResponse(
+        text,
+        content_type=f"{_TYPES[kind]}; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+@require_POST
+def check(request: http.Request) -> HttpResponse:
+    """Return what importing the belt would do, and write nothing."""
+    _demand(request)
+    text, document = _document(request)
+    return _shown(request, text=text, weighed=belt_effects.assess(responses.write(request), document))
+
+
+@require_POST
+def import_(request: http.Request) -> HttpResponse:
+    """Import the belt that was checked if the configuration is still the same; otherwise show the check again."""
+    _demand(request)
+    form = forms.Import(request.POST)
+    text, document = _document(request)
+    # Without what was shown of it, it is as if another one had been shown.
+    said: dict[str, Any] = (
+        form.cleaned_data if form.is_valid() else {"revision": 0, "shown": "", "reason": ""}
+    )
+    try:
+        done = belt_effects.apply(
+            responses.write(request, said),
+            document,
+            revision=said["revision"],
+            shown=said["shown"],
+        )
+    except errors.Stale as stale:
+        return _again(request, text, document, stale)
+    notice = notices.Notice(
+        text=f"Belt imported: {view_model.counted(done)}.", undo=_to_undo(request, done), whole=True
+    )
+    return responses.respond(request, notice)
+
+
+def _again(request: http.Request, text: str, document: dict[str, Any], stale: errors.Stale) -> HttpResponse:
+    """Show what the import would do now, where that is not what was shown."""
+    notice = notices.Notice(text=f"Nothing was imported. {stale}", tone="refused")
+    _declare(request, text, notice)
+    weighed = belt_effects.assess(responses.write(request), document)
+    return _shown(request, status=409, text=text, weighed=weighed, notice=notice)
+
+
+def _document(request: http.Request) -> tuple[str, dict[str, Any]]:
+    """Return the text of the belt and what it holds; what is wrong with it from now on is shown beside the text."""
+    _declare(request, "")
+    text = _text(request)
+    _declare(request, text)
+    return text, _read(request, text)
+
+
+def _declare(request: http.Request, text: str, notice: notices.Notice | None = None) -> None:
+    def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+        problems = error.problems if isinstance(error, errors.Invalid) else _invalid(str(error)).problems
+        return _shown(request, status=422, text=text, problems=problems, notice=notice)
+
+    responses.declare(request, reverse("web:belt"), form=again)
+
+
+def _text(request: http.Request) -> str:
+    """Return the belt that was uploaded, else the one that was pasted."""
+    upload = request.FILES.get("file")
+    if upload is None:
+        text = str(request.POST.get("text", ""))
+        if not text.strip():
+            raise _invalid("Choose a file, or paste its text.")
+        return text
+    most = conf.API_BODY_BYTES
+    if upload.size is None or upload.size > most:
+        raise _invalid(
+            f"The file is {view_model.megabytes(upload.size or 0)}, and the most is {view_model.megabytes(most)}:"
+            f" import it on the server, with `{conf.COMMAND} belt import`."
+        )
+    try:
+        return bytes(upload.read()).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _invalid("The file is not UTF-8: save it as UTF-8.") from error
+
+
+def _read(request: http.Request, text: str) -> dict[str, Any]:
+    if "\0" in text:
+        raise _invalid("The text contains a NUL character: remove it.")
+    found = belt_texts.read(text, strictly=True)
+    if adopting.recognize(found) is not None:
+        adopted = adopting.convert(found)
+        if adopted.plugins_file:
+            raise _invalid(
+                "Plugins are code, which a plugins file on the server lists: run"
+                f" `{conf.COMMAND} adopt` there, with this file."
+            )
+        request.adopted = adopted
+        found = dict(adopted.belt)
+    if not isinstance(found, dict):
+        raise _invalid(f"A belt is a mapping of {', '.join(belts.SECTIONS)}.")
+    if not request.user.has_perms(rights.permissions_to_import(found)):
+        raise PermissionDenied
+    return found
+
+
+def _invalid(message: str) -> errors.Invalid:
+    return errors.Invalid([errors.Problem(path="", message=message)])
+
+
+def _may_import(request: http.Request) -> bool:
+    """Return whether there is any section that they may import."""
+    return any(
+        request.user.has_perms([rights.permission("add", kind), rights.permission("change", kind)])
+        for kind in belts.SECTIONS.values()
+    )
+
+
+def _demand(request: http.Request) -> None:
+    if not _may_import(request):
+        raise PermissionDenied
+
+
+def _to_undo(request: http.Request, done: belts.Imported) -> int | None:
+    """Return the entry that undoing all of the import names, if that can be undone, and is theirs to undo."""
+    if done.entry is None or queries.change(done.entry) is None:
+        return None
+    act = undoing.batch_of(done.entry)
+    may = all(entries.is_undoable(one) and rights.may_undo(request.user, one) for one in act)
+    return done.entry if may else None
+
+
+def _shown(
+    request: http.Request, *, status: int = 200, notice: notices.Notice | None = None, **said: Any
+) -> HttpResponse:
+    filled = view_model.page(
+        adopted=getattr(request, "adopted", None),
+        may_see=functools.partial(rights.may_read, request.user),
+        may_import=_may_import(request),
+        here=reverse("web:belt"),
+        notice=notice,
+        **said,
+    )
+    return render(request, "belt/belt.html", {"page": filled}, status=status)

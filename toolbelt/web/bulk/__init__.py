@@ -1,0 +1,1 @@
+"""Setting many switches or overrides at once."""

@@ -1,0 +1,58 @@
+"""What is set for many at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from toolbelt.core import grants
+from toolbelt.web.kit import fields, words
+from toolbelt.web.kit import forms as kit
+
+
+class SetAll(kit.Change):
+    """What all that is shown shall be (``set``: ``tools-true``, ``toolkits-unset``), for whom, and which toolkit."""
+
+    set = forms.ChoiceField(
+        choices=[(f"{what}-{word}",) * 2 for what in ("tools", "toolkits") for word, _ in kit.STATES]
+    )
+    key = forms.CharField(required=False, max_length=200)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # No name for an attribute.
+        self.fields["for"] = fields.Names(required=False)
+
+    def wanted(self) -> tuple[str, bool | None]:
+        """Return what shall be set, and to what."""
+        what, _, word = self.checked()["set"].partition("-")
+        return what, words.read(word)
+
+
+class Bulk(kit.Change):
+    """What shall be set as a page showed it (``seen``: by agent, by key, what was set)."""
+
+    on = forms.ChoiceField(choices=kit.STATES)
+    seen = fields.Document()
+
+    def clean_seen(self) -> dict[str, dict[str, grants.SwitchState]]:
+        """Take nothing but states, by the keys of agents and of what is switched."""
+        seen = self.cleaned_data["seen"]
+        sound = isinstance(seen, dict) and all(
+            isinstance(keys, dict)
+            # On, off, unset, or one of these with its end.
+            and all(was is None or isinstance(was, bool | dict) for was in keys.values())
+            for keys in seen.values()
+        )
+        if not sound or not seen:
+            raise forms.ValidationError("The request does not match the page: reload it and try again.")
+        return dict(seen)
+
+    def wanted(self) -> dict[str, Any]:
+        """Return the keyword arguments of control.bulk.apply."""
+        given = self.checked()
+        return {
+            "seen": given["seen"],
+            "on": words.read(given["on"]),
+        }

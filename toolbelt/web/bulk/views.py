@@ -1,0 +1,137 @@
+"""Setting many at once: what a filter shows is put as a question first, then done as it was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import replace_url, reswap
+
+from toolbelt.control.access import access_index, bulk
+from toolbelt.control.people import rights
+from toolbelt.control.reports import queries
+from toolbelt.core import errors
+from toolbelt.web.access import forms as access
+from toolbelt.web.access import view_model as access_view_model
+from toolbelt.web.agents import forms as agents
+from toolbelt.web.agents import view_model as agents_view_model
+from toolbelt.web.bulk import forms, view_model
+from toolbelt.web.kit import filters, http, model, notices, responses
+from toolbelt.web.switches import parts as switches
+from toolbelt.web.tools import forms as tools
+from toolbelt.web.tools import view_model as tools_view_model
+
+
+@require_safe
+def of_agent(request: http.Request, agent: str) -> HttpResponse:
+    """Ask whether the tools, or the toolkits, that the filter of the Access page shows shall be set alike."""
+    found, home = queries.access(agent), _home(agent)
+    said = filters.read(access.Access(request.GET))
+    responses.declare(request, home)
+    what, on = forms.SetAll(request.GET).wanted()
+    tools_shown, toolkits_shown = access_view_model.matching(found, said)
+    keys = toolkits_shown if what == "toolkits" else tools_shown
+    responses.declare(request, _home(agent, request.GET))
+    return _asked(request, [agent], keys, on)
+
+
+@require_safe
+def of_tools(request: http.Request) -> HttpResponse:
+    """Ask whether the tools that the list shows shall be set alike, for some agents or all."""
+    said = filters.read(tools.Tools(request.GET))
+    responses.declare(request, f"{reverse('web:tools')}?{filters.query_string(said)}")
+    form = forms.SetAll(request.GET)
+    on = form.wanted()[1]
+    keys = [tool.key for tool in tools_view_model.matching(access_index.catalog_view(), said)]
+    return _asked(request, _named(request, form), keys, on)
+
+
+@require_safe
+def of_agents(request: http.Request) -> HttpResponse:
+    """Ask whether a toolkit shall be switched alike for the agents that the list shows."""
+    said = filters.read(agents.Agents(request.GET))
+    responses.declare(request, f"{reverse('web:agents')}?{filters.query_string(said)}")
+    form = forms.SetAll(request.GET)
+    on, toolkit = form.wanted()[1], form.cleaned_data["key"]
+    if not toolkit:
+        raise errors.Refused("Choose a toolkit first.")
+    names = [one.agent.key for one in agents_view_model.matching(queries.summaries(), said)]
+    return _asked(request, names, [toolkit], on)
+
+
+@require_safe
+def of_toolkit(request: http.Request, toolkit: str) -> HttpResponse:
+    """Ask whether a toolkit shall be switched alike for the agents that were ticked, or for all."""
+    responses.declare(request, reverse("web:toolkit", args=[toolkit]))
+    form = forms.SetAll(request.GET)
+    on = form.wanted()[1]
+    return _asked(request, _named(request, form), [toolkit], on)
+
+
+@require_POST
+def apply(request: http.Request) -> HttpResponse:
+    """Do what was shown: all of it, or nothing."""
+    home = responses.back(request, reverse("web:changes"))
+    form, may_flip = forms.Bulk(request.POST), rights.flip_check(request.user)
+    if not any(map(may_flip, queries.agent_keys())):
+        raise PermissionDenied
+    responses.declare(request, home)
+    wanted = form.wanted()
+    names = list(wanted["seen"])
+    _refuse_others(names, may_flip)
+    if len(names) == 1 and home.partition("?")[0].partition("#")[0] == _home(names[0]):
+        switches.declare(request, names[0])
+    change = bulk.apply(responses.write(request, form.cleaned_data), **wanted)
+    notice = notices.Notice(
+        text=view_model.done(wanted["seen"], wanted["on"]),
+        detail=model.in_short(change.effect),
+        undo=change.entry,
+        whole=True,
+    )
+    return responses.respond(request, notice, change.effect)
+
+
+def _named(request: http.Request, form: forms.SetAll) -> list[str]:
+    """Return the selected agents, or all; refuse a selection that the operator may not change."""
+    ticked: list[str] = form.cleaned_data["for"]
+    if ticked:
+        _refuse_others(ticked, rights.flip_check(request.user))
+    return ticked or queries.agent_keys()
+
+
+def _refuse_others(names: Sequence[str], may_flip: Callable[[str], bool]) -> None:
+    others = [name for name in names if not may_flip(name)]
+    if others:
+        raise PermissionDenied(f"You do not have permission to flip switches of {', '.join(others[:10])}.")
+
+
+def _asked(request: http.Request, names: Sequence[str], keys: Sequence[str], on: bool | None) -> HttpResponse:
+    may_flip = rights.flip_check(request.user)
+    names = [name for name in names if may_flip(name)]
+    if not names:
+        raise PermissionDenied
+    plan = bulk.plan(names, keys, on)
+    if not plan.changes:
+        return responses.respond(
+            request, notices.Notice(text=view_model.nothing(plan, names, keys), tone="refused")
+        )
+    question = view_model.question(
+        plan,
+        names,
+        keys,
+        queries.toolkit_keys(),
+        action=reverse("web:apply_bulk"),
+        back=request.answers.home,
+    )
+    # A dialog over the page: the list and the address stay as they are.
+    return replace_url(reswap(responses.ask_confirmation(request, question), "none"), False)
+
+
+def _home(agent: str, said: Mapping[str, Any] | None = None) -> str:
+    home = reverse("web:agent_access", args=[agent])
+    query = filters.query_string(filters.read(access.Access(said))) if said is not None else ""
+    return f"{home}?{query}" if query else home

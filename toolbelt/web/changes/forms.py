@@ -1,0 +1,30 @@
+"""The filters of the audit log and of an agent's history."""
+
+from __future__ import annotations
+
+from django import forms
+
+
+class Changes(forms.Form):
+    """What narrows the audit log, and where in it to look."""
+
+    person = forms.CharField(required=False, max_length=150)
+    agent = forms.CharField(required=False, max_length=64)
+    action = forms.CharField(required=False, max_length=64)
+    key = forms.CharField(required=False, max_length=64)
+    via = forms.CharField(required=False, max_length=7)
+    batch = forms.UUIDField(required=False)
+    since = forms.DateField(required=False)
+    until = forms.DateField(required=False)
+    older = forms.IntegerField(required=False, min_value=1)
+    newer = forms.IntegerField(required=False, min_value=1)
+
+
+class History(Changes):
+    """What narrows the log of one agent."""
+
+
+class Download(Changes):
+    """What of the audit log is wanted as a file, and in which form."""
+
+    form = forms.ChoiceField(choices=[("csv", "csv"), ("json", "json")])

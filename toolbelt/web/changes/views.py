@@ -1,0 +1,106 @@
+"""The audit log, and taking a change back."""
+
+from __future__ import annotations
+
+import functools
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt.control import undo as undoing
+from toolbelt.control.people import rights
+from toolbelt.control.reports import queries
+from toolbelt.core import effects, errors, grants
+from toolbelt.web.changes import downloads, forms, view_model
+from toolbelt.web.kit import confirmations, entries, filters, http, model, notices, responses, words
+from toolbelt.web.switches import parts as switches
+
+
+@require_safe
+def listing(request: http.Request) -> HttpResponse:
+    """Show the log, or only its entries to htmx."""
+    in_place = request.htmx
+    notice = None if in_place else responses.pop_notice(request)[0]
+    page = view_model.page(
+        filters.read(forms.Changes(request.GET)),
+        path=request.path,
+        here=request.get_full_path(),
+        notice=notice,
+        may_undo=rights.undo_check(request.user),
+        may_see=functools.partial(rights.may_read, request.user),
+    )
+    shown = {"page": page, "in_place": in_place}
+    return render(request, "changes/_log.html" if in_place else "changes/list.html", shown)
+
+
+@require_safe
+def download(request: http.Request) -> HttpResponseBase:
+    """Return all of the log that the filters leave as a file, made while it is sent."""
+    asked = filters.read(forms.Download(request.GET))
+    found = queries.all_changes(**view_model.asked(asked))
+    form = asked["form"] or "csv"
+    return downloads.answer(request, found, form, may_see=functools.partial(rights.may_read, request.user))
+
+
+@require_POST
+def undo(request: http.Request, entry: int) -> HttpResponse:
+    """Take one change back, or with ``whole`` all that was done in the same act.
+
+    Whoever may make the change that takes it back may do so.
+    """
+    done = queries.change(entry)
+    if done is None:
+        raise Http404(f"There is no change {entry}.")
+    whole = bool(request.POST.get("whole"))
+    if not all(map(rights.undo_check(request.user), undoing.batch_of(entry) if whole else [done])):
+        raise PermissionDenied
+    _declare(request, done)
+    write = undoing.undo_batch if whole else undoing.undo
+    try:
+        change = write(responses.write(request), entry)
+    except errors.Stale as stale:
+        if done.key and not whole and stale.now != done.before:
+            return _changed_since(request, done, stale)
+        raise
+    notice = notices.Notice(
+        text=f"Undone: {entries.told(done)}.",
+        detail=model.in_short(change.effect),
+        undo=None if whole else change.entry,
+        undo_word="Redo",
+    )
+    return responses.respond(request, notice, change.effect)
+
+
+def _changed_since(request: http.Request, done: queries.Entry, stale: errors.Stale) -> HttpResponse:
+    family = done.action.partition(".")[0]
+    action = reverse(f"web:{family}", args=[done.subject_key, done.key])
+    back = responses.back(request, reverse("web:changes"))
+    question = confirmations.changed_since(
+        done,
+        stale,
+        title=words.asking(family, done.key, grants.is_on(done.before), done.subject_key),
+        verb=words.wanted(grants.is_on(done.before)),
+        action=action,
+        back=back,
+    )
+    if not request.htmx:
+        return responses.ask_confirmation(request, question)
+    # The page shows what is no longer so: it gets the parts as well.
+    notice = notices.Notice(text=f"Not undone: there is a newer change of {done.key}.", tone="refused")
+    return switches.render_partial(request, done.subject_key, notice, None, question=question)
+
+
+def _declare(request: http.Request, done: queries.Entry) -> None:
+    def reload(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
+        # What is more than one agent's may be anywhere on the page.
+        return responses.refresh(request, notice, change)
+
+    home = reverse("web:changes")
+    if done.subject_kind == "agent":
+        switches.declare(request, done.subject_key, home, undone="Not undone")
+    else:
+        responses.declare(request, home, parts=reload, undone="Not undone")

@@ -1,0 +1,303 @@
+"""In what two agents differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from toolbelt.control.agents import agent_versions, comparing, copying
+from toolbelt.control.reports import queries
+from toolbelt.core import agents as values
+from toolbelt.core import belts, errors, grants, reasons
+from toolbelt.web.agents import view_model as agents
+from toolbelt.web.kit import confirmations, entries, model, notices, paging, pieces, words
+
+_LOADOUT = "loadout:"
+OUTCOMES_AT_ONCE = 100
+_SETTINGS = {
+    "session_loadouts": "Session loadouts",
+    "subagent_kinds": "Subagents",
+    "mcp_loading": "Loading over MCP",
+}
+_LOADABLE = {"allowed": "may be loaded", "initial": "in every session", None: "may not be loaded"}
+_ORDERS = {"always-on": "order of the always-on tools", "loadable": "order of the loadable toolkits"}
+
+
+def page(
+    filters: Mapping[str, Any], *, path: str, may_copy: Callable[[str], tuple[str, ...] | None], **frame: Any
+) -> pieces.View:
+    """Fill the page for the two sides that ``filters`` names. ``may_copy`` says what of an agent the reader may change:
+    all (empty), some parts, or nothing (None).
+    """
+    names = {side: _named(filters[side], filters[f"{side}_at"]) for side in ("a", "b")}
+    trouble, found = "", None
+    if all(names.values()):
+        try:
+            compared = comparing.compare(names["a"], names["b"])
+            parts = may_copy(compared.b.key) if compared.b.is_now else None
+            found = _differences(compared, names, filters["show"], filters["offset"], path, parts)
+        except (errors.NotFound, errors.Invalid) as error:
+            trouble = str(error)
+    keys = queries.agent_keys()
+    loadouts = comparing.loadout_names()
+    return pieces.View(
+        a=_chooser("a", "From", names["a"], keys, loadouts),
+        b=_chooser("b", "To", names["b"], keys, loadouts),
+        trouble=trouble,
+        found=found,
+        **frame,
+    )
+
+
+def url(a: str, b: str) -> str:
+    """Return the address at which two sides are compared."""
+    return f"{reverse('web:compare')}?{urlencode({'a': a, 'b': b})}"
+
+
+def question(plan: copying.Plan, *, action: str, back: str) -> notices.Confirmation:
+    """Ask whether these rows shall be copied, with what comes of it."""
+    comparison = plan.comparison
+    count = len(plan.rows)
+    fields = [
+        ("a", comparison.a.name),
+        ("b", comparison.b.name),
+        *(("row", row.id) for row in plan.rows),
+        ("seen", plan.seen),
+        ("next", back),
+        ("confirm", "yes"),
+    ]
+    rows = (_row(row, comparison, frozenset()) for row in plan.rows)
+    effect = model.effect(plan.effect)
+    return notices.Confirmation(
+        title=f"Copy {'1 difference' if count == 1 else f'{words.number(count)} differences'}"
+        f" to {comparison.b.key}?",
+        reasons=plan.reasons,
+        effect=effect,
+        differences=(
+            *(pieces.Difference(prefix=row.prefix, what=row.what, before=row.b, after=row.a) for row in rows),
+            *confirmations.tool_changes(plan.effect.added, plan.effect.removed),
+        ),
+        three_ways=False,
+        action=action,
+        fields=tuple(pieces.Field(name=name, value=value) for name, value in fields),
+        confirm_word="Copy",
+        dangerous=bool(plan.reasons),
+        back=back,
+    )
+
+
+def version(past: agent_versions.Version) -> str:
+    """Return which version of an agent this is: ``as it was after olive turned off devops``."""
+    if past.last is None:
+        return "before its first recorded change"
+    return f"after {entries.told(past.last)}"
+
+
+def doubts(past: agent_versions.Version) -> Iterator[str]:
+    """Return what of a past version is not certain."""
+    if past.gaps:
+        yield f"Uncertain, because changes were made outside the audit log: {words.listing(past.gaps, 5)}."
+    if past.gone:
+        yield f"Left out, because removed since: {words.listing(past.gone, 5)}."
+
+
+def _named(name: str, at: Any) -> str:
+    """Put a side together from what was chosen and the moment that was typed, if it does not name one already."""
+    return f"{name}@{at.isoformat()}" if at and name and "@" not in name and ":" not in name else name
+
+
+def _differences(
+    comparison: comparing.Comparison,
+    names: Mapping[str, str],
+    show: str,
+    offset: int | str,
+    path: str,
+    parts: tuple[str, ...] | None,
+) -> pieces.View:
+    active = [outcome for outcome in comparison.outcomes if "active" in (outcome.a.state, outcome.b.state)]
+    shown = comparison.outcomes if show == "all" else active
+    part = paging.part(shown, offset, OUTCOMES_AT_ONCE)
+    spent = comparison.a.resolved.spent, comparison.b.resolved.spent
+    closed = {row.id for row in comparison.rows if parts and row.part not in parts}
+    return pieces.View(
+        a=_side(comparison.a),
+        b=_side(comparison.b),
+        a_spelled=names["a"],
+        b_spelled=names["b"],
+        tools_delta=words.signed(spent[1].tools - spent[0].tools),
+        tokens_delta=words.signed(spent[1].tokens - spent[0].tokens),
+        groups=tuple(_groups(comparison, closed)),
+        count=len(comparison.rows),
+        copyable=len(comparison.rows) - len(comparison.lost | closed),
+        outcomes=tuple(_outcome(item) for item in part.items),
+        outcomes_pages=part.pages(
+            {"a": names["a"], "b": names["b"], "show": show}, path, anchor="#outcomes-title"
+        ),
+        shows=(
+            pieces.Choice(value="", label="On for either side", chosen=show != "all", count=len(active)),
+            pieces.Choice(value="all", label="All", chosen=show == "all", count=len(comparison.outcomes)),
+        ),
+        to=comparison.b.key if parts is not None else "",
+        why_not=_why_not(comparison, parts),
+        swap_url=f"{path}?{urlencode({'a': names['b'], 'b': names['a']})}",
+    )
+
+
+def _why_not(comparison: comparing.Comparison, parts: tuple[str, ...] | None) -> str:
+    if not comparison.rows or parts is not None:
+        return ""
+    if not comparison.b.is_now:
+        return "You can only copy to the current version of an agent: swap the sides."
+    return "You need permission to change agents to copy differences."
+
+
+def _side(side: comparing.Side) -> pieces.View:
+    spent = side.resolved.spent
+    about, moment = "current version", None
+    notes: tuple[str, ...] = ()
+    agent = side.resolved.context.agent
+    if not side.key:
+        about = "on its own, as for an agent without other settings"
+    if side.version is not None:
+        about = version(side.version)
+        moment = words.moment(side.version.last.at) if side.version.last else None
+        notes = tuple(doubts(side.version))
+    return pieces.View(
+        name=side.key or side.loadout,
+        about=about,
+        moment=moment,
+        profile=agents.profile(agent, side.loadout) if side.key else "loadout",
+        tools=words.number(spent.tools),
+        tokens=words.about(spent.tokens),
+        notes=notes,
+        url=_url_of(side),
+    )
+
+
+def _url_of(side: comparing.Side) -> str:
+    if not side.key:
+        return ""
+    if side.version is None:
+        return reverse("web:agent_access", args=[side.key])
+    _, at = comparing.parse_version(side.name, "")
+    return (
+        f"{reverse('web:preview', args=[side.key])}?{urlencode({'at': comparing.format_version('', at)[1:]})}"
+    )
+
+
+def _groups(comparison: comparing.Comparison, closed: Collection[str]) -> Iterator[pieces.View]:
+    toolkits = comparison.a.resolved.context.catalog.toolkits
+    titles: dict[str, list[pieces.View]] = {}
+    for row in comparison.rows:
+        titles.setdefault(_title(row, toolkits), []).append(_row(row, comparison, closed))
+    for title in ("Settings", "Switches", "Overrides", "Always-on tools", "Loadable toolkits"):
+        if title in titles:
+            yield pieces.View(title=title, rows=tuple(titles[title]))
+
+
+def _title(row: belts.Row, toolkits: Collection[str]) -> str:
+    match row.part, row.name:
+        case "switch", key:
+            return "Switches" if key in toolkits else "Overrides"
+        case ("always-on", _) | ("order", "always-on"):
+            return "Always-on tools"
+        case ("loadable", _) | ("order", _):
+            return "Loadable toolkits"
+    return "Settings"
+
+
+def _row(row: belts.Row, comparison: comparing.Comparison, closed: Collection[str]) -> pieces.View:
+    prefix, name = model.split(row.name) if row.part in ("switch", "always-on") else ("", row.name)
+    if row.part == "setting":
+        name = _SETTINGS.get(name, name.capitalize())
+    elif row.part == "order":
+        name = _ORDERS[name]
+    return pieces.View(
+        id=row.id,
+        what=name,
+        prefix=prefix,
+        a=_value(row, row.a, comparison.a),
+        b=_value(row, row.b, comparison.b),
+        lost="cannot be copied: removed or expired"
+        if row.id in comparison.lost
+        else "you do not have permission to copy this"
+        if row.id in closed
+        else "",
+    )
+
+
+def _value(row: belts.Row, value: Any, side: comparing.Side) -> str:
+    match row.part:
+        case "switch":
+            end = grants.parse_time(value.get("ends")) if isinstance(value, Mapping) else None
+            said = words.state(value["on"] if isinstance(value, Mapping) else value)
+            return f"{said} until {words.moment(end).full}" if end else said
+        case "always-on":
+            if value is None:
+                return "not always on"
+            return "always on" if value is True else f"always on, with {words.value(value)}"
+        case "loadable":
+            return _LOADABLE[value]
+        case "order":
+            return ", ".join(value)
+    if row.name == "loadout" and value is None and side.loadout:
+        return f"{side.loadout}, from its kind"
+    if row.name == "budget":
+        return _budget(value)
+    if isinstance(value, list):
+        return ", ".join(value)
+    if row.name == "protected":
+        return "yes" if value else "no"
+    return words.value(value)
+
+
+def _budget(budget: Mapping[str, Any] | None) -> str:
+    if not budget:
+        return "none"
+    most = [
+        f"{words.limit(budget[name])} {unit}"
+        for name, unit in (("max_tools", "tools"), ("max_tokens", "tokens"))
+        if name in budget
+    ]
+    return (
+        f"{' and '.join(most) or 'no limit'}; when exceeded: {budget.get('on_exceed', values.ON_EXCEED[0])}"
+    )
+
+
+def _outcome(outcome: comparing.Outcome) -> pieces.View:
+    prefix, name = model.split(outcome.tool.key)
+    return pieces.View(
+        key=outcome.tool.key,
+        prefix=prefix,
+        name=name,
+        tokens=words.number(outcome.tool.tokens),
+        a=outcome.a.state,
+        a_reason=reasons.explain(outcome.a),
+        b=outcome.b.state,
+        b_reason=reasons.explain(outcome.b),
+    )
+
+
+def _chooser(name: str, label: str, chosen: str, keys: Sequence[str], loadouts: Sequence[str]) -> pieces.View:
+    choices = [pieces.Choice(value="", label="Choose an agent", chosen=not chosen)]
+    key, found, at = chosen.partition("@")
+    if found and not at.startswith("2"):
+        # A version by the number of a change: a choice of its own, until another one is made.
+        choices.append(pieces.Choice(value=chosen, label=f"{key}, after change {at}", chosen=True))
+        at = ""
+    choices += [pieces.Choice(value=one, label=one, chosen=one == (key if at else chosen)) for one in keys]
+    return pieces.View(
+        name=name,
+        label=label,
+        agents=tuple(choices),
+        loadouts=tuple(
+            pieces.Choice(
+                value=f"{_LOADOUT}{loadout}", label=loadout, chosen=chosen == f"{_LOADOUT}{loadout}"
+            )
+            for loadout in loadouts
+        ),
+        at=at[:16],
+    )

@@ -1,1 +1,0 @@
-"""What may a browser send to the dashboard? Checked here, before anything else looks at it."""

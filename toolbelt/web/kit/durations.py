@@ -1,0 +1,21 @@
+"""How long something may be given for with one button."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+# By their words in forms, with their words on buttons.
+SPANS = {"1h": "1 hour", "2h": "2 hours", "tomorrow": "until tomorrow"}
+
+
+def end(span: str) -> datetime:
+    """Return the moment at which a span ends that begins now; tomorrow begins at midnight, where the server is."""
+    now = timezone.now()
+    if span == "tomorrow":
+        midnight = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
+        return midnight + timedelta(days=1)
+    # To the next full minute: whoever gives an hour thinks of no seconds.
+    whole = now.replace(second=0, microsecond=0)
+    return whole + timedelta(hours=int(span.removesuffix("h")), minutes=0 if whole == now else 1)

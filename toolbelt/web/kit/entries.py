@@ -1,0 +1,220 @@
+"""An audit entry in words: who did what to what."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from toolbelt.control.people import rights
+from toolbelt.control.reports import queries
+from toolbelt.core import grants
+from toolbelt.web.kit import differences, pieces, words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One audit entry: `who` did `did` ("turned off") to `subject`, through the shell `via`.
+
+    `agent` is empty for changes of the catalog. `undoable` is False for what cannot be undone, was undone,
+    or is not the reader's to undo; `undone` then says the former ("undone by olive, 2 min ago"). `act_url` leads to
+    all that was done in the same act, if that was more; `then_url` shows the agent as it was after this, `compare_url`
+    beside today. `waits` says of what ended by itself that it is still to be recorded; such an entry has no `id` (0).
+    """
+
+    id: int
+    who: str
+    via: str
+    when: pieces.Moment
+    did: str
+    subject: str
+    agent: str
+    differences: tuple[pieces.Difference, ...]
+    reason: str
+    undoable: bool
+    undone: str = ""
+    act_url: str = ""
+    then_url: str = ""
+    compare_url: str = ""
+    waits: str = ""
+
+
+_KINDS = {"sub_app": "sub-app"}
+ACTS = {
+    "create": "created",
+    "change": "changed",
+    "remove": "removed",
+    "order": "reordered",
+    "issue": "issued",
+    "revoke": "revoked",
+    "equip": "changed the loadout of",
+    "evict": "evicted",
+}
+# What cannot be taken back: by removing it again, or at all.
+_STAYS = frozenset(
+    {
+        "plugin.create",
+        "tool.create",
+        "token.issue",
+        "token.revoke",
+        "session.evict",
+        "user.roles",
+        "switch.end",
+        "override.end",
+    }
+)
+# What changes nothing that an agent could be compared with as it was.
+_NO_VERSIONS = frozenset({"agent.order", "agent.remove", "agent.operators"})
+_VIA = {
+    "screen": "Dashboard",
+    "admin": "Admin",
+    "api": "API",
+    "mcp": "MCP",
+    "command": "CLI",
+    "import": "Import",
+    "system": "System",
+}
+
+
+def did(entry: queries.Entry) -> str:
+    """Return the act, before what it was done to: ``turned off``."""
+    said = _act(entry)
+    return f"undid a change: {said}" if entry.undoes else said
+
+
+def subject(entry: queries.Entry) -> str:
+    """Return what it was done to: the toolkit or tool of a flip, else the thing itself."""
+    return entry.key or entry.subject_key
+
+
+def told(entry: queries.Entry) -> str:
+    """Tell the entry in a clause: ``olive turned off devops``."""
+    return f"{entry.actor} {_act(entry)} {subject(entry)}"
+
+
+def last_change(entry: queries.Entry | None, may_undo: bool) -> pieces.LastChange | None:
+    """Tell the newest change of an agent in a line. Undoing its creation is for the log, where one sees it coming."""
+    if entry is None:
+        return None
+    is_creation = entry.before is None and not entry.key
+    told = f"{_act(entry)} {entry.key}" if entry.key else _to_itself(entry)
+    if entry.undoes:
+        told = f"{told} (an undo)"
+    return pieces.LastChange(
+        who=entry.actor,
+        did=told,
+        when=words.moment(entry.at),
+        entry=entry.id if may_undo and is_undoable(entry) and not is_creation else None,
+    )
+
+
+def is_undoable(entry: queries.Entry) -> bool:
+    """Return whether the entry can be taken back: not twice, and not what would remove a thing that is only retired."""
+    return entry.undone is None and entry.action not in _STAYS
+
+
+def present(entry: queries.Entry, may_undo: bool, *, is_open: bool = False) -> Entry:
+    """Present one entry of the log. What was in a thing that not everybody may look at is told if ``is_open``."""
+    undone = entry.undone
+    is_version = entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
+    key = entry.subject_key
+    return Entry(
+        id=entry.id,
+        who=entry.actor,
+        via=shell(entry.via),
+        when=words.clock(entry.at),
+        did=did(entry),
+        subject=subject(entry),
+        agent=entry.subject_key if entry.subject_kind == "agent" and entry.key else "",
+        differences=_differences(entry) if is_open or rights.is_open(entry.subject_kind) else (),
+        reason=entry.reason,
+        undoable=may_undo and is_undoable(entry),
+        undone=f"undone by {undone.actor}, {words.moment(undone.at).words}" if undone else "",
+        act_url=f"{reverse('web:changes')}?{urlencode({'batch': str(entry.batch)})}"
+        if entry.of_several
+        else "",
+        then_url=f"{reverse('web:preview', args=[key])}?{urlencode({'at': entry.id})}" if is_version else "",
+        compare_url=f"{reverse('web:compare')}?{urlencode({'a': f'{key}@{entry.id}', 'b': key})}"
+        if is_version
+        else "",
+    )
+
+
+def present_unrecorded(entry: queries.Entry) -> Entry:
+    """Present what has ended and the log is still to tell of: it has no place there yet that could be shown."""
+    at = words.clock(entry.at).words
+    return dataclasses.replace(
+        present(entry, False),
+        then_url="",
+        compare_url="",
+        waits=f"Ended at {at}; the audit log records it with the next change.",
+    )
+
+
+def shell(via: str) -> str:
+    """Name the shell that a change came through."""
+    return _VIA.get(via, via)
+
+
+def _act(entry: queries.Entry) -> str:
+    family, _, act = entry.action.partition(".")
+    if act == "end":
+        return f"ended the {family} of"
+    if family == "switch":
+        return {True: "turned on", False: "turned off", None: "reset the switch of"}[
+            grants.is_on(entry.after)
+        ]
+    if family == "override":
+        return {True: "turned on the tool", False: "turned off the tool", None: "reset the override of"}[
+            grants.is_on(entry.after)
+        ]
+    if entry.action == "agent.equip":
+        return "changed the loadout of"
+    if entry.action == "agent.operators":
+        return "changed the operators of"
+    if entry.action == "user.roles":
+        return "changed the roles of"
+    if entry.action == "agent.change" and (archived := _archived(entry)) is not None:
+        return "archived" if archived else "restored"
+    if act == "order":
+        return f"reordered {_KINDS.get(family, family)}s, starting with"
+    return f"{ACTS.get(act, act)} {_KINDS.get(family, family)}"
+
+
+def _archived(entry: queries.Entry) -> bool | None:
+    """Return whether a change only archived the agent, or only restored it; None for any other change."""
+    if not isinstance(entry.after, Mapping) or set(entry.after) != {"archived"}:
+        return None
+    return entry.after["archived"] is True
+
+
+def _to_itself(entry: queries.Entry) -> str:
+    """Return what was done to an agent, in a line that stands beside its name."""
+    match entry.action, entry.after:
+        case "agent.equip", {"loadout": str(loadout)}:
+            return f"changed its loadout to {loadout}"
+        case "agent.equip", _:
+            return "removed its loadout"
+        case "agent.operators", _:
+            return "changed its operators"
+    if entry.action == "agent.change" and (archived := _archived(entry)) is not None:
+        return "archived it" if archived else "restored it"
+    act = entry.action.partition(".")[2]
+    return f"{ACTS.get(act, act)} it"
+
+
+def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
+    if entry.key:
+        family = entry.action.partition(".")[0]
+        print_value = words.state if family in ("switch", "override") else words.value
+        return (
+            pieces.Difference(what=family, before=print_value(entry.before), after=print_value(entry.after)),
+        )
+    before, after = (side if isinstance(side, dict) else {} for side in (entry.before, entry.after))
+    if entry.before is None or entry.after is None:
+        # Made or removed whole: the name says it, and the rest would fill pages.
+        return ()
+    return differences.lines(before, after)

@@ -1,0 +1,226 @@
+"""The editor of one kind of entry: the pages that create, change and remove one, after showing the effect on agents."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import reswap
+
+from toolbelt.control import writing
+from toolbelt.control.access import access_index
+from toolbelt.control.catalog import entries, proposals
+from toolbelt.control.people import rights
+from toolbelt.control.reports import queries
+from toolbelt.core import belts, catalog, errors
+from toolbelt.web.kit import entry_forms, http, notices, pieces, responses
+from toolbelt.web.kit import proposals as proposal_pages
+
+MAX_REASON_LENGTH = 500
+# Fields that belong to the confirmation, and not to the form.
+_OF_CONFIRMATION = frozenset({"csrfmiddlewaretoken", "shown", "again", "reason"})
+# What app.js says of the page with each request.
+_OF_PAGE = frozenset({"tools", "sections", "cells"})
+
+
+class Editor:
+    """The editor of one kind; ``template`` is that of its form, and ``about`` introduces the page."""
+
+    kind: ClassVar[proposals.Kind]
+    form: ClassVar[type[entry_forms.EntryForm]]
+    template: ClassVar[str]
+    about: ClassVar[str] = ""
+
+    @property
+    def urls(self) -> list[URLPattern]:
+        """Return the addresses of the editor, named after the kind: ``new_toolkit``, ``save_toolkit``."""
+        word = belts.KINDS[self.kind].word
+        # New entries are not under toolkits/ and the like, where it would be the page of a toolkit called so.
+        new, home = f"new/{word}/", f"{word}s/<name:{self.kind}>/"
+        return [
+            self._path(new, "new", "add", require_safe, self.new),
+            self._path(f"{new}save/", "create", "add", require_POST, self.create),
+            self._path(f"{home}edit/", "edit", "change", require_safe, self.edit),
+            self._path(f"{home}save/", "save", "change", require_POST, self.save),
+            self._path(f"{home}remove/", "remove", "delete", require_POST, self.remove),
+        ]
+
+    def new(self, request: http.Request) -> HttpResponse:
+        """Show the form of a new entry; ``from`` names an entry to start with."""
+        source = self.find(access_index.catalog_view().catalog, request.GET.get("from", ""))
+        initial = self.form.initial_of(source) if source else {}
+        form = self.form({**initial, belts.KINDS[self.kind].named_by: ""}, initial=initial)
+        return self.show(request, form, seen={}, copied=request.GET["from"] if source else "")
+
+    def create(self, request: http.Request) -> HttpResponse:
+        """Create the entry, or show the form after one of its buttons changed its rows."""
+        return self._save(request, self.form(request.POST, initial={}), {})
+
+    def edit(self, request: http.Request, name: str) -> HttpResponse:
+        """Show the form of an entry."""
+        value = self.get(name)
+        initial = self.form.initial_of(value)
+        form = self.form(initial, name=name, initial=initial)
+        return self.show(request, form, seen=belts.entry(self.kind, value))
+
+    def save(self, request: http.Request, name: str) -> HttpResponse:
+        """Change what differs from what the page showed, or show the form after one of its buttons changed its rows."""
+        self.get(name)
+        was = entry_forms.read_was(request.POST)
+        naming = belts.KINDS[self.kind].named_by
+        shown = belts.value(self.kind, {**was, naming: name}, access_index.catalog_view().catalog)
+        form = self.form(request.POST, name=name, initial=self.form.initial_of(shown))
+        return self._save(request, form, was)
+
+    def remove(self, request: http.Request, name: str) -> HttpResponse:
+        """Remove the entry, or ask first."""
+        shown, reason = _given(request)
+        home = self._home(name)
+        ask = functools.partial(_ask, request, home)
+        responses.declare(request, home, undone="Not removed", question=ask)
+        write = responses.write(request, {"reason": reason})
+        done = proposals.remove(write, self.kind, name, was=entry_forms.read_was(request.POST), shown=shown)
+        responses.declare(request, reverse(f"web:{self.kind}s"))
+        text = f"{belts.KINDS[self.kind].word.capitalize()} {name} removed."
+        return responses.respond(request, notices.Notice(text=text, undo=_undo(request, done)))
+
+    def stored(self, stored: catalog.Catalog) -> Mapping[str, Any]:
+        """Return the entries of this kind that can be edited, by their names."""
+        raise NotImplementedError
+
+    def find(self, stored: catalog.Catalog, name: str) -> Any:
+        """Return the entry that a new one may start with, None if there is no such entry."""
+        return None
+
+    def get(self, name: str) -> Any:
+        """Return a stored entry; raise errors.NotFound."""
+        every = self.stored(access_index.catalog_view().catalog)
+        if name not in every:
+            raise errors.NotFound(belts.KINDS[self.kind].word, name, every)
+        return every[name]
+
+    def show(
+        self,
+        request: http.Request,
+        form: entry_forms.EntryForm,
+        *,
+        seen: Mapping[str, Any],
+        status: int = 200,
+        **shown: Any,
+    ) -> HttpResponse:
+        """Show the form; ``seen`` is the entry that the page was made from."""
+        form.offer(access_index.catalog_view().catalog)
+        listing = reverse(f"web:{self.kind}s")
+        page = pieces.View(
+            form=form,
+            action=reverse(f"web:create_{self.kind}")
+            if form.is_new
+            else reverse(f"web:save_{self.kind}", args=[form.entry_name]),
+            template=self.template,
+            about=self.about,
+            listing=listing,
+            back=listing if form.is_new else self._home(form.entry_name),
+            seen=json.dumps(seen, ensure_ascii=False),
+            here=request.path,
+            notice=None,
+            word=belts.KINDS[self.kind].word,
+            **shown,
+        )
+        return render(
+            request, self.template if request.htmx else "kit/edit.html", {"page": page}, status=status
+        )
+
+    def _save(self, request: http.Request, form: entry_forms.EntryForm, was: dict[str, Any]) -> HttpResponse:
+        def again(problems: Mapping[str, str], status: int = 422) -> HttpResponse:
+            form.refuse(problems, is_saved=status >= 400)
+            return self.show(request, form, seen=was, status=status)
+
+        if "act" in request.POST:
+            return again(form.check_draft() if form.entry_name else {}, 200)
+        if "again" in request.POST:
+            return again({}, 200)
+        if not form.entry_name:
+            return again({form.naming: f"Enter a {form.naming}."})
+        if form.errors or (problems := form.check_rows()):
+            return again(problems if not form.errors else {})
+        shown, reason = _given(request)
+        page = request.path if form.is_new else self._home(form.entry_name)
+
+        def refused(error: errors.ToolbeltError, status: int) -> HttpResponse:
+            if isinstance(error, errors.Invalid):
+                address = belts.address(self.kind, {form.naming: form.entry_name})
+                return again(entry_forms.problems_by_place(address, error.problems), status)
+            return again({form.naming if isinstance(error, entries.NameTaken) else "": str(error)}, status)
+
+        responses.declare(request, page, form=refused, question=functools.partial(_ask, request, page))
+        changes = form.entry() if form.is_new else form.changes()
+        done = proposals.save(
+            responses.write(request, {"reason": reason}),
+            self.kind,
+            form.entry_name,
+            changes,
+            was=None if form.is_new else {key: was.get(key) for key in changes},
+            new=form.is_new,
+            shown=shown,
+        )
+        word = belts.KINDS[self.kind].word
+        if done.is_nothing:
+            notice = notices.Notice(text=f"No changes: the {word} {form.entry_name} is already up to date.")
+        else:
+            text = f"{word.capitalize()} {form.entry_name} {'created' if form.is_new else 'saved'}."
+            detail = "" if shown else "No agent is affected."
+            notice = notices.Notice(text=text, detail=detail, undo=_undo(request, done))
+        responses.declare(request, self._home(form.entry_name))
+        return responses.respond(request, notice)
+
+    def _home(self, name: str) -> str:
+        return reverse(f"web:{self.kind}", args=[name])
+
+    def _path(
+        self, route: str, name: str, act: rights.Act, allow: Callable[..., Any], method: Callable[..., Any]
+    ) -> URLPattern:
+        @allow
+        @permission_required(rights.permission(act, self.kind), raise_exception=True)
+        def view(request: http.Request, **address: str) -> HttpResponse:
+            response: HttpResponse = method(request, *address.values())
+            return response
+
+        named: URLPattern = path(route, view, name=f"{name}_{self.kind}")
+        return named
+
+
+def _given(request: http.Request) -> tuple[str, str]:
+    return request.POST.get("shown", ""), request.POST.get("reason", "")[:MAX_REASON_LENGTH]
+
+
+def _ask(request: http.Request, back: str, asked: proposals.UnseenEffect) -> HttpResponse:
+    """Show the effect of a change: in a dialog above the form for htmx, on a page of its own for a browser."""
+    shown, reason = _given(request)
+    fields = [
+        (field, value)
+        for field in request.POST
+        if field not in _OF_CONFIRMATION | _OF_PAGE
+        for value in request.POST.getlist(field)
+    ]
+    page = proposal_pages.page(
+        asked, again=bool(shown), action=request.path, fields=fields, reason=reason, back=back
+    )
+    if not request.htmx:
+        return render(request, "kit/proposal.html", {"page": page})
+    # The form below the dialog stays as it was typed.
+    return reswap(render(request, "kit/_proposal_dialog.html", {"page": page}), "none")
+
+
+def _undo(request: http.Request, done: writing.Change) -> int | None:
+    """Return the entry that the notice offers to undo, if the user may."""
+    if done.entry is None:
+        return None
+    made: Any = queries.change(done.entry)
+    return done.entry if made is not None and rights.may_undo(request.user, made) else None

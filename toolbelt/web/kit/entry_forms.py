@@ -1,0 +1,183 @@
+"""The form of one configured entry: a loadout, a sub-app, a toolkit, or the settings of an agent.
+
+A form is always filled, with what is stored or with what was typed, valid or not. It does not validate an entry:
+control does, and the editor adds its problems at their fields.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from django import forms
+from django.forms import renderers
+
+from toolbelt.core import belts, catalog, errors, keys
+from toolbelt.web.kit import forms as kit
+
+_T = TypeVar("_T")
+
+
+class Renderer(renderers.TemplatesSetting):
+    """Renders the fields of a form as the pages do."""
+
+    field_template_name = "kit/field.html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowAction:
+    """What a button of an editor does with its rows: ``up``, ``down`` or ``drop`` one of them, or ``add`` one."""
+
+    verb: str
+    rows: str
+    place: int
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> RowAction | None:
+        """Return the action of the button that was pressed: ``up-members-2``."""
+        match = re.fullmatch(r"(up|down|drop|add)-(\w+)-(\d{1,4})", str(data.get("act", "")))
+        return cls(verb=match[1], rows=match[2], place=int(match[3])) if match else None
+
+    def apply(self, rows: Sequence[_T]) -> tuple[_T, ...]:
+        """Move a row or remove it; an impossible action leaves the rows as they are."""
+        done, place = list(rows), self.place
+        if place >= len(done):
+            return tuple(done)
+        if self.verb == "drop":
+            del done[place]
+        other = {"up": place - 1, "down": place + 1}.get(self.verb, -1)
+        if 0 <= other < len(done):
+            done[place], done[other] = done[other], done[place]
+        return tuple(done)
+
+
+class EntryForm(kit.Change):
+    """The form of one entry. ``initial`` are its fields as the page showed them: what differs from those is changed.
+
+    Without a ``name``, the entry does not exist yet, and the form asks for one.
+    """
+
+    entry_kind: ClassVar[belts.KindName]
+    # The fields that show problems of other places of the entry.
+    fields_of: ClassVar[Mapping[str, str]] = {}
+    # The keys whose items are rows, which show their own problems.
+    rows_of: ClassVar[frozenset[str]] = frozenset()
+
+    default_renderer = Renderer
+
+    def __init__(self, data: Mapping[str, Any], *, name: str = "", initial: Mapping[str, Any]) -> None:
+        super().__init__(data, initial=dict(initial), auto_id="field-%s", use_required_attribute=False)
+        self.naming = belts.KINDS[self.entry_kind].named_by
+        self.is_new = not name
+        self.entry_name = name or str(data.get(self.naming, "")).strip()
+        if name:
+            self.fields.pop(self.naming, None)
+        for field in self.fields.values():
+            field.validators = []
+            field.widget.attrs.setdefault("autocomplete", "off")
+            if not isinstance(field.widget, forms.CheckboxInput | forms.CheckboxSelectMultiple):
+                field.widget.attrs["class"] = f"field {field.widget.attrs.get('class', '')}".strip()
+        self.row_action = RowAction.read(data)
+        # What is wrong, by its place in the entry.
+        self.problems: dict[str, str] = {}
+        self.full_clean()
+        # Django forgets the value of a field that has an error; an entry is still shown with it.
+        self.given = dict(self.cleaned_data)
+
+    @property
+    def name_field(self) -> str:
+        """Return the field for the name of a new entry."""
+        return self[self.naming].as_field_group() if self.naming in self.fields else ""
+
+    @classmethod
+    def initial_of(cls, value: Any) -> dict[str, Any]:
+        """Return the fields of the form for an entry that is stored."""
+        raise NotImplementedError
+
+    def offer(self, stored: catalog.Catalog) -> None:
+        """Fill what there is to choose from; only a form that is shown needs it."""
+
+    def choose(self, field: str, choices: Iterable[tuple[str, str]]) -> None:
+        """Let a field be chosen from these values with their labels."""
+        widget: Any = self.fields[field].widget
+        widget.choices = list(choices)
+
+    def entry(self) -> dict[str, Any]:
+        """Return every key that the form shows; None stands for the default."""
+        raise NotImplementedError
+
+    def check_rows(self) -> Mapping[str, str]:
+        """Return what cannot be written as an entry, by its place in it."""
+        return {}
+
+    def check_draft(self) -> Mapping[str, str]:
+        """Return what is wrong with an entry that is still being typed, by its place in it."""
+        return {}
+
+    def changes(self) -> dict[str, Any]:
+        """Return what differs from what the page showed. A browser may send other line ends than it received."""
+        shown = type(self)(self.initial, name=self.entry_name, initial=self.initial).entry()
+        return {key: value for key, value in self.entry().items() if value != shown[key]}
+
+    def refuse(self, problems: Mapping[str, str], *, is_saved: bool) -> None:
+        """Add each problem at the field or row that shows its place, and above the form if there is none."""
+        self.problems = dict(problems)
+        for place, message in problems.items():
+            key = re.split(r"[.\[]", place, maxsplit=1)[0]
+            if key not in self.rows_of or key == place:
+                self.add_error(self.field_at(place), message)
+        if (problems or self.errors) and is_saved and not self.non_field_errors():
+            self.problems[""] = "Fix the fields marked below."
+            self.add_error(None, self.problems[""])
+
+    def problem_at(self, *places: str) -> str:
+        """Return the problems of exactly these places."""
+        return " ".join(message for place, message in self.problems.items() if place in places)
+
+    def field_at(self, place: str) -> str | None:
+        """Return the field that shows the problems at a place of the entry: ``plugins`` for ``plugins[2]``."""
+        key = re.split(r"[.\[]", place, maxsplit=1)[0]
+        field = self.fields_of.get(key, key)
+        return field if field in self.fields else None
+
+
+def read_was(posted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entry that the page was made from; nonsense counts as nothing."""
+    try:
+        entry = json.loads(str(posted.get("was", "")))
+        # Half a character can be written in JSON, but not be stored or shown.
+        json.dumps(entry, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return {}
+    return entry if isinstance(entry, dict) else {}
+
+
+def merge(names: Iterable[str], stored: Sequence[str]) -> list[str]:
+    """Return the names, each once whatever its case: stored ones first, in their stored order and spelling."""
+    folded = {keys.fold(name): name for name in reversed(list(names))}
+    kept = [name for name in stored if folded.pop(keys.fold(name), None) is not None]
+    return kept + list(reversed(folded.values()))
+
+
+def problems_by_place(address: str, problems: Iterable[errors.Problem]) -> dict[str, str]:
+    """Return the messages by their place in the entry: ``members[2]``; those about something else under ""."""
+    messages: dict[str, list[str]] = {}
+    for problem in problems:
+        place = problem.path.removeprefix(f"{address}.")
+        is_inside = place != problem.path
+        messages.setdefault(place if is_inside else "", []).append(
+            problem.message if is_inside else str(problem)
+        )
+    return {place: " ".join(texts) for place, texts in messages.items()}
+
+
+def choices(names: Iterable[str], chosen: Iterable[str]) -> list[tuple[str, str]]:
+    """Return names to choose from, each once whatever its case; a chosen one keeps the spelling of the choice."""
+    spelled = {keys.fold(name): name for name in chosen}
+    listed: dict[str, str] = {}
+    for name in names:
+        listed.setdefault(keys.fold(name), name)
+    return [(spelled.get(folded, name), name) for folded, name in listed.items()]

@@ -1,0 +1,142 @@
+"""The fields of forms that are not Django's own."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import Any
+
+from django import forms
+from django.core import validators
+
+
+class Day(forms.DateField):
+    """A day that others can be counted from, in any time zone: not one at an end of the calendar."""
+
+    default_validators = [
+        validators.MinValueValidator(dt.date(1900, 1, 1)),
+        validators.MaxValueValidator(dt.date(9000, 1, 1)),
+    ]
+
+
+class Offset(forms.IntegerField):
+    """Where in a list to begin; empty: at its beginning."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, min_value=0, max_value=10**9)
+
+
+class Document(forms.JSONField):
+    """Takes JSON. One that is nested without end is as little JSON as one that does not end."""
+
+    def to_python(self, value: Any) -> Any:
+        """Read it."""
+        try:
+            return super().to_python(value)
+        except RecursionError as error:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from error
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Return what was sent, to be shown again."""
+        try:
+            return super().bound_data(data, initial)
+        except RecursionError:
+            return None
+
+
+class Overrides(forms.MultipleChoiceField):
+    """Overrides as a page showed them: ``github__issue_read=true``, once or more."""
+
+    def valid_value(self, value: str) -> bool:
+        """Return whether it is a tool with what was stored for it; which tools there are is not asked here."""
+        tool, _, stored = value.rpartition("=")
+        return bool(tool) and stored in ("true", "false")
+
+
+class Names(forms.MultipleChoiceField):
+    """Names, whichever there are."""
+
+    def valid_value(self, value: str) -> bool:
+        """Take any name; whether something is called so is not asked here."""
+        return bool(value)
+
+
+class Column(forms.MultipleChoiceField):
+    """One field of each row of a list, in the order of the rows; any text."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(required=False, **options)
+
+    def valid_value(self, value: str) -> bool:
+        """Accept any text, also an empty one."""
+        return True
+
+
+class Ticks(Column):
+    """Names to tick."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(widget=forms.CheckboxSelectMultiple, template_name="kit/ticks.html", **options)
+
+
+class Text(forms.CharField):
+    """A text of several lines, with the line ends that are stored."""
+
+    def __init__(self, *, rows: int, **options: Any) -> None:
+        super().__init__(
+            required=False, widget=forms.Textarea(attrs={"rows": rows, "cols": False}), **options
+        )
+
+    def to_python(self, value: Any) -> str:
+        """Return the text; browsers end lines with CR and LF."""
+        return unify(super().to_python(value) or "")
+
+    def prepare_value(self, value: Any) -> str:
+        """Return the text as a browser shows it."""
+        return unify(value or "")
+
+
+class NameList(forms.CharField):
+    """Names, separated by spaces, commas or lines."""
+
+    def __init__(self, *, rows: int = 0, placeholder: str = "", **options: Any) -> None:
+        attrs: dict[str, Any] = {"rows": rows, "cols": False} if rows else {}
+        if placeholder:
+            attrs["placeholder"] = placeholder
+        widget = (forms.Textarea if rows else forms.TextInput)(attrs={**attrs, "class": "mono"})
+        super().__init__(required=False, widget=widget, **options)
+
+    def to_python(self, value: Any) -> Any:
+        """Return the names."""
+        return value if isinstance(value, list) else split_names(value or "")
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the names as text: one on each line, or separated by spaces."""
+        separator = "\n" if isinstance(self.widget, forms.Textarea) else " "
+        return separator.join(value) if isinstance(value, list) else value
+
+
+class Rows(forms.MultipleChoiceField):
+    """The rows of a comparison that are ticked, by their ids; which there are is not asked here."""
+
+    def valid_value(self, value: str) -> bool:
+        """Take any name."""
+        return len(value) <= 200
+
+
+class Sections(forms.MultipleChoiceField):
+    """Names of sections of a belt; which there are is not asked here."""
+
+    def valid_value(self, value: str) -> bool:
+        """Take any name."""
+        return len(value) <= 40
+
+
+def unify(text: str) -> str:
+    """Return a typed text as it is stored: browsers end lines with CR and LF, and drop a line break at its start."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names in a text, separated by spaces, commas or lines."""
+    return [name for name in re.split(r"[\s,]+", text) if name]

@@ -1,0 +1,84 @@
+"""Is this process up, may it be sent requests, and what has it counted? For load balancers and scrapers."""
+
+import threading
+
+from django.contrib.auth import decorators
+from django.db import Error, connection
+from django.db.migrations import executor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import crypto
+from django.views.decorators import cache, http
+from django_prometheus import exports
+
+from toolbelt import conf
+from toolbelt.control.config import installation
+from toolbelt.runtime import availability
+
+# Set once this process has seen that nothing is left to apply: looking means reading every migration there is, and
+# what has been applied is not taken back under a process that runs.
+migrated = threading.Event()
+
+EXCHANGED = "the database file was replaced while the server was running: restart the server"
+
+
+@decorators.login_not_required
+@cache.never_cache
+@http.require_safe
+def healthz(request: HttpRequest) -> HttpResponse:
+    """The process answers. It asks nothing else: a database that is away is no reason to restart it."""
+    return JsonResponse({"status": "ok"})
+
+
+@decorators.login_not_required
+@cache.never_cache
+@http.require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    """The database answers and has every migration of this code.
+
+    A process whose database connections are all taken is busy, and ready all the same: to take it out of rotation would
+    send its load to the others.
+    """
+    try:
+        is_busy = installation.is_database_busy()
+        missing = 0 if migrated.is_set() else _unapplied_migrations()
+    except Error:
+        if availability.file_was_replaced():
+            return _unavailable(EXCHANGED)
+        return _unavailable("the database does not respond")
+    if availability.file_was_replaced():
+        return _unavailable(EXCHANGED)
+    if missing:
+        return _unavailable(f"pending migrations: {missing}")
+    migrated.set()
+    return JsonResponse({"status": "busy" if is_busy else "ok"})
+
+
+def _unavailable(because: str) -> HttpResponse:
+    return JsonResponse({"status": "unavailable", "because": because}, status=503)
+
+
+@decorators.login_not_required
+@cache.never_cache
+@http.require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Prometheus metrics, for staff and for whoever has the token."""
+    if not (_has_metrics_token(request) or (request.user.is_active and request.user.is_staff)):
+        refusal = HttpResponse("Log in as staff, or send the metrics token.\n", "text/plain", 401)
+        refusal.headers["WWW-Authenticate"] = 'Bearer realm="metrics"'
+        return refusal
+    answer: HttpResponse = exports.ExportToDjangoView(request)
+    return answer
+
+
+def _has_metrics_token(request: HttpRequest) -> bool:
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    return (
+        bool(conf.METRICS_TOKEN)
+        and scheme.lower() == "bearer"
+        and crypto.constant_time_compare(token.strip(), conf.METRICS_TOKEN)
+    )
+
+
+def _unapplied_migrations() -> int:
+    migrations = executor.MigrationExecutor(connection)
+    return len(migrations.migration_plan(migrations.loader.graph.leaf_nodes()))

@@ -1,0 +1,115 @@
+"""A long list in pages: which part of it is shown, and the links to the parts beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from django.utils.http import urlencode
+
+from toolbelt.control.access import access_index
+from toolbelt.web.kit import pieces, words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pages:
+    """Where in the log this page is; empty urls at its ends."""
+
+    words: str
+    newer_url: str = ""
+    older_url: str = ""
+
+
+AT_ONCE = 50
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part(Generic[T]):
+    """The items of a list from the place ``offset`` on, as many as a page holds; ``total`` counts all of them."""
+
+    items: Sequence[T]
+    offset: int
+    total: int
+    size: int
+
+    def pages(
+        self, filters: Mapping[str, Any], path: str, *, name: str = "offset", anchor: str = ""
+    ) -> Pages:
+        """Return the links to the parts before and behind, with all that the address ``filters``; ``name`` is what it
+        calls the offset.
+        """
+        kept = {key: value for key, value in filters.items() if value and key != name}
+
+        def url(offset: int) -> str:
+            query = urlencode({**kept, **({name: offset} if offset else {})})
+            return (f"{path}?{query}" if query else path) + anchor
+
+        behind = self.offset + len(self.items)
+        return Pages(
+            words=f"{words.number(self.offset + 1)} to {words.number(behind)} of {words.number(self.total)}",
+            newer_url=url(max(0, self.offset - self.size)) if self.offset else "",
+            older_url=url(behind) if behind < self.total else "",
+        )
+
+
+def part(items: Sequence[T], offset: int | str, size: int = AT_ONCE) -> Part[T]:
+    """Return the part of the list that begins at ``offset`` (empty: at its beginning). Behind the end of the list is
+    its last part.
+    """
+    place = int(offset or 0)
+    if place >= len(items):
+        place = max(0, len(items) - 1) // size * size
+    return Part(items=items[place : place + size], offset=place, total=len(items), size=size)
+
+
+def named(holders: Sequence[access_index.AgentAccess], query: str) -> list[access_index.AgentAccess]:
+    """Return the agents in whose key, title or role the query stands; empty: all."""
+    wanted = query.strip().casefold()
+    return [
+        holder
+        for holder in holders
+        if any(
+            wanted in text.casefold() for text in (holder.agent.key, holder.agent.title, holder.agent.role)
+        )
+    ]
+
+
+def find_agents(
+    holders: Sequence[object], filters: Mapping[str, Any], path: str, without: Sequence[str] = ()
+) -> pieces.FindAgents | None:
+    """Return the form that asks which of the agents shall be shown; None where all of them fit on a page. It keeps
+    what the address ``filters``, but for the names ``without``.
+    """
+    if len(holders) <= AT_ONCE and not filters["agents"]:
+        return None
+    left = {"agents", *without}
+    return pieces.FindAgents(
+        action=path,
+        query=filters["agents"],
+        fields=tuple(
+            pieces.Field(name=name, value=str(value))
+            for name, value in filters.items()
+            if value and name not in left
+        ),
+    )
+
+
+def columns(
+    labels: Mapping[str, str],
+    filters: Mapping[str, Any],
+    sort: str,
+    path: str,
+    numbers: Collection[str] = (),
+) -> tuple[pieces.Column, ...]:
+    """Return the headings of a table, each with the address that sorts by it: numbers from the largest first."""
+    kept = {key: value for key, value in filters.items() if value and key not in ("sort", "offset")}
+    headings = []
+    for name, label in labels.items():
+        first, other = (f"-{name}", name) if name in numbers else (name, f"-{name}")
+        query = urlencode({**kept, "sort": other if sort == first else first})
+        order = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
+        headings.append(pieces.Column(name=name, label=label, url=f"{path}?{query}", order=order))
+    return tuple(headings)

@@ -1,0 +1,138 @@
+"""A change that reaches many agents, put to the operator: what differs, and what becomes of each agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from toolbelt.control.catalog import consequences
+from toolbelt.control.catalog import proposals as doors
+from toolbelt.core import belts
+from toolbelt.web.kit import model, pieces, tool_sections, words
+
+# Of a text, as much as tells it from another one.
+_MAX_LENGTH = 160
+# What a toolkit's section of the policy is made of.
+_TEXTS = frozenset({"policy", "policy_when_off", "tool_notes"})
+
+
+def page(
+    asked: doors.UnseenEffect,
+    *,
+    again: bool,
+    action: str,
+    fields: Iterable[tuple[str, str]],
+    reason: str,
+    back: str,
+) -> pieces.View:
+    """Fill the page; ``fields`` are those of the form, but for what was shown before."""
+    proposal = asked.proposal
+    word = belts.KINDS[proposal.kind].word
+    removal = proposal.after is None
+    count, others = len(proposal.touched), proposal.agents - len(proposal.touched)
+    verb = "Remove" if removal else "Create" if proposal.before is None else "Save"
+    return pieces.View(
+        title=f"{verb} {word} {proposal.name}?",
+        told="No agent is affected."
+        if not count
+        else f"This changes what {words.number(count)} of {words.number(proposal.agents)} agents "
+        f"{'gets from its' if count == 1 else 'get from their'} next request.",
+        rest=_rest(others) if count else "",
+        caches="This resets their prompt caches."
+        if any(one.effect.breaks for one in proposal.touched)
+        else "",
+        warnings=tuple(denial.message for denial in proposal.denials),
+        again=again,
+        differences=() if removal else tuple(_differences(proposal)),
+        reached=tuple(_reached(one, proposal) for one in proposal.touched),
+        action=action,
+        fields=tuple(
+            pieces.Field(name=name, value=value) for name, value in (*fields, ("shown", proposal.digest))
+        ),
+        reason=reason,
+        word="Save changes" if verb == "Save" else f"{verb} {word}",
+        dangerous=removal or any(one.destructive for one in proposal.touched),
+        may_edit=not removal,
+        back=back,
+    )
+
+
+def _rest(others: int) -> str:
+    if not others:
+        return ""
+    return f"The other {'agent is' if others == 1 else f'{words.number(others)} agents are'} not affected."
+
+
+def differences(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[pieces.Difference]:
+    """Return which keys differ, and how; of lists, what goes and what comes."""
+    for key in after:
+        old, new = before.get(key), after[key]
+        if isinstance(old, list) and isinstance(new, list):
+            gone = [one for one in old if one not in new]
+            come = [one for one in new if one not in old]
+            old, new = (gone or None, come or None) if gone or come else (None, "same entries, new order")
+        yield pieces.Difference(
+            what=key.replace("_", " "),
+            before="" if old is None else _value(old),
+            after="" if new is None else _value(new),
+        )
+
+
+def in_short(proposal: doors.Proposal) -> str:
+    """Return in a line whom a change reached."""
+    count = len(proposal.touched)
+    return f"{words.number(count)} agent{'' if count == 1 else 's'} changed."
+
+
+def _differences(proposal: doors.Proposal) -> Iterator[pieces.Difference]:
+    naming = belts.KINDS[proposal.kind].named_by
+    after = {key: value for key, value in (proposal.after or {}).items() if key != naming}
+    return differences(proposal.before or {}, after)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return words.cut(", ".join(value), _MAX_LENGTH)
+    return words.cut(words.value(value), _MAX_LENGTH)
+
+
+def _reached(consequence: consequences.Consequence, proposal: doors.Proposal) -> pieces.View:
+    effect = consequence.effect
+    return pieces.View(
+        agent=consequence.agent.key,
+        marks=tuple(_marks(consequence)),
+        effect=pieces.Effect(
+            tools_before=words.number(effect.tools_before),
+            tools_after=words.number(effect.tools_after),
+            tools_delta=words.signed(effect.tools),
+            tokens_before=words.number(effect.tokens_before),
+            tokens_after=words.number(effect.tokens_after),
+            tokens_delta=words.signed(effect.tokens),
+            notes=tuple(_notes(consequence, proposal)),
+        ),
+        added=effect.added,
+        removed=effect.removed,
+        gained=consequence.gained,
+        lost=consequence.lost,
+    )
+
+
+def _notes(consequence: consequences.Consequence, proposal: doors.Proposal) -> Iterator[str]:
+    """Return what becomes of the policy; where the text itself is what changes, in other words."""
+    rewritten = proposal.kind == "toolkit" and _TEXTS.intersection(proposal.after or {})
+    for changed in consequence.effect.policy:
+        toolkit, before, after = changed
+        if rewritten and toolkit == proposal.name and before == after:
+            yield f"changes policy {toolkit}"
+        else:
+            yield from model.notes([changed])
+
+
+def _marks(consequence: consequences.Consequence) -> Iterator[tool_sections.Mark]:
+    if consequence.agent.protected:
+        yield tool_sections.Mark(word="protected", tone="warning")
+    if consequence.destructive:
+        yield tool_sections.Mark(
+            word=f"{words.tools(len(consequence.destructive))} more can be destructive", tone="danger"
+        )
+    if consequence.spends.is_passed:
+        yield tool_sections.Mark(word="over budget afterwards", tone="warning")

@@ -1,0 +1,47 @@
+"""Which request was this? Every request has an id: in each of its log lines, in its answer, on its error page."""
+
+import sys
+from typing import Any
+
+import structlog
+from django.contrib.auth import models
+from django.http import HttpRequest, HttpResponseBase
+from django_structlog import middlewares, signals
+
+from toolbelt.runtime import availability
+
+HEADER = "X-Request-ID"
+
+
+class RequestMiddleware(middlewares.RequestMiddleware):
+    """Log each request; a fault of the database as one line, like any answer, and not as a defect with a traceback."""
+
+    def process_got_request_exception(self, sender: type[Any], request: HttpRequest, **kwargs: Any) -> None:
+        """Note what the request failed with, for whoever makes the answer (`toolbelt.web.kit.frame.server_error`)."""
+        unavailable = availability.classify(sys.exc_info()[1])
+        if unavailable is None:
+            super().process_got_request_exception(sender, request, **kwargs)
+            return
+        request.unavailable = unavailable  # type: ignore[attr-defined]
+        # The log names the user: that would ask the database once more.
+        request.user = models.AnonymousUser()
+
+
+def current() -> str:
+    """The id of the request being answered; empty outside of one."""
+    return str(structlog.contextvars.get_contextvars().get("request_id", ""))
+
+
+def connect() -> None:
+    signals.bind_extra_request_metadata.connect(_bind_address, dispatch_uid="toolbelt.request_ids")
+    signals.bind_extra_request_finished_metadata.connect(_tell, dispatch_uid="toolbelt.request_ids")
+    signals.update_failure_response.connect(_tell, dispatch_uid="toolbelt.request_ids")
+
+
+def _bind_address(request: HttpRequest, **kwargs: Any) -> None:
+    # Whoever serves this application has put the client's address here, behind trusted proxies too.
+    structlog.contextvars.bind_contextvars(ip=request.META.get("REMOTE_ADDR"))
+
+
+def _tell(response: HttpResponseBase, **kwargs: Any) -> None:
+    response.headers[HEADER] = current()

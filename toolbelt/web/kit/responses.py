@@ -1,0 +1,212 @@
+"""How a view answers a change: with parts of the page to htmx, with a redirect to a browser, or with a form or a
+question again. :class:`ErrorMiddleware` answers the errors of the domain in the same way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
+
+from toolbelt.control import actors, writing
+from toolbelt.control.people import rights
+from toolbelt.core import effects, errors
+from toolbelt.web.kit import confirmations, forms, http, live, notices
+
+_KEPT = "toolbelt.notice"
+_View = TypeVar("_View", bound=Callable[..., HttpResponse])
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """How a view answers. Without `parts`, htmx is redirected as a browser is.
+
+    `home` is the page to redirect to, unless the form names another one; `parts` renders what htmx swaps in;
+    `undone` starts the notice of a refusal; `form` shows the form again with an error, in place of that notice.
+    The question before a change that needs a confirmation has a `title`, a button with the `verb`, and repeats `fields`
+    of the form; `question` asks it in another way.
+    """
+
+    home: str
+    parts: Callable[[notices.Notice, effects.Effect | None, int], HttpResponse] | None = None
+    undone: str = "Not changed"
+    form: Callable[[errors.ToolbeltError, int], HttpResponse] | None = None
+    title: str = ""
+    verb: str = ""
+    fields: tuple[str, ...] = ()
+    question: Callable[[Any], HttpResponse] | None = None
+
+
+class ErrorMiddleware:
+    """Answer the errors of the domain that views let through: 404, 409 or 422, or the question that they ask."""
+
+    def __init__(self, get_response: Callable[[http.Request], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: http.Request) -> HttpResponseBase:
+        return self._get_response(request)
+
+    def process_exception(self, request: http.Request, error: Exception) -> HttpResponse | None:
+        """Answer as the view declared. Raise Http404 if what the address names does not exist."""
+        match = request.resolver_match
+        if not isinstance(error, errors.ToolbeltError) or match is None or match.namespaces != ["web"]:
+            return None
+        try:
+            return self._answer(request, error, match.kwargs)
+        except errors.NotFound as missing:
+            raise Http404(str(missing)) from missing
+
+    @staticmethod
+    def _answer(
+        request: http.Request, error: errors.ToolbeltError, address: Mapping[str, Any]
+    ) -> HttpResponse | None:
+        how: Answers | None = getattr(request, "answers", None)
+        if isinstance(error, errors.NotFound) and (how is None or error.name in address.values()):
+            raise error
+        if how is None or isinstance(error, errors.Unavailable):
+            return None
+        if isinstance(error, errors.ConfirmationRequired):
+            return (
+                how.question(error) if how.question else ask_confirmation(request, question(request, error))
+            )
+        status = 409 if isinstance(error, errors.Stale | errors.NotFound) else 422
+        return how.form(error, status) if how.form is not None else refuse(request, error, status)
+
+
+def declare(request: http.Request, home: str, **how: Any) -> None:
+    """Declare how this request is answered, with the fields of :class:`Answers`."""
+    request.answers = Answers(home=home, **how)
+
+
+def respond(
+    request: http.Request, notice: notices.Notice, change: effects.Effect | None = None, status: int = 200
+) -> HttpResponse:
+    """Answer as the view declared: with parts of the page, or with a redirect to a page that shows the notice."""
+    how = request.answers
+    if request.htmx and how.parts is not None:
+        return how.parts(notice, change, status)
+    keep(request, notice, change)
+    return see_other(request, back(request, how.home))
+
+
+def refuse(request: http.Request, error: errors.ToolbeltError, status: int) -> HttpResponse:
+    """Answer with a notice that says what was not done, and why."""
+    mark = ":" if isinstance(error, forms.FormError) else "."
+    text = f"{request.answers.undone}{mark} {error}"
+    return respond(request, notices.Notice(text=text, tone="refused"), status=status)
+
+
+def question(request: http.Request, error: errors.ConfirmationRequired) -> notices.Confirmation:
+    """Return the question that the error asks, in the words that the view declared."""
+    how = request.answers
+    return confirmations.confirmation(
+        error,
+        title=how.title,
+        verb=how.verb,
+        action=request.path,
+        fields=[(name, value) for name in how.fields for value in request.POST.getlist(name)],
+        back=back(request, how.home),
+    )
+
+
+def see_other(request: http.Request, address: str) -> HttpResponse:
+    """Redirect to a page that is fetched with GET."""
+    if request.htmx:
+        return HttpResponseClientRedirect(address)
+    return HttpResponseRedirect(address, status=303)
+
+
+def actor(request: http.Request) -> actors.Actor:
+    """Return the user who sent this."""
+    return actors.Actor(name=request.user.get_username(), via="screen")
+
+
+def write(request: http.Request, given: Mapping[str, Any] = MappingProxyType({})) -> writing.Write:
+    """Return a write by the user who sent this, with the ``reason`` and ``confirm`` that were ``given``."""
+    return writing.Write(
+        actor=actor(request), reason=given.get("reason", ""), confirm=given.get("confirm", False)
+    )
+
+
+def flipping(view: _View) -> _View:
+    """Let in those who may flip the switches of the agent in the address; reject others with 403 first."""
+
+    @functools.wraps(view)
+    def guarded(request: http.Request, agent: str, *args: Any, **values: Any) -> HttpResponse:
+        if not rights.may_flip(request.user, agent):
+            raise PermissionDenied
+        return view(request, agent, *args, **values)
+
+    return cast("_View", guarded)
+
+
+def back(request: http.Request, otherwise: str) -> str:
+    """Return the page of this site that the form names to come back to, if there is one."""
+    address = request.POST.get("next", "")
+    ours = url_has_allowed_host_and_scheme(
+        address, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return address if ours else otherwise
+
+
+def here(request: http.Request, home: str) -> str:
+    """Return the address of the page that this request shows, or leads back to."""
+    return request.get_full_path() if request.method == "GET" else back(request, home)
+
+
+def refresh(request: http.Request, notice: notices.Notice, change: effects.Effect | None) -> HttpResponse:
+    """Let htmx reload the page that it is on; it shows the notice."""
+    keep(request, notice, change)
+    return HttpResponseClientRefresh()
+
+
+def ask_confirmation(request: http.Request, question: notices.Confirmation) -> HttpResponse:
+    """Ask before anything is changed: in a dialog for htmx, on a page of its own for a browser.
+
+    The status is 200: a browser would log anything else as an error.
+    """
+    if request.htmx:
+        return render(request, "kit/_answer.html", {"confirmation": question})
+    shown = {"page": notices.ConfirmPage(confirmation=question)}
+    return render(request, "kit/confirm.html", shown)
+
+
+def keep(request: http.Request, notice: notices.Notice, change: effects.Effect | None = None) -> None:
+    """Keep a notice, and what the change did, for the next page."""
+    request.session[_KEPT] = {
+        "notice": dataclasses.asdict(notice),
+        "effect": dataclasses.asdict(change) if change is not None else None,
+    }
+
+
+def notice(request: http.Request) -> notices.Notice | None:
+    """Return the notice that a change left for this page; None for htmx, which asks for parts of a page."""
+    return None if request.htmx else pop_notice(request)[0]
+
+
+def pop_notice(request: http.Request) -> tuple[notices.Notice | None, effects.Effect | None]:
+    """Take the notice that a change left for this page, and what the change did. A HEAD request shows nothing."""
+    if live.is_again(request) or request.method == "HEAD":
+        return None, None
+    kept: dict[str, Any] = request.session.pop(_KEPT, None) or {}
+    try:
+        notice = notices.Notice(**kept["notice"])
+        return notice, effects.Effect(**_with_tuples(kept["effect"])) if kept["effect"] else None
+    except (KeyError, TypeError):
+        # None was kept, or another version of Toolbelt kept it: it must not break every page of the session.
+        return None, None
+
+
+def _with_tuples(effect: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an effect with the tuples that JSON turned into lists."""
+    lists = {name: tuple(effect[name]) for name in ("added", "removed", "breaks")}
+    return {**effect, **lists, "policy": tuple(map(tuple, effect["policy"]))}

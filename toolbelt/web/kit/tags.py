@@ -1,0 +1,146 @@
+"""Which tags make a page of hundreds of rows cheap? Those for what its rows have alike.
+
+``{% alike %}`` renders what is inside once, and repeats it. ``{% address %}`` is ``{% url %}`` for addresses that
+differ in their last part alone, and ``{% part %}`` is ``{% include %}`` of a template whose name stands there. What
+they remember is for the length of one answer, so nothing is ever shown that is no longer so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from django import template, urls
+from django.template.base import FilterExpression, NodeList, Parser, Token, token_kwargs
+from django.utils.html import conditional_escape
+from django.utils.http import RFC3986_SUBDELIMS
+from django.utils.safestring import SafeString
+
+from toolbelt.web.kit import words
+
+register = template.Library()
+
+# Stands for the last part of an address while the rest of it is worked out. No name holds this character.
+_PLACE = "\ue000"
+_SAFE = RFC3986_SUBDELIMS + "~:@"
+
+
+@register.filter
+def state_word(state: str) -> str:
+    """Return the word for a state of a tool: ``Blocked`` for ``denied``."""
+    return words.STATES.get(state, state)
+
+
+@register.tag
+def alike(parser: Parser, token: Token) -> Alike:
+    """Render what is inside once for equal values: ``{% alike risk=row.risk %}…{% endalike %}``.
+
+    Inside, only these values are known, and the token of forms: what else the rows differ in cannot get in. The values
+    are hashable: texts, numbers, and frozen values of them.
+    """
+    name, *bits = token.split_contents()
+    values = token_kwargs(bits, parser)
+    if bits:
+        raise template.TemplateSyntaxError(f"{{% {name} %}} takes name=value only, not {bits[0]!r}.")
+    inside = parser.parse(("endalike",))
+    parser.delete_first_token()
+    return Alike(values, inside)
+
+
+class Alike(template.Node):
+    """What is rendered once for equal values."""
+
+    def __init__(self, values: Mapping[str, FilterExpression], nodelist: NodeList) -> None:
+        self.values = tuple(values.items())
+        self.nodelist = nodelist
+
+    def render(self, context: template.Context) -> SafeString:
+        """Return what was rendered for these values; the first time, render it."""
+        values = [(name, expression.resolve(context)) for name, expression in self.values]
+        known: dict[Any, SafeString] = _known(context, self)
+        # With its type, which says whether a text is HTML already.
+        key = tuple((value.__class__, value) for _, value in values)
+        found = known.get(key)
+        if found is None:
+            token = {"csrf_token": context.get("csrf_token")}
+            found = known[key] = self.nodelist.render(context.new({**token, **dict(values)}))
+        return found
+
+
+@register.tag
+def address(parser: Parser, token: Token) -> Address:
+    """Return an address, as ``{% url %}`` does: ``{% address "web:override" page.agent.key row.key as act %}``."""
+    _, *bits = token.split_contents()
+    name = ""
+    if len(bits) > 2 and bits[-2] == "as":
+        *bits, _, name = bits
+    if len(bits) < 2:
+        raise template.TemplateSyntaxError(
+            "{% address %} takes the name of a view and what is in its address."
+        )
+    view, *parts = map(parser.compile_filter, bits)
+    return Address(view, parts, name)
+
+
+class Address(template.Node):
+    """An address whose last part is put in anew each time; all before it is worked out once."""
+
+    def __init__(self, view: FilterExpression, parts: Sequence[FilterExpression], name: str) -> None:
+        self.view, self.before, self.last, self.name = view, parts[:-1], parts[-1], name
+
+    def render(self, context: template.Context) -> str:
+        """Return the address, or let the name stand for it."""
+        key = tuple(part.resolve(context) for part in (self.view, *self.before))
+        known: dict[Any, Callable[[str], str]] = _known(context, self)
+        around = known.get(key)
+        if around is None:
+            around = known[key] = ending(*key)
+        url = around(str(self.last.resolve(context)))
+        if self.name:
+            context[self.name] = url
+            return ""
+        return conditional_escape(url)
+
+
+@register.tag
+def part(parser: Parser, token: Token) -> Part:
+    """Include a template, as ``{% include %}`` does: ``{% part "access/_outcome.html" with row=row %}``.
+
+    Without what an include does for templates that extend others or are chosen while rendering.
+    """
+    _, name, *bits = token.split_contents()
+    if bits and bits.pop(0) != "with":
+        raise template.TemplateSyntaxError("{% part %} takes a template, and values behind 'with'.")
+    return Part(name[1:-1], token_kwargs(bits, parser))
+
+
+class Part(template.Node):
+    """The nodes of another template, rendered in the place where it stands."""
+
+    def __init__(self, name: str, values: Mapping[str, FilterExpression]) -> None:
+        self.name, self.values = name, tuple(values.items())
+
+    def render(self, context: template.Context) -> SafeString:
+        """Render the template with these values beside those that are there."""
+        known = _known(context, self)
+        nodes = known.get(self.name)
+        if nodes is None:
+            nodes = known[self.name] = context.template.engine.get_template(self.name).nodelist  # type: ignore[union-attr]
+        if not self.values:
+            return nodes.render(context)
+        with context.push(**{name: value.resolve(context) for name, value in self.values}):
+            return nodes.render(context)
+
+
+def ending(view: str, *before: object) -> Callable[[str], str]:
+    """Return what puts the last part into an address of which all else is known."""
+    begins, ends = urls.reverse(view, args=[*before, _PLACE]).split(quote(_PLACE))
+    # As Django writes a part of an address, but for "/", which none of these parts may hold.
+    return lambda last: f"{begins}{quote(last, safe=_SAFE)}{ends}"
+
+
+def _known(context: template.Context, node: template.Node) -> dict[Any, Any]:
+    """Return what a tag remembers for the length of one answer, wherever Django's own ``include`` does."""
+    kept: dict[Any, dict[Any, Any]] = context.render_context.dicts[0]  # type: ignore[assignment]
+    return kept.setdefault(node, {})

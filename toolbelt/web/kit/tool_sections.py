@@ -1,0 +1,208 @@
+"""The sections of tools: a toolkit, or a plugin's tools outside all toolkits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from toolbelt.control.reports import queries
+from toolbelt.core import catalog, grants, reasons, risks
+from toolbelt.web.kit import model, pieces, words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Risk:
+    """What a tool may do. Not `stated`: it says nothing about itself, so the worst counts.
+
+    `kind` says of what is not a tool what it is: then that is shown in place of the risk.
+    """
+
+    word: Literal["read-only", "writes", "destructive"]
+    stated: bool = True
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A word beside a section's title. `tone` is "quiet", "accent", "warning" or "danger"."""
+
+    word: str
+    tone: str = "quiet"
+
+
+# Upstream servers write whole pages: a row shows the beginning, and the filter searches all of it.
+MAX_DESCRIPTION_LENGTH = 240
+_INHERITS = {"active": "on", "discoverable": "on request"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """What one section is about: a toolkit, or a plugin's tools outside all toolkits; its tools, in order."""
+
+    id: str
+    toolkit: catalog.Toolkit | None
+    plugin: catalog.Plugin | None
+    tools: Sequence[str]
+
+    @property
+    def key(self) -> str:
+        """Name the toolkit or plugin."""
+        return self.id.partition("-")[2]
+
+
+def groups(access: queries.Access) -> Iterator[Group]:
+    """List the sections: toolkits in their order, then plugins' tools outside them, then tools without a plugin."""
+    stored = access.catalog
+    for toolkit in stored.toolkits.values():
+        members = [member.tool for member in toolkit.members if member.tool in stored.tools]
+        yield Group(id=f"toolkit-{toolkit.key}", toolkit=toolkit, plugin=None, tools=members)
+    outside: dict[str, list[str]] = {}
+    for key, tool in stored.tools.items():
+        if key not in stored.toolkits_of:
+            outside.setdefault(tool.plugin, []).append(key)
+    for name in sorted(outside, key=lambda name: (not name, name.casefold())):
+        section = f"plugin-{name}" if name else "unplugged"
+        yield Group(id=section, toolkit=None, plugin=stored.plugins.get(name), tools=sorted(outside[name]))
+
+
+def overridden(access: queries.Access) -> list[str]:
+    """Name the sections that hold a tool with an override."""
+    return [group.id for group in groups(access) if any(key in access.agent.overrides for key in group.tools)]
+
+
+def section(
+    access: queries.Access,
+    group: Group,
+    *,
+    matching: int,
+    shown: tuple[pieces.View, ...] | None,
+    is_open: bool,
+    open_url: str,
+) -> pieces.View:
+    """Fill one section."""
+    tools = [key for key in group.tools if key not in access.catalog.non_tools]
+    states = [access.decision(key).state for key in group.tools]
+    active = [key for key in tools if access.decision(key).state == "active"]
+    tokens = sum(access.catalog.tools[key].tokens for key in active)
+    overridden = [key for key in group.tools if key in access.agent.overrides]
+    toolkit = group.toolkit
+    if toolkit is not None:
+        title, description = toolkit.title or toolkit.key, toolkit.description
+    elif group.plugin is not None:
+        title, description = group.plugin.title or group.plugin.name, group.plugin.description
+    else:
+        title, description = "Tools without a plugin", ""
+    return pieces.View(
+        id=group.id,
+        key=group.key,
+        title=title,
+        description=description,
+        marks=tuple(_marks(access, group)),
+        trouble="",
+        switch=_switch(access, toolkit) if toolkit is not None else None,
+        active=len(active),
+        total=len(tools),
+        matching=matching,
+        size=f"{words.about(tokens)} tokens" if active else "",
+        hint=_hint(access, group, states),
+        overrides=tuple(f"{key}={words.stored(access.agent.overrides[key])}" for key in overridden),
+        open=is_open,
+        tools=shown,
+        open_url=open_url,
+    )
+
+
+def row(access: queries.Access, key: str) -> pieces.View:
+    """Fill one tool's row."""
+    tool, decision = access.catalog.tools[key], access.decision(key)
+    prefix, name = model.split(key)
+    stored = access.agent.overrides.get(key)
+    inherited = access.inherited.get(key, decision)
+    reason = reasons.explain_briefly(decision)
+    if decision.state != "active" and stored is True:
+        reason += " (stored: On)"
+    return pieces.View(
+        key=key,
+        prefix=prefix,
+        name=name,
+        description=words.cut(tool.description or tool.title, MAX_DESCRIPTION_LENGTH),
+        risk=risk(tool),
+        tokens=words.number(tool.tokens),
+        stored=words.stored(stored),
+        inherits=_INHERITS.get(inherited.state, "off"),
+        state=decision.state,
+        reason=reason,
+        until=_until(access, key),
+        by=_by(access, key),
+    )
+
+
+def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:
+    if group.toolkit is not None:
+        if group.toolkit.blocked:
+            yield Mark(word="blocked for everyone", tone="danger")
+        if group.key in access.agent.initial_toolkits:
+            yield Mark(word="in every session", tone="accent")
+        elif group.key in access.agent.allowed_toolkits:
+            yield Mark(word="on request", tone="accent")
+    elif group.plugin is not None:
+        if group.plugin.status == "failed":
+            yield Mark(word="failed", tone="danger")
+        if not group.plugin.active:
+            yield Mark(word="off", tone="warning")
+        if group.plugin.blocked:
+            yield Mark(word="blocked for everyone", tone="danger")
+
+
+def _switch(access: queries.Access, toolkit: catalog.Toolkit) -> pieces.View:
+    on = access.agent.switches.get(toolkit.key)
+    newest = access.switched.get(toolkit.key)
+    told = newest is not None and grants.is_on(newest.after) is on and on is not None
+    said = {True: "On", False: "Off", None: "Default"}[on]
+    return pieces.View(
+        stored=words.stored(on),
+        words=said,
+        since=f"by {newest.actor}, {words.moment(newest.at).words}" if told and newest else "",
+        until=_until(access, toolkit.key),
+        by=_by(access, toolkit.key),
+    )
+
+
+def _by(access: queries.Access, key: str) -> str:
+    newest = access.switched.get(key)
+    return newest.actor if newest is not None else ""
+
+
+def _until(access: queries.Access, key: str) -> str:
+    end = access.agent.ends.get(key)
+    return f"until {words.until(end.at)} · {words.left(end.at)}" if end is not None else ""
+
+
+def _hint(access: queries.Access, group: Group, states: Sequence[str]) -> str:
+    if group.toolkit is not None and access.agent.switches.get(group.key) is False:
+        # What its own override keeps off, the switch does not.
+        kept_off = access.agent.overrides
+        held = sum(access.catalog.tools[key].tokens for key in group.tools if kept_off.get(key) is not False)
+        return f"saves {words.about(held)} tokens"
+    loadable = states.count("discoverable")
+    if loadable:
+        return f"{loadable} on request"
+    unavailable = states.count("unavailable")
+    return f"{unavailable} unavailable" if unavailable else ""
+
+
+def risk(tool: catalog.Tool) -> Risk:
+    """Return what stands beside a tool's name: what it may do, or that it is no tool."""
+    return Risk(
+        word=risks.of(tool),
+        stated=states_risk(tool),
+        kind=words.KINDS[tool.kind] if tool.kind != "tool" else "",
+    )
+
+
+def states_risk(tool: catalog.Tool) -> bool:
+    """Return whether the tool says anything of what it may do."""
+    hints = json.loads(tool.annotations) if tool.annotations else {}
+    return isinstance(hints, dict) and ("readOnlyHint" in hints or "destructiveHint" in hints)

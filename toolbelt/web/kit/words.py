@@ -1,0 +1,223 @@
+"""Numbers, moments and states in words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from toolbelt.core import catalog, grants
+from toolbelt.web.kit import pieces
+
+_STORED: dict[bool | None, pieces.Stored] = {True: "true", False: "false", None: "unset"}
+_READ: dict[str, bool | None] = {"true": True, "false": False, "unset": None}
+MAX_VALUE_LENGTH = 400
+# The words for the states of a tool; the codes are data (docs/reference/glossary.md).
+STATES = {
+    "active": "On",
+    "discoverable": "On request",
+    "denied": "Blocked",
+    "dormant": "Off",
+    "unavailable": "Unavailable",
+}
+# What an entry of the catalog is.
+KINDS = {
+    "tool": "tool",
+    "prompt": "prompt",
+    "resource": "resource",
+    "template": "resource template",
+    "elicitation": "asks users",
+}
+
+
+def number(count: int) -> str:
+    """Print a count: ``1,204``."""
+    return f"{count:,}"
+
+
+def about(count: int) -> str:
+    """Print a count roughly: ``~1.2k``, ``~340``."""
+    if count >= 100_000:
+        return f"~{count / 1000:,.0f}k"
+    return f"~{count / 1000:.1f}k" if count >= 1000 else f"~{count}"
+
+
+def limit(count: int) -> str:
+    """Print a most that somebody set: ``16k``, ``1,200``."""
+    return f"{count // 1000:,}k" if count % 1000 == 0 and count else number(count)
+
+
+def size(count: int) -> str:
+    """Print so many bytes: ``340 bytes``, ``48.2 KB``."""
+    return f"{count / 1000:,.1f} KB" if count >= 1000 else f"{count} bytes"
+
+
+def duration(milliseconds: int) -> str:
+    """Print how long something took: ``340 ms``, ``1.2 s``, ``2.5 min``."""
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    if milliseconds < 100_000:
+        return f"{milliseconds / 1000:.1f} s"
+    return f"{milliseconds / 60_000:,.1f} min"
+
+
+def signed(count: int) -> str:
+    """Print a difference with its sign: ``+4``, ``−23``, ``±0``."""
+    return ("+" if count > 0 else "−" if count < 0 else "±") + number(abs(count))
+
+
+def tools(count: int) -> str:
+    """Print so many tools: ``1 tool``, ``12 tools``."""
+    return f"{number(count)} tool{'' if count == 1 else 's'}"
+
+
+def stored(on: bool | None) -> pieces.Stored:
+    """Print a switch or override as the fields of a form have it."""
+    return _STORED[on]
+
+
+def read(word: str) -> bool | None:
+    """Read what a form's field ``on`` or ``was`` says. Raises KeyError for anything else."""
+    return _READ[word]
+
+
+def state(on: Any) -> str:
+    """Return a switch or override: ``on``, ``off``, ``default``, ``on until 16:05``."""
+    said = {True: "on", False: "off", None: "default"}[grants.is_on(on)]
+    end = grants.expiry_of(on)
+    return said if end is None else f"{said} until {until(end.at)}"
+
+
+def until(at: datetime) -> str:
+    """Return when something ends: ``16:05``, ``tomorrow 09:00``, ``24 Nov 09:00``."""
+    local, today = timezone.localtime(at), timezone.localdate()
+    hour = local.strftime("%H:%M:%S" if local.second else "%H:%M")
+    if local.date() == today:
+        return hour
+    if local.date() == today + timedelta(days=1):
+        return f"tomorrow {hour}"
+    return local.strftime("%-d %b " if local.year == today.year else "%-d %b %Y ") + hour
+
+
+def left(at: datetime) -> str:
+    """Return how long it still is: ``1 h 52 min left``, ``3 d 4 h left``."""
+    minutes = max(0, int((at - timezone.now()).total_seconds() // 60))
+    hours, days = minutes // 60, minutes // (24 * 60)
+    if not minutes:
+        return "less than a minute left"
+    if not hours:
+        return f"{minutes} min left"
+    if not days:
+        return f"{hours} h {minutes % 60} min left" if minutes % 60 else f"{hours} h left"
+    return f"{days} d {hours % 24} h left" if hours % 24 else f"{days} d left"
+
+
+def wanted(on: bool | None) -> str:
+    """Return the label of a button that sets a switch or an override: ``Turn on``, ``Reset to default``."""
+    return {True: "Turn on", False: "Turn off", None: "Reset to default"}[on]
+
+
+def asking(family: str, key: str, on: Any, agent: str) -> str:
+    """Ask whether a switch or an override shall be set: ``Turn off devops for ada?``"""
+    if on is None:
+        return f"Reset {key} to default for {agent}?"
+    end = grants.expiry_of(on)
+    told = f"Turn {state(grants.is_on(on))} {key} for {agent}"
+    return f"{told}?" if end is None else f"{told} until {until(end.at)}?"
+
+
+def done(family: str, key: str, on: Any, agent: str) -> str:
+    """Return that a switch or an override is set: ``devops is off for ada``, ``devops is on for ada until 16:05``."""
+    unset = "is reset to default"
+    said, end = grants.is_on(on), grants.expiry_of(on)
+    told = f"{key} {f'is {state(said)}' if said is not None else unset} for {agent}"
+    return told if end is None else f"{told} until {until(end.at)}"
+
+
+def moment(at: datetime) -> pieces.Moment:
+    """Print a point in time, as seen from now."""
+    local = timezone.localtime(at)
+    return pieces.Moment(
+        iso=local.isoformat(timespec="seconds"), words=_since(at), full=local.strftime("%-d %b %Y, %H:%M %Z")
+    )
+
+
+def ahead(at: datetime) -> pieces.Moment:
+    """Print a point in time that is still to come, as seen from now."""
+    seconds = (at - timezone.now()).total_seconds()
+    if seconds < 3600:
+        said = f"in {max(1, round(seconds / 60))} min"
+    elif seconds < 36 * 3600:
+        said = f"in {round(seconds / 3600)} h"
+    else:
+        said = f"in {round(seconds / (24 * 3600))} d"
+    return replace(moment(at), words=said)
+
+
+def clock(at: datetime) -> pieces.Moment:
+    """Print a point in time by its hour, for lists that say the day above."""
+    local = timezone.localtime(at)
+    return pieces.Moment(
+        iso=local.isoformat(timespec="seconds"),
+        words=local.strftime("%H:%M"),
+        full=local.strftime("%-d %b %Y, %H:%M:%S %Z"),
+    )
+
+
+def day(at: datetime) -> str:
+    """Return the day: ``Today``, ``Yesterday, 20 November``, ``3 March 2025``."""
+    date, today = timezone.localdate(at), timezone.localdate()
+    if date == today:
+        return "Today"
+    if date == today - timedelta(days=1):
+        return f"Yesterday, {date:%-d %B}"
+    return f"{date:%A, %-d %B}" if date.year == today.year else f"{date:%-d %B %Y}"
+
+
+def value(written: Any) -> str:
+    """Print a stored value in a line: words for booleans and absence, JSON for what has parts; long ones are cut."""
+    if written is None:
+        text = "not set"
+    elif isinstance(written, bool) or grants.expiry_of(written) is not None:
+        text = state(written)
+    elif isinstance(written, str):
+        text = written
+    else:
+        text = json.dumps(written, ensure_ascii=False, sort_keys=True)
+    return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…"
+
+
+def cut(text: str, most: int) -> str:
+    """Print a text in a line, cut where it gets longer than a page has room for."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def listing(names: list[str] | tuple[str, ...], most: int = 3) -> str:
+    """Name a few and count the rest: ``a, b, c and 4 more``."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def _since(at: datetime) -> str:
+    seconds = (timezone.now() - at).total_seconds()
+    if seconds < 60:
+        return "just now"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min ago"
+    if seconds < 24 * 3600:
+        return f"{int(seconds // 3600)} h ago"
+    days = (timezone.localdate() - timezone.localdate(at)).days
+    if days <= 1:
+        return "yesterday"
+    return f"{days} d ago" if days < 31 else f"on {timezone.localdate(at):%-d %b %Y}"
+
+
+def about_tool(stored: catalog.Catalog, key: str) -> str:
+    """Print what a tool is for, beside its key; empty if there is no such tool."""
+    tool = stored.tools.get(key)
+    return cut(tool.description or tool.title, 100) if tool else ""

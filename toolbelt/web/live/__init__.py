@@ -1,0 +1,1 @@
+"""The stream that tells open pages of changes."""

@@ -1,0 +1,1 @@
+"""The loadouts: list, page and editor."""

@@ -1,0 +1,183 @@
+"""The page of one loadout: what it inherits and brings, and who has it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from toolbelt import conf
+from toolbelt.control.access import access_index
+from toolbelt.core import belts, catalog, errors, keys, loadouts
+from toolbelt.web.kit import paging, pieces, words
+from toolbelt.web.loadouts import inheritance, view_model
+from toolbelt.web.tools import view_model as tools_view_model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """An agent, a loadout or a sub-app that has to do with it; `how` says in which way."""
+
+    name: str
+    url: str
+    how: str
+
+
+MAX_TOOLS, MAX_PER_ONE = 500, 20
+_BUILT_IN = "This loadout is built in. To change it, copy it."
+
+
+def page(
+    index: access_index.AccessIndex,
+    name: str,
+    filters: Mapping[str, Any],
+    *,
+    path: str,
+    may_change: bool,
+    may_remove: bool,
+    **frame: Any,
+) -> pieces.View:
+    """Fill the page; ``filters`` is which of its agents are looked for. Raises errors.NotFound."""
+    stored = index.catalog
+    loadout = view_model.get(stored, name)
+    if loadout is None:
+        raise errors.NotFound("loadout", name, loadouts.all_names(stored))
+    brings = loadouts.tools_included(stored, name)
+    brought = frozenset(brings)
+    seen = loadouts.view_in(stored, name)
+    to_discover = [
+        key
+        for key in loadouts.tools_discoverable(stored, name)
+        if key not in brought and not seen.disables(key, stored.tools[key].plugin)
+    ]
+    others = tuple(_others(index, name))
+    having = [(holder, how) for holder in index.holders if (how := _how(index, holder, name))]
+    fitting = {holder.agent.key for holder in paging.named([one for one, _ in having], filters["agents"])}
+    users = paging.part([one for one in having if one[0].agent.key in fitting], filters["offset"])
+    own = keys.fold(name) in stored.loadouts
+    return pieces.View(
+        name=name,
+        marks=tuple(view_model.marks(stored, name)),
+        description=loadout.description,
+        built_in="" if own else _BUILT_IN,
+        unresolved=tuple(
+            f"{one.field.capitalize()}: {one.message}" for one in loadouts.unresolved(stored, loadout)
+        )
+        if own
+        else (),
+        tools=words.tools(len(brings)),
+        tokens=words.about(view_model.tokens(stored, brings)),
+        picture=inheritance.drawn(stored, inheritance.family(stored, name), name),
+        levels=tuple(_levels(stored, name)),
+        brings=tuple(_groups(stored, brings, seen, patterns=False)),
+        discoverable=tuple(_groups(stored, to_discover, seen, patterns=True)),
+        discovers=words.tools(len(to_discover)),
+        agents=tuple(
+            User(name=holder.agent.key, url=reverse("web:agent_access", args=[holder.agent.key]), how=how)
+            for holder, how in users.items
+        ),
+        agents_pages=users.pages(filters, path, anchor="#users"),
+        find=paging.find_agents(having, filters, path, ("offset",)),
+        others=others,
+        kinds=tuple(
+            kind
+            for kind, one in conf.KIND_LOADOUTS.items()
+            if any(keys.fold(link.name) == keys.fold(name) for link in loadouts.chain(stored.loadouts, one))
+        ),
+        seen=json.dumps(belts.entry("loadout", loadout), ensure_ascii=False) if own else "",
+        kept="",
+        may_change=may_change and own,
+        may_remove=may_remove and own,
+        **frame,
+    )
+
+
+def _levels(stored: catalog.Catalog, name: str) -> Iterator[pieces.View]:
+    """Walk from the root to the loadout, and say what each level changes."""
+    before: tuple[str, ...] = ()
+    for link in reversed(loadouts.chain(stored.loadouts, name)):
+        after = loadouts.tools_included(stored, link.name)
+        had, has = set(before), set(after)
+        added = tuple(key for key in after if key not in had)
+        removed = tuple(key for key in before if key not in has)
+        told = [words.signed(len(added)) + " tools"] if added else []
+        told += [f"{words.signed(-len(removed))} tools"] if removed else []
+        yield pieces.View(
+            name=link.name,
+            marks=tuple(view_model.marks(stored, link.name)),
+            named=view_model.named(link),
+            told=", ".join(told) or "no change in tools",
+            added=added,
+            removed=removed,
+        )
+        before = after
+
+
+def _groups(
+    stored: catalog.Catalog, tools: Iterable[str], seen: loadouts.View, *, patterns: bool
+) -> Iterator[pieces.View]:
+    by_plugin: dict[str, list[str]] = {}
+    for key in tools:
+        by_plugin.setdefault(stored.tools[key].plugin, []).append(key)
+    # All of them where they are few; of very many, the first of each plugin.
+    most = MAX_PER_ONE if sum(map(len, by_plugin.values())) > MAX_TOOLS else MAX_TOOLS
+    for plugin, found in sorted(by_plugin.items(), key=lambda one: (not one[0], one[0].casefold())):
+        because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in found)
+        yield pieces.View(
+            title=plugin or "No plugin",
+            count=words.number(len(found)),
+            tokens=words.about(view_model.tokens(stored, found)),
+            because=words.listing(tuple(because)),
+            tools=tuple(sorted(found)[:most]),
+            more=words.number(len(found) - most) if len(found) > most else "",
+            more_url=f"{reverse('web:tools')}?{urlencode({'plugin': plugin or tools_view_model.NO_PLUGIN})}"
+            if len(found) > most
+            else "",
+        )
+
+
+def _because(tool: catalog.Tool, stored: catalog.Catalog, seen: loadouts.View, patterns: bool) -> str:
+    if patterns:
+        pattern = seen.discovers(tool.key) or seen.discovers(tool.plugin) or ""
+        return f"{pattern} of {seen.patterns.get(pattern, '')}"
+    brought = seen.includes(tool.plugin, stored.category(tool))
+    if brought is None:
+        return ""
+    what, origin = brought
+    return f"plugin of {origin}" if what == "plugin" else f"category {stored.category(tool)} of {origin}"
+
+
+def _how(index: access_index.AccessIndex, holder: access_index.AgentAccess, name: str) -> str:
+    """Return in which way the agent has to do with the loadout; empty: it has not."""
+    agent, folded = holder.agent, keys.fold(name)
+    links = [link.name for link in view_model.chain(index, holder)]
+    hows = []
+    if folded in map(keys.fold, links):
+        by = "its own loadout" if agent.loadout else f"from its kind {agent.kind}"
+        hows.append(by if keys.fold(links[0]) == folded else f"through {links[0]}, {by}")
+    if folded in map(keys.fold, agent.session_loadouts):
+        hows.append("may use it for a session")
+    return "; ".join(hows)
+
+
+def _others(index: access_index.AccessIndex, name: str) -> Iterator[User]:
+    """Find the loadouts that extend it, and the sub-apps whose agents have it."""
+    stored, folded = index.catalog, keys.fold(name)
+    for other in loadouts.all_names(stored):
+        child = view_model.get(stored, other)
+        if child is not None and keys.fold(child.parent) == folded:
+            url = reverse("web:loadout", args=[other])
+            yield User(name=other, url=url, how="a loadout that extends it")
+    users = {holder.agent.key for holder in view_model.having(index, name)}
+    for sub_app in stored.sub_apps.values():
+        embedded = [agent for agent in sub_app.agents if agent in users]
+        if embedded:
+            yield User(
+                name=sub_app.key,
+                url=reverse("web:sub_app", args=[sub_app.key]),
+                how=f"sub-app, through {words.listing(embedded)}",
+            )

@@ -1,0 +1,90 @@
+"""The form of a loadout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from toolbelt.core import catalog, keys, loadouts
+from toolbelt.web.kit import entry_forms, fields
+
+_LISTS = ("plugins", "categories", "discoverable", "disabled")
+
+
+class Loadout(entry_forms.EntryForm):
+    """A loadout. Its lists keep the order and spelling of what was stored."""
+
+    entry_kind = "loadout"
+    fields_of = {"plugins": "plugins_more"}
+
+    name = forms.CharField(
+        required=False,
+        widget=forms.TextInput(attrs={"required": True}),
+        help_text="Its name for agents and other loadouts: letters, digits, _, . and -.",
+    )
+    parent = forms.CharField(
+        required=False,
+        label="Extends",
+        widget=forms.Select,
+        help_text="The new loadout includes everything that this one includes.",
+    )
+    description = fields.Text(rows=2)
+    categories = fields.Ticks()
+    plugins = fields.Ticks(help_text="No plugin is installed.")
+    plugins_more = fields.NameList(
+        label="Other plugins", help_text="Names of plugins that are not installed here, separated by spaces."
+    )
+    discoverable = fields.NameList(
+        rows=4,
+        label="On request",
+        help_text="One plugin or tool per line, or a prefix with *, such as docker*. A single * matches everything.",
+    )
+    disabled = fields.NameList(
+        rows=4,
+        help_text="One plugin or tool per line. Blocks it for every agent with this loadout or one that extends it, "
+        "whatever else includes it.",
+    )
+
+    @classmethod
+    def initial_of(cls, value: catalog.Loadout) -> dict[str, Any]:
+        """Return the fields of the form for a loadout."""
+        lists = {key: list(getattr(value, key)) for key in _LISTS}
+        return {"description": value.description, "parent": value.parent, **lists}
+
+    def offer(self, stored: catalog.Catalog) -> None:
+        """Fill the loadouts to extend, and the categories and plugins to tick; what is chosen stays to be seen."""
+        plugins, categories = self.given["plugins"], self.given["categories"]
+        self.choose("parent", self._parents(stored))
+        self.choose("plugins", entry_forms.choices(stored.plugins, plugins))
+        every = (*catalog.CATEGORIES, *stored.categories, *categories)
+        self.choose("categories", entry_forms.choices(every, categories))
+        installed = {keys.fold(name) for name in stored.plugins}
+        others = (name for name in plugins if keys.fold(name) not in installed)
+        data: Any = self.data
+        self.data = data = data.copy()
+        data["plugins_more"] = " ".join([*self.given["plugins_more"], *others])
+
+    def entry(self) -> dict[str, Any]:
+        """Return every key that the form shows; None stands for the default."""
+        given = self.given
+        lists = {
+            key: entry_forms.merge([*given[key], *given.get(f"{key}_more", ())], self.initial.get(key, ()))
+            for key in _LISTS
+        }
+        texts = {"description": given["description"], "parent": given["parent"], **lists}
+        return {key: value or None for key, value in texts.items()}
+
+    def _parents(self, stored: catalog.Catalog) -> list[tuple[str, str]]:
+        """Return the loadouts that it may extend: not itself, nor one that extends it, unless that is chosen."""
+        chosen = self.given["parent"]
+        names = [
+            name
+            for name in loadouts.all_names(stored)
+            if keys.fold(name) == keys.fold(chosen) or self.is_new or not self._is_in(stored, name)
+        ]
+        return [("", "None"), *entry_forms.choices([*names, *([chosen] if chosen else [])], [chosen])]
+
+    def _is_in(self, stored: catalog.Catalog, name: str) -> bool:
+        links = loadouts.chain(stored.loadouts, name)
+        return keys.fold(self.entry_name) in {keys.fold(name), *(keys.fold(link.name) for link in links)}

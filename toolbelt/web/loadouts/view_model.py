@@ -1,0 +1,116 @@
+"""The list of loadouts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from toolbelt import conf
+from toolbelt.control.access import access_index
+from toolbelt.core import catalog, keys, loadouts
+from toolbelt.web.kit import pieces, tool_sections, words
+from toolbelt.web.loadouts import inheritance
+
+# How many agents a line of the list names.
+MAX_USERS = 20
+
+
+def page(index: access_index.AccessIndex, **frame: Any) -> pieces.View:
+    """Fill the list."""
+    names = loadouts.all_names(index.catalog)
+    own = [loadout.name for loadout in index.catalog.loadouts.values()]
+    users = _users(index)
+    return pieces.View(
+        loadouts=tuple(_line(index, name, own, users.get(keys.fold(name), ())) for name in names),
+        picture=inheritance.drawn(index.catalog, names),
+        total=f"{words.number(len(names))} loadout{'' if len(names) == 1 else 's'}, "
+        f"{words.number(len(names) - len(own))} of them built in",
+        **frame,
+    )
+
+
+def get(stored: catalog.Catalog, name: str) -> catalog.Loadout | None:
+    """Return the loadout of exactly this name, stored or built in."""
+    loadout = stored.loadouts.get(keys.fold(name)) or loadouts.BUILT_IN.get(keys.fold(name))
+    return loadout if loadout is not None and loadout.name == name else None
+
+
+def marks(stored: catalog.Catalog, name: str) -> Iterator[tool_sections.Mark]:
+    """Return the words that stand beside a loadout's name wherever it is."""
+    folded = keys.fold(name)
+    if folded not in stored.loadouts:
+        yield tool_sections.Mark(word="built in")
+    elif folded in loadouts.BUILT_IN:
+        yield tool_sections.Mark(word="replaces a built-in loadout", tone="warning")
+
+
+def named(loadout: catalog.Loadout) -> tuple[pieces.View, ...]:
+    """Return what the loadout names itself, whatever it extends."""
+    lists = (
+        ("categories", loadout.categories, ""),
+        ("plugins", loadout.plugins, ""),
+        ("on request", loadout.discoverable, "quiet"),
+        ("disables", loadout.disabled, "danger"),
+    )
+    return tuple(pieces.View(label=label, names=names, tone=tone) for label, names, tone in lists if names)
+
+
+def having(index: access_index.AccessIndex, name: str) -> list[access_index.AgentAccess]:
+    """List the agents that have this loadout, by itself or because theirs extends it."""
+    folded = keys.fold(name)
+    return [
+        holder
+        for holder in index.holders
+        if any(keys.fold(link.name) == folded for link in chain(index, holder))
+    ]
+
+
+def _users(index: access_index.AccessIndex) -> dict[str, list[str]]:
+    """Name for each loadout, by its folded name, the agents that have it, by itself or because theirs extends it."""
+    by_own: dict[str, list[str]] = {}
+    users: dict[str, list[str]] = {}
+    for holder in index.holders:
+        by_own.setdefault(holder.agent.loadout_name(conf.KIND_LOADOUTS), []).append(holder.agent.key)
+    for own, agents in by_own.items():
+        for link in loadouts.chain(index.catalog.loadouts, own) if own else ():
+            users.setdefault(keys.fold(link.name), []).extend(agents)
+    return users
+
+
+def chain(index: access_index.AccessIndex, holder: access_index.AgentAccess) -> Sequence[catalog.Loadout]:
+    """Return the chain of the loadout that is in force for an agent."""
+    own = holder.agent.loadout_name(conf.KIND_LOADOUTS)
+    return loadouts.chain(index.catalog.loadouts, own) if own else ()
+
+
+def tokens(stored: catalog.Catalog, tools: Iterable[str]) -> int:
+    """Return what these tools cost."""
+    return sum(stored.tools[key].tokens for key in tools)
+
+
+def _known_parent(stored: catalog.Catalog, loadout: catalog.Loadout) -> str:
+    """Name what it extends as that is called itself; empty where there is no such loadout."""
+    links = loadouts.chain(stored.loadouts, loadout.parent) if loadout.parent else ()
+    return links[0].name if links else ""
+
+
+def _line(
+    index: access_index.AccessIndex, name: str, own: Sequence[str], users: Sequence[str]
+) -> pieces.View:
+    loadout = get(index.catalog, name) or catalog.Loadout(name=name)
+    tools = loadouts.tools_included(index.catalog, name)
+    place = own.index(name) if name in own else -1
+    return pieces.View(
+        name=name,
+        marks=tuple(marks(index.catalog, name)),
+        description=loadout.description,
+        parent=_known_parent(index.catalog, loadout),
+        named=named(loadout),
+        tools=words.number(len(tools)),
+        tokens=words.about(tokens(index.catalog, tools)),
+        used=tuple(users[:MAX_USERS]),
+        more_users=f"and {words.number(len(users) - MAX_USERS)} more" if len(users) > MAX_USERS else "",
+        percent=round(100 * len(users) / len(index.holders)) if index.holders else 0,
+        up=own[place - 1] if place > 0 else "",
+        down=own[place + 1] if 0 <= place < len(own) - 1 else "",
+    )

@@ -1,0 +1,86 @@
+"""Hash a few passwords at a time: each takes 100 MB, and anyone may make the server hash one.
+
+:class:`AxesHandler` limits wrong logins by address too, whatever the names are, beside Axes's own limit for a name at
+an address. A login that succeeds takes back what was counted for its own name alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from axes import attempts, models
+from axes.handlers import database
+from django.contrib.auth import hashers
+from django.db.models import Sum
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from toolbelt.web.kit import frame, http
+
+AT_ONCE = 2
+# How long a login waits for its turn.
+SECONDS = 5.0
+# How many wrong logins an address may have, whatever the names, in the time that Axes counts.
+MAX_FAILURES_OF_ADDRESS = 50
+
+_turns = threading.BoundedSemaphore(AT_ONCE)
+
+
+class BusyError(Exception):
+    """Too many passwords are being hashed."""
+
+
+class Argon2PasswordHasher(hashers.Argon2PasswordHasher):
+    """Django's, with a limit on how many run at once in a process. The hashes are the same."""
+
+    def encode(self, password: str, salt: str) -> str:
+        """Hash a password. Raises Busy."""
+        with _turn():
+            return super().encode(password, salt)
+
+    def verify(self, password: str, encoded: str) -> bool:
+        """Return whether it is the password. Raises Busy."""
+        with _turn():
+            return super().verify(password, encoded)
+
+
+class BusyMiddleware:
+    """Answer 503 where no password can be hashed at present."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self._get_response(request)
+
+    def process_exception(self, request: http.Request, exception: Exception) -> HttpResponse | None:
+        """Return a page that says to try again."""
+        return frame.busy(request, round(SECONDS)) if isinstance(exception, BusyError) else None
+
+
+class AxesHandler(database.AxesDatabaseHandler):  # type: ignore[misc]
+    """Axes's own, which also limits an address."""
+
+    def is_locked(self, request: Any, credentials: dict[str, Any] | None = None) -> bool:
+        """Return whether this login is not even tried."""
+        if super().is_locked(request, credentials):
+            return True
+        since = attempts.get_cool_off_threshold(request)
+        of_address = models.AccessAttempt.objects.filter(
+            ip_address=request.axes_ip_address, attempt_time__gte=since
+        )
+        failures = of_address.aggregate(total=Sum("failures_since_start"))["total"] or 0
+        return bool(failures >= MAX_FAILURES_OF_ADDRESS)
+
+
+@contextlib.contextmanager
+def _turn() -> Iterator[None]:
+    if not _turns.acquire(timeout=SECONDS):
+        raise BusyError
+    try:
+        yield
+    finally:
+        _turns.release()

@@ -1,0 +1,1 @@
+"""Putting one thing of a list before another."""

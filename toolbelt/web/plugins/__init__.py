@@ -1,0 +1,1 @@
+"""The plugins and upstream servers: list, page and review."""

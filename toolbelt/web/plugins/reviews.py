@@ -1,0 +1,154 @@
+"""A tool that awaits review: its texts, what differs, and what was found in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Literal
+
+from toolbelt.control.servers import approvals, plugin_overview
+from toolbelt.web.kit import model, pieces, texts, tool_sections, words
+
+# On one page; the others follow when these are decided.
+MAX_AT_ONCE = 40
+MAX_FLAG_LENGTH = 200
+_LABELS = {
+    "title": "Title",
+    "description": "Description",
+    "input_schema": "Arguments",
+    "output_schema": "Result",
+    "annotations": "Hints",
+    "details": "Result schema, icons and _meta",
+}
+_KINDS: Mapping[approvals.Kind, tuple[str, str, str]] = {
+    "new": ("new", "accent", "Unavailable until you approve it."),
+    "changed": ("changed", "warning", "Unavailable until you approve the new version."),
+    "renamed": ("renamed", "warning", "The same tool as {previous}, under a new name."),
+    "details": ("details changed", "accent", "Available, but without these details until you approve them."),
+    "gone": ("removed", "quiet", "No longer offered. Its settings and history are kept."),
+}  # fmt: skip
+
+
+def review(
+    detail: plugin_overview.Detail,
+    *,
+    may_carry: bool,
+    ticked: Collection[str] = (),
+    moved: str = "",
+) -> pieces.View:
+    """Fill what there is to look at; ``moved`` is a tool that became another version while somebody looked."""
+    shown = [one for one in detail.changes if one.kind != "gone"]
+    waiting = detail.provider.waiting
+    return pieces.View(
+        changes=tuple(change(one, ticked=one.key in ticked, moved=one.key == moved) for one in shown),
+        gone=tuple(change(one) for one in detail.changes if one.kind == "gone"),
+        all_gone=detail.gone,
+        later=waiting - len(shown),
+        is_one=waiting == 1,
+        renamed=any(one.previous for one in shown),
+        may_carry=may_carry,
+        flagged=sum(bool(one.flags) for one in shown),
+    )
+
+
+def change(tool_change: approvals.Change, *, ticked: bool = False, moved: bool = False) -> pieces.View:
+    """Fill one tool to look at."""
+    prefix, name = model.split(tool_change.key)
+    word, tone, about = _KINDS[tool_change.kind]
+    tool, is_compared = tool_change.tool, tool_change.kind in ("changed", "renamed")
+    delta = tool_change.tokens_after - tool_change.tokens_before
+    return pieces.View(
+        value=f"{tool_change.key}={tool_change.shown}",
+        key=tool_change.key,
+        prefix=prefix,
+        name=name,
+        kind=tool_change.kind,
+        word=word,
+        tone=tone,
+        about=about.format(previous=tool_change.previous),
+        at_server=texts.visible(tool.upstream_name),
+        risk=tool_sections.risk(tool),
+        tokens=words.number(
+            tool_change.tokens_after if tool_change.kind != "gone" else tool_change.tokens_before
+        ),
+        delta=words.signed(delta) if is_compared and delta else "",
+        users=_users(tool_change),
+        flags=tuple(texts.pieces(words.cut(flag, MAX_FLAG_LENGTH)) for flag in tool_change.flags),
+        description=texts.text(tool.description)
+        if tool.description and not tool_change.differences
+        else None,
+        schema=texts.text(_document(tool.input_schema))
+        if tool_change.kind == "new" and tool.kind == "tool"
+        else None,
+        details=texts.text(_document(tool.details)) if tool_change.kind == "new" and tool.details else None,
+        arguments=texts.visible(", ".join(_arguments(_read(tool.input_schema)))),
+        differences=tuple(
+            pieces.View(
+                label="Details"
+                if difference.field == "details" and tool.kind != "tool"
+                else _LABELS[difference.field],
+                told=tuple(map(texts.visible, _told(difference))),
+                text=texts.difference(difference.lines),
+            )
+            for difference in tool_change.differences
+        ),
+        ticked=ticked,
+        moved=moved,
+    )
+
+
+def _users(tool_change: approvals.Change) -> str:
+    verb: Literal["had", "use"] = "had" if tool_change.kind in ("renamed", "gone") else "use"
+    if not tool_change.users:
+        return ""
+    named = words.listing([user.removeprefix("the ") for user in tool_change.users])
+    if verb == "had":
+        return f"used by {named} under its old name" if tool_change.kind == "renamed" else f"used by {named}"
+    return f"used by {named}"
+
+
+def _told(found: approvals.Difference) -> Iterator[str]:
+    """Say in words what became of arguments or hints, where that can be said."""
+    before, after = _read(found.old), _read(found.new)
+    if found.field == "annotations":
+        for name in sorted({*before, *after}):
+            if before.get(name) != after.get(name):
+                yield f"{name}: {_said(before.get(name))} → {_said(after.get(name))}"
+    if found.field != "input_schema":
+        return
+    had, has = _arguments(before), _arguments(after)
+    needed, needs = _required(before), _required(after)
+    for name in has:
+        if name not in had:
+            yield f"new {'required' if name in needs else 'optional'} argument {name}"
+        elif name in needs and name not in needed:
+            yield f"{name} is now required"
+        elif name in needed and name not in needs:
+            yield f"{name} is now optional"
+    yield from (f"argument {name} removed" for name in had if name not in has)
+
+
+def _arguments(schema: Mapping[str, Any]) -> list[str]:
+    found = schema.get("properties")
+    return [str(name) for name in found] if isinstance(found, Mapping) else []
+
+
+def _required(schema: Mapping[str, Any]) -> list[str]:
+    found = schema.get("required")
+    return [str(name) for name in found] if isinstance(found, list) else []
+
+
+def _said(value: Any) -> str:
+    return "not stated" if value is None else words.cut(json.dumps(value, ensure_ascii=False), 80)
+
+
+def _read(text: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _document(text: str) -> str:
+    return json.dumps(_read(text), indent=2, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,308 @@
+"""What the model of one agent gets for a question, and why it gets a tool or not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from django.utils.http import urlencode
+
+from toolbelt.control.agents import agent_versions, comparing, sessions
+from toolbelt.control.reports import queries
+from toolbelt.core import agents as values
+from toolbelt.core import definitions, errors, reasons, resolution, surface
+from toolbelt.runtime import explain, rendering, surfaces
+from toolbelt.web.agents import view_model as agents
+from toolbelt.web.compare import view_model as compare
+from toolbelt.web.kit import entries, model, paging, pieces, words
+from toolbelt.web.settings import mcp_clients
+
+View = Literal["tools", "policy", "json", "why"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What a provider is sent, as JSON; or the `troubles` for which it would not take it. `id` is its place."""
+
+    id: str
+    label: str
+    text: str
+    size: str
+    troubles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One question of a trace. `state` and `reason` are its answer, empty where it does not apply."""
+
+    number: str
+    asks: str
+    state: str
+    reason: str
+    decides: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """Why a tool is on or off; `trouble` instead, where no such tool is known; neither, before one is named."""
+
+    tool: str = ""
+    state: pieces.State = "dormant"
+    reason: str = ""
+    steps: tuple[Step, ...] = ()
+    trouble: str = ""
+    known: tuple[str, ...] = ()
+
+
+# How many of the live sessions are offered to choose from; any other can be typed.
+MAX_SESSIONS = 20
+# How many of the newest changes are offered to look at the agent after them; any other one is found in its history.
+MAX_MOMENTS = 20
+# How many of the tools that are sent are listed at once.
+TOOLS_AT_ONCE = 200
+_VIEWS = {"tools": "Tools", "policy": "Policy", "json": "Provider JSON", "why": "Why?"}
+_FORMATS = {
+    "openai_chat": "OpenAI Chat",
+    "openai_responses": "OpenAI Responses",
+    "anthropic": "Anthropic",
+    "gemini": "Gemini",
+    "vercel": "Vercel",
+    "mcp": "MCP",
+}
+
+
+def page(agent: str, filters: Mapping[str, Any], *, path: str, may_change: bool) -> pieces.View:
+    """Fill the page for the question that ``filters`` puts together. Raises errors.NotFound for an unknown agent."""
+    view = cast(View, filters["view"] or "tools")
+    form = filters["format"] if filters["format"] in rendering.FORMATS else next(iter(_FORMATS))
+    # A past version is outside any session, and what stands beside it, too.
+    in_session = not filters["at"]
+    asked = {
+        "session": (in_session and filters["session"]) or None,
+        "request_id": (in_session and filters["request"]) or None,
+        "subagent": filters["subagent"] or None,
+    }
+    trouble = ""
+    try:
+        answer = surfaces.ask(agent, message=filters["message"], **asked)
+    except errors.Invalid as invalid:
+        trouble, asked = f"The preview ignores the session and the request: {invalid}", {}
+        answer = surfaces.ask(agent, message=filters["message"])
+    about = {
+        name: filters[name] for name in ("message", "session", "request", "subagent", "at") if filters[name]
+    }
+    why_url = f"{path}?{urlencode({**about, 'view': 'why'})}"
+    version, then = None, None
+    if filters["at"]:
+        try:
+            version = agent_versions.rebuild(agent, comparing.parse_moment(filters["at"], "at"))
+            then = agent_versions.surface_of(
+                answer.resolution.context.catalog,
+                version.agent,
+                filters["message"],
+                filters["subagent"] or None,
+            )
+        except (errors.NotFound, errors.Invalid) as error:
+            trouble = f"{trouble} Cannot show the earlier version: {error}".strip()
+    longest = answer if then is None or len(answer.tools) >= len(then.tools) else then
+    one = queries.summary(agent)
+    if one.agent.archived:
+        raise errors.Archived(agent)
+    header = agents.header(one)
+    return pieces.View(
+        agent=header,
+        question=_question(agent, filters, view, form),
+        trouble=trouble,
+        view=view,
+        model=model.view(answer, filters["message"]),
+        facts=_facts(answer),
+        tools=_tools(answer, why_url, filters["offset"], then, "added since") if view == "tools" else (),
+        pages=_sent_part(longest, filters["offset"]).pages(filters, path) if view == "tools" else None,
+        sent=_sent(answer, form) if view == "json" else None,
+        why=_why(agent, filters["tool"], asked, answer) if view == "why" else None,
+        past=_past(header, version, answer, then, filters, view, form, why_url)
+        if version is not None and then is not None
+        else None,
+        may_change=may_change,
+        cut=mcp_clients.cut_instructions(answer.policy) if _shows_policy(view, form) else (),
+    )
+
+
+def _past(
+    header: Any,
+    version: agent_versions.Version,
+    answer: surface.Surface,
+    then: surface.Surface,
+    filters: Mapping[str, Any],
+    view: View,
+    form: str,
+    why_url: str,
+) -> pieces.View:
+    key = version.agent.key
+    return pieces.View(
+        words=compare.version(version),
+        moment=words.moment(version.last.at) if version.last else None,
+        notes=tuple(compare.doubts(version)),
+        compare_url=compare.url(comparing.format_version(key, version.moment), key),
+        agent=header,
+        view=view,
+        model=model.view(then, filters["message"]),
+        tools=_tools(then, why_url, filters["offset"], answer, "removed since") if view == "tools" else (),
+        sent=_sent(then, form, "provider-json-then") if view == "json" else None,
+        why=_why_then(filters["tool"], then) if view == "why" else None,
+    )
+
+
+def _shows_policy(view: View, form: str) -> bool:
+    return view == "policy" or (view == "json" and form == "mcp")
+
+
+def _question(agent: str, filters: Mapping[str, Any], view: str, form: str) -> pieces.View:
+    live = sessions.page(agent, limit=MAX_SESSIONS).sessions
+    kinds = [("", "The agent itself"), *((kind, f"Subagent: {kind}") for kind in values.KINDS)]
+    return pieces.View(
+        message=filters["message"],
+        session=filters["session"],
+        request=filters["request"],
+        tool=filters["tool"],
+        subagents=pieces.choices(kinds, filters["subagent"]),
+        views=pieces.choices(_VIEWS, view),
+        formats=pieces.choices(((name, _FORMATS.get(name, name)) for name in _in_order()), form),
+        sessions=tuple(
+            pieces.Choice(value=kept.session.key, label=f"changed {words.moment(kept.changed).words}")
+            for kept in live
+        ),
+        moments=tuple(_moments(agent, filters["at"])),
+    )
+
+
+def _moments(agent: str, chosen: str) -> Iterator[pieces.Choice]:
+    yield pieces.Choice(value="", label="Now", chosen=not chosen)
+    found = queries.changes(agent=agent, size=MAX_MOMENTS).entries
+    if chosen and chosen not in {str(entry.id) for entry in found}:
+        number = chosen.isdigit()
+        yield pieces.Choice(value=chosen, label=f"after change {chosen}" if number else chosen, chosen=True)
+    for entry in found:
+        label = f"after {entries.told(entry)}, {words.moment(entry.at).words}"
+        yield pieces.Choice(value=str(entry.id), label=label, chosen=str(entry.id) == chosen)
+
+
+def _in_order() -> list[str]:
+    """List the formats as they are offered: the best known first, then whatever else there is."""
+    return [*_FORMATS, *(name for name in rendering.FORMATS if name not in _FORMATS)]
+
+
+def _facts(answer: surface.Surface) -> tuple[str, ...]:
+    return (
+        f"revision {words.number(answer.revision)}",
+        f"fingerprint {answer.fingerprint.removeprefix('sha256:')[:12]}",
+    )
+
+
+def _tools(
+    answer: surface.Surface,
+    why: str,
+    offset: int | str,
+    other: surface.Surface | None = None,
+    mark: str = "",
+) -> tuple[pieces.View, ...]:
+    """List what is sent, in the order in which it is sent; marked, what ``other`` does not have."""
+    there = other.resolution.active if other is not None else answer.resolution.active
+    most = max((definition.tokens for definition in answer.tools), default=0)
+    return tuple(
+        _tool(answer, definition, most, why, "" if definition.name in there else mark)
+        for definition in _sent_part(answer, offset).items
+    )
+
+
+def _sent_part(answer: surface.Surface, offset: int | str) -> paging.Part[definitions.Definition]:
+    """Return the part of what is sent that is shown, in the order in which it is sent."""
+    sent = sorted((*answer.tools, *answer.meta_tools), key=lambda definition: definition.name)
+    return paging.part(sent, offset, TOOLS_AT_ONCE)
+
+
+def _tool(
+    answer: surface.Surface, definition: definitions.Definition, most: int, why: str, mark: str
+) -> pieces.View:
+    key = definition.name
+    prefix, name = model.split(key)
+    decision = answer.because.get(key)
+    return pieces.View(
+        key=key,
+        prefix=prefix,
+        name=name,
+        reason=reasons.explain(decision)
+        if decision
+        else "Toolbelt's own tool, for finding and loading others",
+        tokens=words.number(definition.tokens) if decision else "",
+        percent=round(100 * definition.tokens / most) if most else 0,
+        own=decision is None,
+        why_url=f"{why}&{urlencode({'tool': key})}" if decision else "",
+        mark=mark if decision else "",
+    )
+
+
+def _sent(answer: surface.Surface, form: str, place: str = "provider-json") -> Sent:
+    label = _FORMATS.get(form, form)
+    try:
+        provider = rendering.render(answer, form)
+    except errors.Invalid as invalid:
+        troubles = tuple(problem.message for problem in invalid.problems)
+        return Sent(id=place, label=label, text="", size="", troubles=troubles)
+    text = json.dumps(provider, indent=2, ensure_ascii=False)
+    return Sent(id=place, label=label, text=text, size=words.size(len(text.encode())), troubles=())
+
+
+def _why(agent: str, tool: str, asked: Mapping[str, Any], answer: surface.Surface) -> Why:
+    known = tuple(sorted(answer.resolution.context.catalog.tools))
+    if not tool:
+        return Why(known=known)
+    try:
+        told = explain.why(agent, tool, **asked)
+    except errors.NotFound as unknown:
+        return Why(tool=tool, trouble=str(unknown), known=known)
+    return _decided(tool, told.decision, told.trace, known)
+
+
+def _why_then(tool: str, then: surface.Surface) -> Why:
+    standing = then.resolution.context
+    if tool not in standing.catalog.tools:
+        return Why()
+    return _decided(tool, then.resolution.decision(tool), resolution.trace(standing, tool), ())
+
+
+def _decided(
+    tool: str, decision: resolution.Decision, trace: Iterable[resolution.Step], known: tuple[str, ...]
+) -> Why:
+    deferred = decision.code == "budget"
+    steps = [_step(step, decides=not deferred and step.question == decision.question) for step in trace]
+    if deferred:
+        steps.append(
+            Step(
+                number="",
+                asks="Do the tools that are on fit the agent's budget?",
+                state=decision.state,
+                reason=reasons.explain(decision),
+                decides=True,
+            )
+        )
+    return Why(
+        tool=tool,
+        state=decision.state,
+        reason=reasons.explain(decision),
+        steps=tuple(steps),
+        known=known,
+    )
+
+
+def _step(step: resolution.Step, *, decides: bool) -> Step:
+    answer = step.answer
+    return Step(
+        number=str(step.question),
+        asks=step.rule,
+        state=answer.state if answer else "",
+        reason=reasons.explain(answer) if answer else "",
+        decides=decides,
+    )

@@ -1,0 +1,83 @@
+"""The sessions of one agent."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.http import urlencode
+
+from toolbelt.control.agents import sessions
+from toolbelt.control.reports import queries
+from toolbelt.core import agents as values
+from toolbelt.core import sessions as conversations
+from toolbelt.web.agents import view_model as agents
+from toolbelt.web.kit import paging, pieces, words
+
+AT_ONCE = 50
+
+
+def page(agent: str, offset: int, *, path: str, **frame: Any) -> pieces.View:
+    """Fill the page, from the place ``offset`` of the list on. Raises errors.NotFound."""
+    one = queries.summary(agent)
+    found = sessions.page(agent, offset=offset, limit=AT_ONCE)
+    preview = reverse("web:preview", args=[agent])
+    initial = one.agent.initial_toolkits
+    count = found.total
+    return pieces.View(
+        agent=agents.header(one),
+        sessions=tuple(_line(one.agent, kept, preview) for kept in found.sessions),
+        initial=initial,
+        loadable=tuple(key for key in one.agent.allowed_toolkits if key not in initial),
+        may_discover=one.holder.may_load,
+        matches=f"{words.number(count)} session{'' if count == 1 else 's'}, most recently changed first",
+        pages=_pages(found, offset, path),
+        **frame,
+    )
+
+
+def _line(agent: values.Agent, kept: sessions.Kept, preview: str) -> pieces.View:
+    held = kept.session
+    return pieces.View(
+        key=held.key,
+        loadout=held.loadout,
+        loaded=tuple(_loaded(agent, change) for change in held.changes),
+        began=words.moment(kept.created),
+        changed=words.moment(kept.changed),
+        preview_url=f"{preview}?{urlencode({'session': held.key})}",
+    )
+
+
+def _loaded(agent: values.Agent, change: conversations.Change) -> pieces.View:
+    at = _read(change.at)
+    note = ""
+    if not change.on:
+        # Kept as long as the request may go on that it was unloaded in.
+        note = "unloaded from the next request"
+    elif change.kind == "toolkit" and change.name not in agent.allowed_toolkits:
+        note = "no longer allowed"
+    return pieces.View(kind=change.kind, name=change.name, when=words.moment(at) if at else None, note=note)
+
+
+def _read(at: str) -> datetime | None:
+    """Read when something was loaded; who wrote the row wrote that, too."""
+    try:
+        read = parse_datetime(at)
+    except ValueError:
+        return None
+    return timezone.make_aware(read) if read is not None and timezone.is_naive(read) else read
+
+
+def _pages(kept: sessions.Page, offset: int, path: str) -> paging.Pages:
+    shown = len(kept.sessions)
+    if not shown:
+        return paging.Pages(words="", newer_url=path if offset else "")
+    before, behind = max(0, offset - AT_ONCE), offset + shown
+    return paging.Pages(
+        words=f"{words.number(offset + 1)} to {words.number(behind)} of {words.number(kept.total)}",
+        newer_url=f"{path}?{urlencode({'offset': before})}" if offset else "",
+        older_url=f"{path}?{urlencode({'offset': behind})}" if behind < kept.total else "",
+    )

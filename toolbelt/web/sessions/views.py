@@ -1,0 +1,78 @@
+"""The sessions of one agent, and letting one of them begin anew."""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt.control.agents import sessions
+from toolbelt.control.people import rights
+from toolbelt.core import effects
+from toolbelt.web.kit import filters, http, notices, pieces, responses
+from toolbelt.web.sessions import forms, view_model
+
+
+@require_safe
+def page(request: http.Request, agent: str) -> HttpResponse:
+    """Show the sessions that have loaded something."""
+    notice = responses.pop_notice(request)[0]
+    return render(request, "sessions/sessions.html", {"page": _filled(request, agent, notice)})
+
+
+@require_POST
+def evict(request: http.Request, agent: str) -> HttpResponse:
+    """Forget what a session has loaded, once somebody has said that this is meant."""
+    if not rights.may_change_sessions(request.user, "delete", agent):
+        raise PermissionDenied
+    form = forms.Eviction(request.POST)
+    home = reverse("web:sessions", args=[agent])
+
+    def parts(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
+        shown = {"page": _filled(request, agent, notice)}
+        return render(request, "sessions/_evicted.html", shown, status=status)
+
+    responses.declare(request, home, parts=parts, undone="Not evicted")
+    session = form.checked()["session"]
+    if not form.cleaned_data["confirm"]:
+        question = _question(request, agent, session, responses.back(request, home))
+        return responses.ask_confirmation(request, question)
+    sessions.evict(responses.write(request, form.cleaned_data), agent, session)
+    return responses.respond(request, notices.Notice(text=f"Session {session} of {agent} evicted."))
+
+
+def _question(request: http.Request, agent: str, session: str, back: str) -> notices.Confirmation:
+    fields = (("session", session), ("next", back), ("confirm", "yes"))
+    return notices.Confirmation(
+        title=f"Evict session {session}?",
+        reasons=(
+            f"The session loses everything it loaded. Its next request starts with what {agent} has in every session.",
+            "Its connections to upstream servers close, and the servers' state for it is lost.",
+            "This cannot be undone, but the agent can load what it needs again.",
+        ),
+        effect=None,
+        differences=(),
+        three_ways=False,
+        action=request.path,
+        fields=tuple(pieces.Field(name=name, value=value) for name, value in fields),
+        confirm_word="Evict session",
+        dangerous=True,
+        back=back,
+    )
+
+
+def _filled(request: http.Request, agent: str, notice: notices.Notice | None) -> pieces.View:
+    home = reverse("web:sessions", args=[agent])
+    here = responses.here(request, home)
+    said = filters.read(forms.Place(request.GET))
+    return view_model.page(
+        agent,
+        said["offset"] or 0,
+        path=home,
+        here=here,
+        notice=notice,
+        may_change=rights.may_flip(request.user, agent),
+        may_evict=rights.may_change_sessions(request.user, "delete", agent),
+    )

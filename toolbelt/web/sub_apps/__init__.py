@@ -1,0 +1,1 @@
+"""The sub-apps: list, page and editor."""

@@ -1,0 +1,116 @@
+"""The list of sub-apps, and the page of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.urls import reverse
+
+from toolbelt.control.access import access_index
+from toolbelt.core import belts, catalog, errors, reasons, resolution
+from toolbelt.web.kit import model, pieces, tool_sections, words
+
+# As many reasons as one reads.
+_MAX_WITHOUT = 8
+
+
+def listing(index: access_index.AccessIndex, **frame: Any) -> pieces.View:
+    """Fill the list."""
+    names = list(index.catalog.sub_apps)
+    count = len(names)
+    return pieces.View(
+        sub_apps=tuple(
+            _line(
+                index,
+                sub_app,
+                names[place - 1] if place else "",
+                names[place + 1] if place + 1 < count else "",
+            )
+            for place, sub_app in enumerate(index.catalog.sub_apps.values())
+        ),
+        total=f"{words.number(count)} sub-app{'' if count == 1 else 's'}",
+        **frame,
+    )
+
+
+def page(index: access_index.AccessIndex, key: str, **frame: Any) -> pieces.View:
+    """Fill the page of one. Raises errors.NotFound."""
+    sub_app = index.catalog.sub_apps.get(key)
+    if sub_app is None:
+        raise errors.NotFound("sub-app", key, index.catalog.sub_apps)
+    closed = access_index.closed(index.catalog)
+    tools = [index.catalog.tools[tool] for tool in _tools(index, sub_app)]
+    return pieces.View(
+        key=key,
+        title=sub_app.title or key,
+        description=sub_app.description,
+        tools=tuple(_bound(tool, closed) for tool in tools),
+        tokens=words.about(sum(tool.tokens for tool in tools)),
+        agents=tuple(_embedded(index, sub_app)),
+        seen=json.dumps(belts.entry("sub_app", sub_app), ensure_ascii=False),
+        **frame,
+    )
+
+
+def _line(index: access_index.AccessIndex, sub_app: catalog.SubApp, up: str, down: str) -> pieces.View:
+    tools = _tools(index, sub_app)
+    pairs = [
+        tool in holder.active
+        for holder in index.holders
+        if holder.agent.key in sub_app.agents
+        for tool in tools
+    ]
+    return pieces.View(
+        key=sub_app.key,
+        title=sub_app.title or sub_app.key,
+        description=sub_app.description,
+        agents=sub_app.agents,
+        tools=words.number(len(tools)),
+        held=""
+        if all(pairs)
+        else f"{words.number(len(pairs) - sum(pairs))} of {words.number(len(pairs))} blocked",
+        up=up,
+        down=down,
+    )
+
+
+def _tools(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> list[str]:
+    return [tool for tool in sub_app.tool_names if tool in index.catalog.tools]
+
+
+def _bound(tool: catalog.Tool, closed: Mapping[str, resolution.Decision]) -> pieces.View:
+    prefix, name = model.split(tool.key)
+    decision = closed.get(tool.key)
+    return pieces.View(
+        key=tool.key,
+        prefix=prefix,
+        name=name,
+        description=words.cut(tool.description or tool.title, tool_sections.MAX_DESCRIPTION_LENGTH),
+        risk=tool_sections.risk(tool),
+        tokens=words.number(tool.tokens),
+        state=decision.state if decision else "",
+        about=reasons.explain(decision) if decision else "",
+    )
+
+
+def _embedded(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> Iterator[pieces.View]:
+    tools = _tools(index, sub_app)
+    holders = {holder.agent.key: holder for holder in index.holders}
+    for key in sub_app.agents:
+        if key not in holders:
+            continue
+        decisions = [holders[key].decision(tool) for tool in tools]
+        without = [
+            (decision.tool, reasons.explain(decision)) for decision in decisions if decision.state != "active"
+        ]
+        active = len(decisions) - len(without)
+        yield pieces.View(
+            key=key,
+            url=reverse("web:agent_access", args=[key]),
+            state="active" if not without else "discoverable" if active else "denied",
+            word=f"{active} of {len(decisions)} on",
+            without=tuple(without[:_MAX_WITHOUT]),
+            rest=f"and {len(without) - _MAX_WITHOUT} more" if len(without) > _MAX_WITHOUT else "",
+        )

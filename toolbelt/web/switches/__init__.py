@@ -1,0 +1,1 @@
+"""Flipping switches and setting overrides."""

@@ -1,0 +1,62 @@
+"""The forms that flip a switch, set an override, or reset overrides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from toolbelt.web.kit import durations, fields, words
+from toolbelt.web.kit import forms as kit
+
+
+class Flip(kit.Change):
+    """One flip: what is wanted, and what the page showed.
+
+    A button that gives something for a while says all of it in one word, ``true-2h``, beside which ``on`` is what the
+    page showed; with ``true-at`` it ends at the moment ``at``, in the time zone of the server.
+    """
+
+    on = forms.ChoiceField(choices=kit.STATES, required=False)
+    was = forms.ChoiceField(choices=kit.STATES)
+    given = forms.ChoiceField(
+        required=False,
+        choices=[(f"{on}-{span}",) * 2 for on in ("true", "false") for span in (*durations.SPANS, "at")],
+    )
+    at = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"])
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for what is wanted, and for the moment if it shall end at one."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        given = cleaned.get("given")
+        if not given and not cleaned.get("on") and "on" not in self.errors:
+            self.add_error("on", "This field is required.")
+        if given and given.endswith("-at") and cleaned.get("at") is None and "at" not in self.errors:
+            self.add_error("at", "Enter an end time.")
+        return cleaned
+
+    def wanted(self) -> dict[str, Any]:
+        """Return the keyword arguments of control.switches.flip and override."""
+        given = self.checked()
+        on, _, span = (given["given"] or given["on"]).partition("-")
+        ends = given["at"] if span == "at" else durations.end(span) if span else None
+        return {
+            "on": words.read(on),
+            "ends": ends,
+            "was": words.read(given["was"]),
+        }
+
+
+class Reset(kit.Change):
+    """The overrides that are to go, as the page showed them."""
+
+    was = fields.Overrides()
+
+    def wanted(self) -> dict[str, Any]:
+        """Return the keyword arguments of control.tools_config.change."""
+        pairs = (value.rpartition("=") for value in self.checked()["was"])
+        was = {tool: words.read(stored) for tool, _, stored in pairs}
+        return {
+            "wanted": dict.fromkeys(was),
+            "was": was,
+        }

@@ -1,0 +1,64 @@
+"""Flipping a switch, overriding a tool, resetting the overrides of a section."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_POST
+
+from toolbelt.control import writing
+from toolbelt.control.access import switches, tools_config
+from toolbelt.core import agents, grants
+from toolbelt.web.kit import http, model, notices, responses, words
+from toolbelt.web.switches import forms, parts
+
+_WRITES = {"switch": switches.flip, "override": switches.override}
+# What of a first try goes with the question that is asked before the second.
+_KEPT = ("on", "was", "given", "at", "next")
+
+
+@require_POST
+@responses.flipping
+def switch(request: http.Request, agent: str, toolkit: str) -> HttpResponse:
+    """Set a toolkit's switch, or clear it."""
+    return _flipped(request, "switch", agent, toolkit)
+
+
+@require_POST
+@responses.flipping
+def override(request: http.Request, agent: str, tool: str) -> HttpResponse:
+    """Set a tool's override, or clear it."""
+    return _flipped(request, "override", agent, tool)
+
+
+@require_POST
+@responses.flipping
+def reset(request: http.Request, agent: str) -> HttpResponse:
+    """Clear several overrides, as the page showed them: those of a section."""
+    parts.declare(request, agent)
+    form = forms.Reset(request.POST)
+    wanted = form.wanted()
+    count = len(wanted["wanted"])
+    what = f"{count} override{'' if count == 1 else 's'} of {agent}"
+    parts.declare(request, agent, title=f"Reset {what} to default?", verb="Reset to default", fields=_KEPT)
+    change = tools_config.change(responses.write(request, form.cleaned_data), agent, **wanted)
+    return _answered(request, change, f"{what} reset to default", whole=True)
+
+
+def _flipped(request: http.Request, family: str, agent: str, key: str) -> HttpResponse:
+    parts.declare(request, agent)
+    form = forms.Flip(request.POST)
+    wanted = form.wanted()
+    ends = wanted["ends"]
+    state = grants.with_end(wanted["on"], agents.End(at=ends) if ends is not None else None)
+    title, verb = words.asking(family, key, state, agent), words.wanted(wanted["on"])
+    parts.declare(request, agent, title=title, verb=verb, fields=_KEPT)
+    change = _WRITES[family](responses.write(request, form.cleaned_data), agent, key, **wanted)
+    return _answered(request, change, words.done(family, key, state, agent))
+
+
+def _answered(request: http.Request, change: writing.Change, done: str, whole: bool = False) -> HttpResponse:
+    if change.is_nothing:
+        return responses.respond(request, notices.Notice(text=f"No changes: {done} already."))
+    detail = model.in_short(change.effect)
+    notice = notices.Notice(text=f"{done}.", detail=detail, undo=change.entry, whole=whole)
+    return responses.respond(request, notice, change.effect)

@@ -1,0 +1,1 @@
+"""The toolkits: list, page and editor."""

@@ -1,0 +1,58 @@
+"""The editor of toolkits: what is typed is tried out at once, on a message and for an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from toolbelt.control.catalog import proposals
+from toolbelt.control.reports import queries
+from toolbelt.core import catalog
+from toolbelt.web.kit import entry_editor, entry_forms, filters, http, notices, pieces, responses
+from toolbelt.web.toolkits import detail, forms
+
+# The name of a new toolkit in its preview.
+_NAMELESS = "new_toolkit"
+
+
+class Editor(entry_editor.Editor):
+    """The editor of toolkits."""
+
+    kind, form, template = "toolkit", forms.Toolkit, "toolkits/_form.html"
+    about = "The preview shows what the model sees."
+
+    def stored(self, stored: catalog.Catalog) -> Mapping[str, catalog.Toolkit]:
+        """Return the toolkits."""
+        return stored.toolkits
+
+    def edit(self, request: http.Request, name: str) -> HttpResponse:
+        """Show the form, unless the toolkit is the code of a plugin, or larger than the editor takes."""
+        toolkit = self.get(name)
+        refusal = forms.too_many(len(toolkit.members), len(toolkit.triggers))
+        if toolkit.plugin:
+            refusal = f"{name} is defined by the code of the plugin {toolkit.plugin}: change it there."
+        if not refusal:
+            return super().edit(request, name)
+        responses.declare(request, reverse("web:toolkit", args=[name]))
+        return responses.respond(request, notices.Notice(text=refusal, tone="refused"))
+
+    def show(
+        self, request: http.Request, form: entry_forms.EntryForm, *, seen: Mapping[str, Any], **shown: Any
+    ) -> HttpResponse:
+        """Show the form beside what the model receives of it."""
+        trial = filters.read(forms.Trial(request.POST if request.method == "POST" else request.GET))
+        key = _NAMELESS if form.is_new else form.entry_name
+        entry = {name: value for name, value in form.entry().items() if value is not None}
+        found = proposals.preview_access("toolkit", key, entry, trial["whose"])
+        told = detail.told(found, found.catalog.toolkits[key], trial)
+        form.tried = told.triggers  # type: ignore[attr-defined]
+        whose = tuple(detail.whose(queries.agent_keys(), trial["whose"]))
+        shown |= {"told": told, "message": trial["message"], "whose": whose}
+        if request.htmx and request.POST.get("act") == "try":
+            form.offer(found.catalog)
+            return render(request, "toolkits/_tried.html", {"page": pieces.View(form=form, **shown)})
+        return super().show(request, form, seen=seen, **shown)

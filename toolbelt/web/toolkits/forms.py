@@ -1,0 +1,275 @@
+"""The form of a toolkit, and the filters of the pages of toolkits."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.conf import settings
+
+from toolbelt.control.catalog import proposals
+from toolbelt.core import belts, catalog
+from toolbelt.web.kit import entry_forms, fields, filters, pieces, words
+
+# More rows than anybody would scroll through; a belt takes any number.
+MAX_ROWS = 300
+_MEMBER = ("member", "note", "options")
+_TRIGGER = ("name", "any", "every", "none", "about", "focus", "choice")
+_PATTERNS = (
+    ("any", "Any of", "One pattern per line. At least one must match."),
+    (
+        "every",
+        "One of each group",
+        "One pattern of each group must match. Separate groups with an empty line.",
+    ),
+    ("none", "None of", "If one matches, the trigger does not apply."),
+)
+# How many fields of a form are in no row, at most.
+_BESIDE = 30
+# The fields of a trigger, by their keys in its entry.
+_TRIGGER_KEYS = {"all": "every", "tool_choice": "choice"}
+
+
+class Toolkits(forms.Form):
+    """What narrows and sorts the list of toolkits, and where in it to begin."""
+
+    q = forms.CharField(required=False, max_length=200)
+    show = forms.CharField(required=False, max_length=20)
+    sort = forms.CharField(required=False, max_length=20)
+    offset = fields.Offset()
+
+
+class Trial(filters.Holders):
+    """A message to try on a toolkit, and the agent whose tools it is tried with; which agents are shown beside it."""
+
+    message = forms.CharField(required=False, max_length=4000)
+    whose = forms.CharField(required=False, max_length=64)
+
+
+class Toolkit(entry_forms.EntryForm):
+    """A toolkit. Its members and triggers are rows, which buttons move, remove and add.
+
+    Patterns of a trigger stand one on each line; an empty line separates the groups of ``every``.
+    """
+
+    entry_kind = "toolkit"
+    fields_of = {"members": "add_members"}
+    rows_of = frozenset({"members", "triggers", "tool_notes"})
+
+    key = forms.CharField(
+        required=False, help_text="Its name in switches, for agents and for models: letters, digits, _ and -."
+    )
+    title = forms.CharField(required=False)
+    description = fields.Text(
+        rows=2,
+        help_text="What the toolkit is for. Operators see it, and so do agents that may load the toolkit.",
+    )
+    policy = fields.Text(
+        rows=7,
+        label="While at least one of its tools is on",
+        help_text="{active_tools} is replaced by the names of the tools that are on. Notes on tools are appended.",
+    )
+    policy_when_off = fields.Text(
+        rows=2,
+        label="While none of its tools is on",
+        help_text="Sent to every agent that has none of its tools. Leave empty to send nothing.",
+    )
+    examples = fields.Text(rows=3, label="For operators only: the model never receives them")
+    add_members = fields.NameList()
+    member, note, options = fields.Column(), fields.Column(), fields.Column()
+    trigger_name, trigger_any, trigger_every, trigger_none = (fields.Column() for _ in range(4))
+    trigger_about, trigger_focus, trigger_choice = (fields.Column() for _ in range(3))
+
+    # What the message that is tried comes to, trigger by trigger.
+    tried: Sequence[pieces.View] = ()
+
+    @classmethod
+    def initial_of(cls, value: catalog.Toolkit) -> dict[str, Any]:
+        """Return the fields of the form for a toolkit; notes on tools that are no members are kept as they are."""
+        members = [
+            (member.tool, value.tool_notes.get(member.tool, ""), _written(member.options))
+            for member in value.members
+        ]
+        triggers = [
+            (
+                trigger.name,
+                "\n".join(trigger.any or ()),
+                "\n\n".join("\n".join(group) for group in trigger.all or ()),
+                "\n".join(trigger.none),
+                "all" if trigger.focus is None else "some",
+                " ".join(trigger.focus or ()),
+                trigger.tool_choice,
+            )
+            for trigger in value.triggers
+        ]
+        texts = ("title", "description", "policy", "policy_when_off", "examples")
+        named = {member.tool for member in value.members}
+        return {
+            **{name: getattr(value, name) for name in texts},
+            **_columns(_MEMBER, members),
+            **_columns([f"trigger_{name}" for name in _TRIGGER], triggers),
+            "other_notes": {key: note for key, note in value.tool_notes.items() if key not in named},
+        }
+
+    def clean(self) -> None:
+        """Put the rows together: added tools and triggers come last."""
+        members = self._rows(_MEMBER)
+        if self.data.get("act") != "try":
+            # While the form is only tried, a name may still be incomplete.
+            members += [
+                {"member": tool, "note": "", "options": ""} for tool in self.cleaned_data["add_members"]
+            ]
+        triggers = self._rows(_TRIGGER, "trigger_")
+        action = self.row_action
+        if action is not None and action.rows == "members":
+            members = list(action.apply(members))
+        elif action is not None and action.verb == "add":
+            triggers.append(
+                dict.fromkeys(_TRIGGER, "") | {"name": f"trigger {len(triggers) + 1}", "about": "all"}
+            )
+        elif action is not None:
+            triggers = list(action.apply(triggers))
+        self.member_rows, self.trigger_rows = members, triggers
+
+    def entry(self) -> dict[str, Any]:
+        """Return every key that the form shows; None stands for the default."""
+        given = self.given
+        notes = {row["member"]: row["note"] for row in self.member_rows if row["note"]}
+        entry = {
+            "title": given["title"],
+            "description": given["description"],
+            "members": [_use(row) for row in self.member_rows],
+            "policy": given["policy"],
+            "policy_when_off": given["policy_when_off"],
+            "tool_notes": {**self.initial.get("other_notes", {}), **notes},
+            "triggers": [_trigger(row) for row in self.trigger_rows],
+            "examples": given["examples"],
+        }
+        return {key: value or None for key, value in entry.items()}
+
+    def check_rows(self) -> dict[str, str]:
+        """Return options that are not a JSON object, and whether there are more rows than the editor takes."""
+        crowded = too_many(len(self.member_rows), len(self.trigger_rows))
+        return {
+            **({"": crowded} if crowded else {}),
+            **{
+                f"members[{place}].options": 'Enter options as a JSON object, such as {"depth": 3}.'
+                for place, row in enumerate(self.member_rows)
+                if row["options"] and not isinstance(_json(row["options"]), dict)
+            },
+        }
+
+    def check_draft(self) -> dict[str, str]:
+        """Return what is wrong with the toolkit as it stands, by its place."""
+        address = belts.address("toolkit", {"key": self.entry_name})
+        problems = proposals.problems("toolkit", self.entry_name, self.entry())
+        return {**entry_forms.problems_by_place(address, problems), **self.check_rows()}
+
+    def offer(self, stored: catalog.Catalog) -> None:
+        """Fill the rows of tools and triggers, and the tools to add."""
+        self.members = list(self._member_views(stored))
+        self.triggers = list(self._trigger_views())
+        named = {row["member"] for row in self.member_rows}
+        self.known = [key for key in stored.tools if key not in named]
+        self.others = len(self.initial.get("other_notes", ()))
+
+    def _rows(self, names: Sequence[str], prefix: str = "") -> list[dict[str, str]]:
+        """Return the rows of a list: the first field names each; fields that a row lacks are empty."""
+        first, *others = (self.cleaned_data[f"{prefix}{name}"] for name in names)
+        rows = itertools.islice(itertools.zip_longest(first, *others, fillvalue=""), len(first))
+        return [dict(zip(names, map(fields.unify, row), strict=True)) for row in rows]
+
+    def _member_views(self, stored: catalog.Catalog) -> Iterator[pieces.View]:
+        for place, row in enumerate(self.member_rows):
+            at, tool = f"members[{place}]", row["member"]
+            options = self.problems.get(f"{at}.options", "")
+            problem = self.problem_at(at, f"{at}.tool", f"tool_notes.{tool}")
+            yield pieces.View(
+                place=place,
+                key=tool,
+                about=words.about_tool(stored, tool),
+                note=row["note"],
+                options=row["options"],
+                open=bool(row["note"] or row["options"] or options or problem),
+                problem=problem,
+                options_problem=options,
+            )
+
+    def _trigger_views(self) -> Iterator[pieces.View]:
+        for place, row in enumerate(self.trigger_rows):
+            at = f"triggers[{place}]"
+            problems = dict.fromkeys(("name", "any", "every", "none", "focus"), "")
+            for where, message in self.problems.items():
+                if where == at or where.startswith(f"{at}."):
+                    key = where.removeprefix(at).lstrip(".").partition("[")[0]
+                    name = _TRIGGER_KEYS.get(key, key or "any")
+                    problems[name] = f"{problems.get(name, '')} {message}".strip()
+            tried = self.tried[place] if place < len(self.tried) else None
+            yield pieces.View(
+                place=place,
+                number=place + 1,
+                at=f"trigger-{place + 1}",
+                name=row["name"],
+                patterns=[
+                    pieces.View(name=name, label=label, hint=hint, value=row[name], problem=problems[name])
+                    for name, label, hint in _PATTERNS
+                ],
+                whole=row["about"] != "some",
+                focus=row["focus"],
+                required=row["choice"] == "required",
+                fires=tried is not None and tried.fires,
+                decides=tried is not None and tried.decides,
+                problems=problems,
+            )
+
+
+def too_many(members: int, triggers: int) -> str:
+    """Return why the editor does not take so many rows, and what does; empty: it takes them."""
+    most: int | None = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+    sent = len(_MEMBER) * members + len(_TRIGGER) * triggers + _BESIDE
+    if max(members, triggers) <= MAX_ROWS and (most is None or sent <= most):
+        return ""
+    return (
+        f"{members} tools and {triggers} triggers exceed the limit of this editor (at most {MAX_ROWS} of each)."
+        " Edit the toolkit in a belt instead: export it, change it, and import it."
+    )
+
+
+def _columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def _written(options: Mapping[str, Any] | None) -> str:
+    return "" if options is None else json.dumps(options, ensure_ascii=False)
+
+
+def _use(row: Mapping[str, str]) -> Any:
+    options = _json(row["options"]) if row["options"] else None
+    return row["member"] if not isinstance(options, dict) else {"tool": row["member"], "options": options}
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _trigger(row: Mapping[str, str]) -> dict[str, Any]:
+    """Return a trigger as an entry holds it."""
+    groups = [_lines(group) for group in "\n".join(map(str.strip, row["every"].split("\n"))).split("\n\n")]
+    lists = {"any": _lines(row["any"]), "all": list(filter(None, groups)), "none": _lines(row["none"])}
+    entry: dict[str, Any] = {"name": row["name"], **{key: value for key, value in lists.items() if value}}
+    if row["about"] == "some":
+        entry["focus"] = fields.split_names(row["focus"])
+    if row["choice"] == "required":
+        entry["tool_choice"] = "required"
+    return entry
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines that hold something."""
+    return [line.strip() for line in text.split("\n") if line.strip()]

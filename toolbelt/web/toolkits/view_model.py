@@ -1,0 +1,221 @@
+"""The list of toolkits, and an agent's switch of one of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolbelt.control.access import access_index
+from toolbelt.core import catalog, reasons, resolution
+from toolbelt.web.kit import notices, paging, pieces, tool_sections, words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One tool of the toolkit. `state` is empty unless no agent can have it; `about` then says why."""
+
+    key: str
+    prefix: str
+    name: str
+    description: str
+    risk: tool_sections.Risk
+    tokens: str
+    state: str
+    about: str
+    note: str
+    options: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """What a trigger looks for: `label` ("any of", "and one of", "none of") and its patterns."""
+
+    label: str
+    patterns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a message that was tried comes to, in a sentence; `tools` it focuses on, `because` of what."""
+
+    told: str
+    tools: tuple[str, ...] = ()
+    tool_choice: str = ""
+    because: str = ""
+
+
+_SORTS: Mapping[str, Callable[[Held], Any]] = {
+    "toolkit": lambda one: (one.toolkit.title or one.toolkit.key).casefold(),
+    "tools": lambda one: len(one.members),
+    "tokens": lambda one: one.tokens,
+    "users": lambda one: len(one.users),
+}
+_COLUMNS = (("toolkit", "Toolkit"), ("tools", "Tools"), ("tokens", "Tokens"), ("users", "Agents"))
+_SHOWS = {"": "All", "used": "In use", "unused": "Not in use", "stopped": "Blocked", "code": "From code"}
+# The first of them that holds for a member is what the agent has of the toolkit.
+_STATES: tuple[pieces.State, ...] = ("active", "discoverable", "unavailable", "denied", "dormant")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """One toolkit with who has it: ``users`` have one of its tools, ``switches`` are those that are set, by agent."""
+
+    toolkit: catalog.Toolkit
+    members: tuple[str, ...]
+    tokens: int
+    users: tuple[str, ...]
+    switches: Mapping[str, bool]
+    agents: int
+
+
+def page(
+    index: access_index.AccessIndex, filters: Mapping[str, Any], path: str, notice: notices.Notice | None
+) -> pieces.View:
+    """Fill the list, narrowed and sorted as the form says; ``path`` is the page's own."""
+    every = [held(index, toolkit) for toolkit in index.catalog.toolkits.values()]
+    shown = [one for one in every if _fits(one, filters)]
+    sort = filters["sort"] if str(filters["sort"]).lstrip("-") in _SORTS else ""
+    if sort:
+        shown.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
+    count = len(shown)
+    part = paging.part(shown, filters["offset"])
+    return pieces.View(
+        toolkits=tuple(map(line, part.items)),
+        pages=part.pages(filters, path),
+        columns=paging.columns(dict(_COLUMNS), filters, sort, path, ("tools", "tokens", "users")),
+        query=filters["q"],
+        shows=tuple(
+            pieces.Choice(
+                value=value,
+                label=label,
+                chosen=value == filters["show"],
+                count=sum(_fits(one, {"q": "", "show": value}) for one in every) if value else None,
+            )
+            for value, label in _SHOWS.items()
+        ),
+        sort=sort,
+        narrowed=bool(filters["q"] or filters["show"]),
+        in_all=len(every),
+        matches=f"{words.number(count)} toolkit{'' if count == 1 else 's'} in the order of the policy"
+        if not sort
+        else f"{words.number(count)} toolkit{'' if count == 1 else 's'}",
+        notice=notice,
+    )
+
+
+def held(index: access_index.AccessIndex, toolkit: catalog.Toolkit) -> Held:
+    """Return who has a toolkit."""
+    stored = index.catalog
+    there = tuple(key for key in access_index.members(stored, toolkit) if key not in stored.non_tools)
+    return Held(
+        toolkit=toolkit,
+        members=there,
+        tokens=sum(index.catalog.tools[key].tokens for key in there),
+        users=tuple(index.users.get(toolkit.key, ())),
+        switches=index.switches.get(toolkit.key, {}),
+        agents=len(index.holders),
+    )
+
+
+def line(toolkit_use: Held) -> pieces.View:
+    """Present one toolkit of the list."""
+    users = len(toolkit_use.users)
+    return pieces.View(
+        key=toolkit_use.toolkit.key,
+        title=toolkit_use.toolkit.title or toolkit_use.toolkit.key,
+        description=toolkit_use.toolkit.description,
+        marks=tuple(marks(toolkit_use.toolkit)),
+        tools=words.number(len(toolkit_use.members)),
+        tokens=words.about(toolkit_use.tokens),
+        users=f"{words.number(users)} of {words.number(toolkit_use.agents)}",
+        percent=round(100 * users / toolkit_use.agents) if toolkit_use.agents else 0,
+        switched=switched(toolkit_use),
+    )
+
+
+def marks(toolkit: catalog.Toolkit) -> Iterable[tool_sections.Mark]:
+    """Return the words that stand beside a toolkit's title wherever it is."""
+    if toolkit.blocked:
+        yield tool_sections.Mark(word="blocked for everyone", tone="danger")
+    if toolkit.plugin:
+        yield tool_sections.Mark(word=f"from plugin {toolkit.plugin}")
+
+
+def switched(toolkit_use: Held) -> str:
+    """Return for how many agents the switch is set."""
+    counts = Counter(toolkit_use.switches.values())
+    told = [
+        f"{word} for {words.number(counts[on])}" for word, on in (("on", True), ("off", False)) if counts[on]
+    ]
+    return ", ".join(told)
+
+
+def cell(holder: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_change: bool) -> pieces.View:
+    """Present one agent's switch of a toolkit, to one who may change it or not."""
+    decisions = list(holder.decisions(toolkit).values())
+    on = holder.agent.switches.get(toolkit.key)
+    state: pieces.State = next(
+        (word for word in _STATES if any(one.state == word for one in decisions)), "dormant"
+    )
+    active = sum(decision.state == "active" for decision in decisions)
+    return pieces.View(
+        agent=holder.agent.key,
+        toolkit=toolkit.key,
+        id=f"at:{holder.agent.key}:{toolkit.key}",
+        what=f"{toolkit.title or toolkit.key} for {holder.agent.key}",
+        wants="false" if on else "true",
+        other="false" if on is None else "unset",
+        switch=pieces.View(
+            stored=words.stored(on),
+            words={True: "On", False: "Off", None: "Default"}[on],
+            since="",
+            until="",
+            by="",
+        ),
+        state=state,
+        word=f"{active} of {len(decisions)} on" if active else words.STATES[state],
+        short=f"{active}/{len(decisions)}" if active else words.STATES[state],
+        reason=_reason(decisions, state),
+        protected=holder.agent.protected,
+        may_change=may_change,
+    )
+
+
+def answer(index: access_index.AccessIndex, agent: str, shown: Sequence[str], **frame: Any) -> pieces.View:
+    """Fill what a change of an agent leaves behind on a page that shows its switches of these toolkits."""
+    kits = [index.catalog.toolkits[key] for key in shown if key in index.catalog.toolkits]
+    holders = [holder for holder in index.holders if holder.agent.key == agent]
+    return pieces.View(
+        cells=tuple(cell(holder, kit, may_change=True) for holder in holders for kit in kits),
+        toolkits=tuple(line(held(index, kit)) for kit in kits),
+        may_change=True,
+        **frame,
+    )
+
+
+def _reason(decisions: Iterable[resolution.Decision], state: str) -> str:
+    """Return why, of those in this state: in the words of most of them."""
+    told = Counter(reasons.explain(decision) for decision in decisions if decision.state == state)
+    if not told:
+        return "no tools"
+    (reason, _), *others = told.most_common()
+    return f"{reason}, and {len(others)} other reason{'' if len(others) == 1 else 's'}" if others else reason
+
+
+def _fits(toolkit_use: Held, filters: Mapping[str, Any]) -> bool:
+    toolkit, query = toolkit_use.toolkit, str(filters["q"]).strip().casefold()
+    texts = (toolkit.key, toolkit.title, toolkit.description, *toolkit_use.members)
+    if query and not any(query in text.casefold() for text in texts):
+        return False
+    match filters["show"]:
+        case "used":
+            return bool(toolkit_use.users)
+        case "unused":
+            return not toolkit_use.users
+        case "stopped":
+            return toolkit.blocked
+        case "code":
+            return bool(toolkit.plugin)
+    return True

@@ -1,0 +1,1 @@
+"""The tools: list and page."""

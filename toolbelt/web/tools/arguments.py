@@ -1,0 +1,133 @@
+"""The schema of a tool's arguments, for people.
+
+A schema comes from whoever offers the tool, so it may be anything: what is not understood is passed over, references
+are followed inside the schema alone, and neither depth nor length is without end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolbelt.core import schema
+from toolbelt.web.kit import pieces, texts, words
+
+DEEPEST = 4
+MAX_ABOUT_LENGTH = 400
+MAX_LIMIT_LENGTH = 160
+MAX_COUNT = 80
+# How many schemas of a choice are named, and how many choices within choices are looked into.
+MAX_CHOICES = 20
+DEEPEST_CHOICE = 2
+_LIMITS = {
+    "format": "format",
+    "pattern": "pattern",
+    "minimum": "at least",
+    "maximum": "at most",
+    "exclusiveMinimum": "more than",
+    "exclusiveMaximum": "less than",
+    "minLength": "minimum length",
+    "maxLength": "maximum length",
+    "minItems": "minimum items",
+    "maxItems": "maximum items",
+}
+
+
+def listed(text: str) -> Iterator[pieces.View]:
+    """List the arguments that a schema describes, each with what is inside it behind it."""
+    whole = schema.mapping(text, schema.EMPTY)
+    yield from _properties(whole, whole, "", 0)
+
+
+def _properties(
+    whole: Mapping[str, Any], part: Mapping[str, Any], before: str, depth: int
+) -> Iterator[pieces.View]:
+    required = part.get("required")
+    needed = set(filter(_is_text, required)) if isinstance(required, list) else set()
+    properties = part.get("properties")
+    for name, raw in properties.items() if isinstance(properties, Mapping) else ():
+        one = _followed(whole, raw)
+        path = f"{before}{texts.visible(str(name))}"
+        yield pieces.View(
+            path=path,
+            depth=depth,
+            kind=_kind(whole, one),
+            required=name in needed,
+            about=_said(one.get("description") or one.get("title")),
+            limits=", ".join(_limits(one)),
+        )
+        if depth + 1 >= DEEPEST:
+            continue
+        items = _followed(whole, one.get("items"))
+        if items.get("properties"):
+            yield from _properties(whole, items, f"{path}[].", depth + 1)
+        yield from _properties(whole, one, f"{path}.", depth + 1)
+
+
+def _followed(whole: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
+    """Return the part, or what it refers to in the same schema; empty for what is no mapping."""
+    for _ in range(DEEPEST):
+        reference = part.get("$ref") if isinstance(part, Mapping) else None
+        if not _is_text(reference):
+            break
+        found: Any = whole
+        for step in str(reference).removeprefix("#").strip("/").split("/"):
+            found = (
+                found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+            )
+        rest = {key: value for key, value in part.items() if key != "$ref"}
+        part = {**found, **rest} if isinstance(found, Mapping) else rest
+    return part if isinstance(part, Mapping) else {}
+
+
+def _kind(whole: Mapping[str, Any], part: Mapping[str, Any], depth: int = 0) -> str:
+    if "const" in part:
+        return _value(part["const"])
+    values = part.get("enum")
+    if isinstance(values, list) and values:
+        return words.cut(" | ".join(map(_value, values)), MAX_LIMIT_LENGTH)
+    for word in ("anyOf", "oneOf"):
+        choices = part.get(word)
+        # A choice may hold choices, and lead back to itself.
+        if isinstance(choices, list) and choices and depth < DEEPEST_CHOICE:
+            kinds = dict.fromkeys(
+                _kind(whole, _followed(whole, choice), depth + 1) for choice in choices[:MAX_CHOICES]
+            )
+            return words.cut(" or ".join(kinds), MAX_LIMIT_LENGTH)
+    stated = part.get("type")
+    if isinstance(stated, list):
+        return words.cut(" or ".join(map(_said, stated)), MAX_LIMIT_LENGTH)
+    if stated == "array":
+        items = _followed(whole, part.get("items"))
+        return (
+            f"list of {_plain(_kind(whole, items, depth + 1))}"
+            if items and not items.get("items")
+            else "list"
+        )
+    return _plain(_said(stated))
+
+
+def _plain(kind: str) -> str:
+    return kind or "anything"
+
+
+def _limits(part: Mapping[str, Any]) -> Iterator[str]:
+    for name, word in _LIMITS.items():
+        if name in part:
+            yield f"{word} {_value(part[name])}"
+    if "default" in part:
+        yield f"default {_value(part['default'])}"
+
+
+def _value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return texts.visible(words.cut(text, MAX_LIMIT_LENGTH))
+
+
+def _said(value: Any) -> str:
+    return texts.visible(words.cut(value, MAX_ABOUT_LENGTH)) if isinstance(value, str) else ""
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)

@@ -1,0 +1,146 @@
+"""The page of one tool: what a model receives of it, and which agents have it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from toolbelt.control.access import access_index
+from toolbelt.control.reports import usage
+from toolbelt.core import catalog, errors, reasons, schema
+from toolbelt.web.kit import model, paging, pieces, texts, tool_sections, words
+from toolbelt.web.tools import arguments, view_model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """How it was called: `words` in a sentence, `url` leads to its calls."""
+
+    words: str
+    url: str
+
+
+_HINTS = {
+    "readOnlyHint": ("read-only", "writes"),
+    "destructiveHint": ("destructive", "non-destructive"),
+    "idempotentHint": ("idempotent", "not idempotent"),
+    "openWorldHint": ("open world", "closed world"),
+}
+
+
+def page(
+    index: access_index.AccessIndex,
+    key: str,
+    filters: Mapping[str, Any],
+    *,
+    path: str,
+    may_see_calls: bool,
+    **frame: Any,
+) -> pieces.View:
+    """Fill the page; ``filters`` is which agents are looked for. Raises errors.NotFound."""
+    stored = index.catalog
+    tool = stored.tools.get(key)
+    if tool is None:
+        raise errors.NotFound("tool", key, stored.tools)
+    prefix, name = model.split(key)
+    state, word, trouble = view_model.standing(access_index.closed(stored).get(key))
+    having = [holder for holder in index.holders if key in holder.granted]
+    shown = paging.named(index.holders, filters["agents"])
+    holders = paging.part([one for one in shown if key in one.granted], filters["offset"])
+    others = paging.part([one for one in shown if key not in one.granted], filters["others_offset"])
+    taken = list(itertools.islice(arguments.listed(tool.input_schema), arguments.MAX_COUNT + 1))
+    return pieces.View(
+        key=key,
+        prefix=prefix,
+        name=name,
+        title=texts.visible(tool.title),
+        risk=tool_sections.risk(tool),
+        plugin=tool.plugin,
+        category=stored.category(tool),
+        marks=tuple(_marks(tool)),
+        toolkits=view_model.in_toolkits(stored, key),
+        tokens=words.number(tool.tokens),
+        users=f"{words.number(len(having))} of {words.number(len(index.holders))}",
+        state=state,
+        word=word,
+        trouble=trouble,
+        description=texts.text(tool.description) if tool.description.strip() else None,
+        arguments=tuple(taken[: arguments.MAX_COUNT]),
+        more_arguments=max(0, len(taken) - arguments.MAX_COUNT),
+        hints=", ".join(_hints(tool)),
+        schema=_document(tool.input_schema),
+        output_schema=_document(tool.output_schema) if tool.output_schema else "",
+        policy=tool.policy.strip() if key not in stored.toolkits_of else "",
+        holders=tuple(_holding(holder, key) for holder in holders.items),
+        holders_pages=holders.pages(filters, path, anchor="#holders"),
+        others=tuple(_holding(holder, key) for holder in others.items),
+        others_total=others.total,
+        others_pages=others.pages(filters, path, name="others_offset", anchor="#holders"),
+        others_open=not holders.total or bool(filters["others_offset"]),
+        find=paging.find_agents(index.holders, filters, path, ("offset", "others_offset")),
+        usage=_usage(usage.by_tool(tool=key), key) if may_see_calls else None,
+        stop=stop(tool),
+        **frame,
+    )
+
+
+def stop(tool: catalog.Tool) -> pieces.Stop:
+    """Fill the emergency stop."""
+    return pieces.Stop(
+        key=tool.key,
+        url=reverse("web:stop_tool", args=[tool.key]),
+        on=tool.blocked,
+        about="Blocks the tool for all agents immediately, whatever their settings.",
+    )
+
+
+def _holding(holder: access_index.AgentAccess, key: str) -> pieces.View:
+    decision = holder.decision(key)
+    agent = holder.agent.key
+    filtered = urlencode({"q": key})
+    return pieces.View(
+        agent=agent,
+        url=f"{reverse('web:agent_access', args=[agent])}?{filtered}",
+        state=decision.state,
+        word=decision.state.capitalize(),
+        reason=reasons.explain(decision),
+    )
+
+
+def _marks(tool: catalog.Tool) -> Iterator[tool_sections.Mark]:
+    if tool.default_on:
+        yield tool_sections.Mark(word="on by default", tone="accent")
+    if tool.retired:
+        yield tool_sections.Mark(word="retired", tone="warning")
+
+
+def _hints(tool: catalog.Tool) -> Iterator[str]:
+    said = schema.mapping(tool.annotations, {})
+    for name, (yes, no) in _HINTS.items():
+        if isinstance(said.get(name), bool):
+            yield yes if said[name] else no
+
+
+def _usage(tools: Iterable[usage.OfTool], key: str) -> Usage:
+    url = f"{reverse('web:calls')}?{urlencode({'tool': key})}"
+    one = next(iter(tools), None)
+    if one is None:
+        return Usage(words="no recorded calls", url="")
+    errors_in = f", {words.number(one.errors)} with errors" if one.errors else ""
+    last = words.moment(one.last).words
+    return Usage(
+        words=f"{words.number(one.calls)} call{'' if one.calls == 1 else 's'}{errors_in}, last {last}",
+        url=url,
+    )
+
+
+def _document(text: str) -> str:
+    document = json.dumps(schema.mapping(text, schema.EMPTY), indent=2, ensure_ascii=False)
+    # As every text of a stranger: characters that nobody would see are named.
+    return "\n".join(map(texts.visible, document.split("\n")))

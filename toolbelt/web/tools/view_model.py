@@ -1,0 +1,155 @@
+"""The list of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from toolbelt.control.access import access_index
+from toolbelt.core import catalog, reasons, resolution, risks
+from toolbelt.web.kit import model, notices, paging, pieces, texts, tool_sections, words
+
+_COLUMNS = (("tool", "Tool"), ("plugin", "Plugin"), ("tokens", "Tokens"))
+_SORTS: Mapping[str, Callable[[catalog.Tool], Any]] = {
+    "tool": lambda tool: tool.key.casefold(),
+    "plugin": lambda tool: (tool.plugin.casefold(), tool.key.casefold()),
+    "tokens": lambda tool: tool.tokens,
+}
+_STATES = {
+    "available": "Available",
+    "unavailable": "Unavailable",
+    "stopped": "Blocked",
+    "default": "On by default",
+}
+_RISKS = ("read-only", "writes", "destructive")
+# A plugin is named in the address; this stands for none.
+NO_PLUGIN = "-"
+
+
+def page(
+    shelf: access_index.CatalogView,
+    filters: Mapping[str, Any],
+    path: str,
+    *,
+    agents: Sequence[str] = (),
+    notice: notices.Notice | None = None,
+) -> pieces.View:
+    """Fill a page of the list, narrowed and sorted as the form says; ``path`` is the page's own.
+
+    ``agents`` are those for which the reader may set all that is shown.
+    """
+    stored = shelf.catalog
+    shown = matching(shelf, filters)
+    sort = filters["sort"] if str(filters["sort"]).lstrip("-") in _SORTS else "tool"
+    shown.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
+    part = paging.part(shown, filters["offset"])
+    return pieces.View(
+        tools=tuple(line(shelf, tool) for tool in part.items),
+        columns=paging.columns(dict(_COLUMNS), filters, sort, path, ("tokens",)),
+        query=filters["q"],
+        plugins=_plugins(stored, filters["plugin"]),
+        states=pieces.choices(_STATES, filters["state"], "Any state"),
+        risks=pieces.choices({risk: risk.capitalize() for risk in _RISKS}, filters["risk"], "Any risk"),
+        sort=filters["sort"],
+        in_all=len(stored.tools),
+        matches=_matches(shown),
+        pages=part.pages(filters, path),
+        here=f"{path}?{urlencode({key: value for key, value in filters.items() if value})}",
+        bulk=_bulk(len(shown), filters, agents) if agents else None,
+        notice=notice,
+    )
+
+
+def _bulk(shown: int, filters: Mapping[str, Any], agents: Sequence[str]) -> pieces.Bar:
+    return pieces.Bar(
+        action=reverse("web:bulk_tools"),
+        fields=tuple(
+            pieces.Field(name=name, value=str(value))
+            for name, value in filters.items()
+            if value and name not in ("sort", "offset")
+        ),
+        count=f"All {words.tools(shown)} shown" if shown > 1 else "The tool shown",
+        what="tools",
+        words=(("true", "Turn on"), ("false", "Turn off"), ("unset", "Reset to default")),
+        agents=tuple(agents),
+    )
+
+
+def matching(shelf: access_index.CatalogView, filters: Mapping[str, Any]) -> list[catalog.Tool]:
+    """Return the tools that the filter shows."""
+    return [tool for tool in shelf.catalog.tools.values() if _fits(shelf, tool, filters)]
+
+
+def line(shelf: access_index.CatalogView, tool: catalog.Tool) -> pieces.View:
+    """Present one tool of the list."""
+    prefix, name = model.split(tool.key)
+    state, word, about = standing(shelf.closed.get(tool.key))
+    return pieces.View(
+        key=tool.key,
+        prefix=prefix,
+        name=name,
+        description=texts.visible(
+            words.cut(tool.description or tool.title, tool_sections.MAX_DESCRIPTION_LENGTH)
+        ),
+        risk=tool_sections.risk(tool),
+        tokens=words.number(tool.tokens),
+        plugin=tool.plugin,
+        toolkits=in_toolkits(shelf.catalog, tool.key),
+        state=state,
+        word=word,
+        about=about,
+    )
+
+
+def standing(closed: resolution.Decision | None) -> tuple[pieces.State, str, str]:
+    """Return how a tool stands whatever the agent: the state, its word, and why."""
+    if closed is None:
+        return "active", "Available", ""
+    word = "Blocked" if closed.code == "blocked" else "Unavailable"
+    return closed.state, word, reasons.explain(closed)
+
+
+def in_toolkits(stored: catalog.Catalog, key: str) -> tuple[pieces.View, ...]:
+    """Name the toolkits that a tool is in."""
+    return tuple(
+        pieces.View(key=kit.key, title=kit.title or kit.key) for kit in stored.toolkits_of.get(key, ())
+    )
+
+
+def _fits(shelf: access_index.CatalogView, tool: catalog.Tool, filters: Mapping[str, Any]) -> bool:
+    query = str(filters["q"]).strip().casefold()
+    if query and not any(query in text.casefold() for text in (tool.key, tool.title, tool.description)):
+        return False
+    if filters["plugin"] and tool.plugin != ("" if filters["plugin"] == NO_PLUGIN else filters["plugin"]):
+        return False
+    if filters["risk"] in _RISKS and risks.of(tool) != filters["risk"]:
+        return False
+    closed = shelf.closed.get(tool.key)
+    match filters["state"]:
+        case "available":
+            return closed is None
+        case "unavailable":
+            return closed is not None and closed.state == "unavailable"
+        case "stopped":
+            return closed is not None and closed.state == "denied"
+        case "default":
+            return tool.default_on
+    return True
+
+
+def _plugins(stored: catalog.Catalog, chosen: str) -> tuple[pieces.Choice, ...]:
+    names = {name: plugin.title or name for name, plugin in stored.plugins.items()}
+    if any(not tool.plugin for tool in stored.tools.values()):
+        names[NO_PLUGIN] = "No plugin"
+    return pieces.choices(
+        dict(sorted(names.items(), key=lambda one: one[1].casefold())), chosen, "Any plugin"
+    )
+
+
+def _matches(shown: Iterable[catalog.Tool]) -> str:
+    every = list(shown)
+    tokens = sum(tool.tokens for tool in every)
+    return f"{words.tools(len(every))}, {words.about(tokens)} tokens in total" if every else words.tools(0)

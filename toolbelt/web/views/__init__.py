@@ -1,1 +1,0 @@
-"""What does each address do? Parse, one call through a door, present."""
