@@ -15,7 +15,7 @@ from toolbelt.control.access import switches
 from toolbelt.control.agents import agents
 from toolbelt.control.people import tokens
 from toolbelt.core import errors
-from toolbelt.mcp import list_changes, protocol, streams
+from toolbelt.mcp import list_changes, protocol, resources, streams
 from toolbelt.runtime import feed
 
 QUIET = 0.3
@@ -342,6 +342,61 @@ def test_of_many_flips_none_is_missed_and_none_is_made_up(client: Client):
             assert knowing in done
             follower.cancel()
             assert 1 <= heard <= flips + 1
+
+    run(main)
+
+
+def test_a_list_requested_between_two_flips_that_cancel_out_is_announced(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    """The stream compares only after the second flip, and finds the list that it knows; its client has another."""
+    monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
+    may_compare = asyncio.Event()
+    compare = streams.Streams._look_until_read
+
+    async def compare_later(server: streams.Streams, agent: str) -> None:
+        await may_compare.wait()
+        await compare(server, agent)
+
+    monkeypatch.setattr(streams.Streams, "_look_until_read", compare_later)
+
+    async def main() -> None:
+        async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
+            await opened(stream, client.version)
+            await flip("reading", True)
+            answer = await client.endpoint.asend(client.request("tools/list"))
+            assert "kb__find" in [tool["name"] for tool in answer.result["tools"]]
+            await flip("reading", False)
+            may_compare.set()
+            assert (await stream.message())["method"] == protocol.LIST_CHANGED
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("method", "field", "expected"),
+    [
+        ("prompts/list", "prompts", protocol.PROMPTS_CHANGED),
+        ("resources/list", "resources", protocol.RESOURCES_CHANGED),
+        ("resources/templates/list", "resources", protocol.RESOURCES_CHANGED),
+        ("resources/read", "policy", protocol.RESOURCE_UPDATED),
+    ],
+)
+def test_what_a_client_is_sent_is_compared_with_what_its_stream_knows(
+    old: Client, monkeypatch: pytest.MonkeyPatch, method: str, field: str, expected: str
+):
+    monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
+
+    async def main() -> None:
+        async with old.endpoint.serving(), old.endpoint.open(old.listening()) as stream:
+            await opened(stream, OLD)
+            await asyncio.sleep(QUIET)
+            (watched,) = old.endpoint.application.mcp.streams._by_agent["ada"]
+            watched.wants_policy = True
+            watched.known = watched.known._replace(**{field: "another"})
+            params = {"uri": resources.POLICY} if method == "resources/read" else None
+            assert (await old.endpoint.asend(old.request(method, params))).status == 200
+            assert (await stream.message())["method"] == expected
 
     run(main)
 

@@ -96,7 +96,10 @@ async def list_entries(
 ) -> exchanges.Reply:
     """Return a list of prompts, resources or templates. ``before`` are documents that precede all others."""
     after = protocol.cursor(message)
-    found = await exchange.found(head, may_grow=not revision.is_modern)
+    may_grow = not revision.is_modern
+    found = await exchange.found(head, may_grow=may_grow)
+    name = "prompts" if section == "prompts" else "resources"
+    exchange.shared.record_sent(head, found.tools, name, may_grow=may_grow)
     listed: entry_lists.EntryList = {
         "prompts": found.tools.others.prompts,
         "resources": found.tools.others.resources,

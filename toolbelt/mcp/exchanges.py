@@ -123,6 +123,13 @@ class Shared:
                 return await self._lists.try_database(lambda: threads.run(_ask, seen)) or last
         return await threads.run(_ask, seen)
 
+    def record_sent(
+        self, head: request_head.RequestHead, tools: tool_lists.ToolList, name: str, *, may_grow: bool
+    ) -> None:
+        """Record that a client is sent one of its lists: the name of a field of :class:`streams.Digests`."""
+        seen = streams.StreamState(head.token, head.agent, head.session, may_grow)
+        self.streams.received(seen, name, lambda: getattr(digests(tools), name))
+
     async def subscribed(self, keys: Collection[str]) -> Collection[str]:
         """Return the keys of these clients that have subscribed to the policy."""
         return await threads.run(_subscribed, keys)

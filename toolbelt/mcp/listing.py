@@ -25,8 +25,10 @@ async def tools(
 ) -> exchanges.Reply:
     """Answer ``tools/list``, from cached bytes if possible."""
     after = protocol.cursor(message)
-    found = await exchange.found(head, may_grow=not revision.is_modern)
+    may_grow = not revision.is_modern
+    found = await exchange.found(head, may_grow=may_grow)
     exchange.shared.list_tracker.record(head, found.tools)
+    exchange.shared.record_sent(head, found.tools, "tools", may_grow=may_grow)
     if found.is_stale:
         return exchanges.Reply(
             200,

@@ -36,7 +36,9 @@ async def answer(
         case "resources/read" if message.params.get("uri") != POLICY:
             return await entries.answer(exchange, head, message, id_, revision)
         case "resources/read":
-            found = await exchange.found(head, may_grow=not revision.is_modern)
+            may_grow = not revision.is_modern
+            found = await exchange.found(head, may_grow=may_grow)
+            exchange.shared.record_sent(head, found.tools, "policy", may_grow=may_grow)
             content = {"uri": POLICY, "mimeType": MIME_TYPE, "text": found.tools.instructions}
             return exchange.reply(message, {**more, "contents": [content]}, is_stale=found.is_stale)
     await exchange.admitted(head)

@@ -1,8 +1,9 @@
 """The open streams of clients that are notified when an agent's tools, policy, prompts or resources change.
 
 Many streams may follow one agent: whether its lists changed is determined once for all streams that see the same. A
-stream is notified if the digest of its list changes, so a change that does not affect the list is not announced. A
-stream ends when its token is no longer valid.
+stream is notified if the digest of its list changes, so a change that does not affect the list is not announced. A list
+may change twice between two comparisons, and its client may have requested it in between: what was sent to clients of a
+stream's state is therefore compared as well. A stream ends when its token is no longer valid.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class Stream:
 
     ``subscription`` is the key of its client's subscriptions; without it, ``wants_policy`` is whether it subscribed to
     the policy. ``updated`` are upstream servers' resources to notify the client of, and ``follow`` is called with the
-    resources that its client has subscribed to.
+    resources that its client has subscribed to. ``received`` are lists other than the known ones that were sent to
+    clients of this state since the last comparison: field and digest.
     """
 
     seen: StreamState
@@ -79,12 +81,18 @@ class Stream:
     news: Digests = NO_NEWS
     rung: asyncio.Event = field(default_factory=asyncio.Event)
     updated: dict[str, None] = field(default_factory=dict)
+    received: set[tuple[str, str]] = field(default_factory=set)
     follow: Callable[[Collection[str]], None] = lambda uris: None
 
     def see(self, now: Digests, subscribed: Collection[str] = ()) -> None:
         """Record the current digests, and wake the stream if its client must be notified of a difference."""
+        received, self.received = self.received, set()
+        outdated = {name for name, digest in received if digest != getattr(now, name)}
         news = Digests(
-            *(new if new != old else kept for new, old, kept in zip(now, self.known, self.news, strict=True))
+            *(
+                new if new != old or name in outdated else kept
+                for name, new, old, kept in zip(Digests._fields, now, self.known, self.news, strict=True)
+            )
         )
         if not (self.wants_policy or self.subscription in subscribed):
             news = news._replace(policy=self.news.policy)
@@ -130,6 +138,8 @@ class Streams:
         self._watching: dict[str, asyncio.Task[None]] = {}
         # For each agent, to compare its lists one after the other: a slow comparison must not undo a later one.
         self._comparing: dict[str, asyncio.Lock] = {}
+        # Comparisons after a list was sent that its streams do not know.
+        self._checks: set[asyncio.Task[bool]] = set()
         self._is_over = False
 
     def __len__(self) -> int:
@@ -168,14 +178,31 @@ class Streams:
             if (watching := self._watching.pop(agent, None)) is not None:
                 watching.cancel()
 
-    async def look(self, agent: str, only: Stream | None = None) -> bool:
+    def received(self, seen: StreamState, name: str, digest: Callable[[], str]) -> None:
+        """Record that a client of this state was sent a list: a field of :class:`Digests`, and its digest.
+
+        It may differ from the list that the client's streams know, because it was read before or after theirs.
+        """
+        streams = [stream for stream in self._by_agent.get(seen.agent, ()) if stream.seen == seen]
+        if not streams:
+            return
+        sent = digest()
+        unknown = [stream for stream in streams if getattr(stream.known, name) != sent]
+        for stream in unknown:
+            stream.received.add((name, sent))
+        if unknown:
+            task = asyncio.create_task(self.look(seen.agent, unknown))
+            self._checks.add(task)
+            task.add_done_callback(self._checks.discard)
+
+    async def look(self, agent: str, only: Collection[Stream] | None = None) -> bool:
         """Compare the lists of the agent's streams with the current ones, and notify their clients of differences.
 
-        With ``only``, compare those of this stream. Return False if the current lists could not be read.
+        With ``only``, compare those of these streams. Return False if the current lists could not be read.
         """
         async with self._comparing.get(agent) or asyncio.Lock():
             groups: dict[StreamState, list[Stream]] = collections.defaultdict(list)
-            for stream in self._by_agent.get(agent, ()) if only is None else (only,):
+            for stream in self._by_agent.get(agent, ()) if only is None else only:
                 groups[stream.seen].append(stream)
             compared = [await self._compare(seen, streams) for seen, streams in groups.items()]
         return all(compared)
