@@ -56,9 +56,9 @@ class LocalTool:
     native: Any = None
 
     def declaration(self) -> dict[str, Any]:
-        """Return what Toolbelt is told about the tool."""
-        told: dict[str, Any] = {"name": self.name, "description": self.description}
-        return told | ({"input_schema": dict(self.input_schema)} if self.input_schema else {})
+        """Return the tool as a declaration lists it."""
+        fields: dict[str, Any] = {"name": self.name, "description": self.description}
+        return fields | ({"input_schema": dict(self.input_schema)} if self.input_schema else {})
 
 
 class NotAdmittedError(Exception):
