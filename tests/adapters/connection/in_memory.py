@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from tests.adapters import documents
@@ -69,6 +70,8 @@ class Looping(Toolbelt):
             return method
 
         async def later(*args: Any, **more: Any) -> Any:
+            for _ in range(3):  # other tasks go on meanwhile
+                await asyncio.sleep(0)
             return method(*args, **more)
 
         return later

@@ -156,10 +156,10 @@ def test_a_cancelled_task_is_reported() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        [(_, _, reported, *_)] = program.toolbelt.named("report")
+        assert reported == "cancelled"
 
     asyncio.run(cancel())
-    [(_, _, reported, *_)] = program.toolbelt.named("report")
-    assert reported == "cancelled"
 
 
 def test_a_tool_may_fail_without_an_exception(start: Start) -> None:
