@@ -203,7 +203,11 @@ RULES = (
         "Does the loadout include its plugin or category? Or, without a loadout, is it on by default?",
         included,
     ),
-    Rule(10, "Is it in a toolkit that the agent may load, or does a discoverable pattern match it?", _discoverable),
+    Rule(
+        10,
+        "Is it in a toolkit that the agent may load, or does a discoverable pattern match it?",
+        _discoverable,
+    ),
     Rule(11, "Otherwise", _otherwise),
 )
 # The first two depend only on the catalog, which can therefore cache their answers.

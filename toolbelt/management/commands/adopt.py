@@ -33,7 +33,9 @@ class Command(terminal.Command):
         parser.add_argument(
             "--plugins-file", metavar="PATH", help="write agent-adapter's plugins to this new plugins file"
         )
-        parser.add_argument("--confirm", action="store_true", help="import even changes that require confirmation")
+        parser.add_argument(
+            "--confirm", action="store_true", help="import even changes that require confirmation"
+        )
         parser.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
 
     def handle(self, *args: Any, file: str, **options: Any) -> None:
