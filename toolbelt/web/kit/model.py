@@ -76,7 +76,9 @@ def shares(spent: budgets.Spent, count: Callable[[int], str] = words.about) -> s
     if not spent.policy_tokens:
         return ""
     # A line never ends between a word and its number.
-    return f"tools\u00a0{count(spent.tokens - spent.policy_tokens)} + policy\u00a0{count(spent.policy_tokens)}"
+    return (
+        f"tools\u00a0{count(spent.tokens - spent.policy_tokens)} + policy\u00a0{count(spent.policy_tokens)}"
+    )
 
 
 def section_tokens(stored: catalog.Catalog, section: policy.Section) -> str:
