@@ -1,8 +1,8 @@
 """Build and check the complete demo belt.
 
-Joins the hand-written `fixtures/demo/belt.yaml` with the tools of the real MCP catalogs beside it, and with the tools and
-toolkits of the built-in plugins that it names, into one belt. Writes it as JSON (which is YAML too) to standard output
-and every problem to standard error; exits 1 if there is one.
+Joins the hand-written `fixtures/demo/belt.yaml` with the tools of the real MCP catalogs beside it, and with the tools
+and toolkits of the built-in plugins that it names, into one belt. Writes it as JSON (which is YAML too) to standard
+output and every problem to standard error; exits 1 if there is one.
 
     python -m scripts.build_demo > demo-belt.json
 """
@@ -78,7 +78,7 @@ def code_toolkit(toolkit: contract.CodeToolkit) -> Entry:
 
 def build(folder: pathlib.Path = FOLDER, *, builtin_plugins: bool = True) -> Entry:
     """Return the whole belt, validated or not; optionally without what the built-in plugins provide."""
-    belt: Entry = yaml.load((folder / "belt.yaml").read_text(encoding="utf-8"), Loader=LOADER)
+    belt: Entry = yaml.load((folder / "belt.yaml").read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506
     toolkits = {toolkit["key"]: toolkit for toolkit in belt["toolkits"]}
     for plugin in belt["plugins"]:
         file = folder / "catalogs" / f"{plugin['name']}.json"

@@ -110,9 +110,8 @@ def test_one_switch_turns_on_the_tools_policy_and_directive_of_the_repository(de
     on = surfaces.ask("evolver", message="fix your code")
     assert {tool.name for tool in on.tools} >= set(demo.tools_of_plugin["self_evolution"])
     assert "You can read the repository you run from." in on.policy.text
-    assert on.directive is not None and set(on.directive.active_tools) == set(
-        demo.tools_of_plugin["self_evolution"]
-    )
+    assert on.directive is not None
+    assert set(on.directive.active_tools) == set(demo.tools_of_plugin["self_evolution"])
 
 
 def test_the_simulated_plugins_are_not_loaded_in_production(
