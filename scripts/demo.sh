@@ -47,6 +47,7 @@ PYTHON
 fi
 grep -q '^DEMO_REPOSITORY=' .demo.env || cat >>.demo.env <<END
 TOOLBELT_PLUGINS_FILE='$PWD/fixtures/demo/plugins.yaml'
+TOOLBELT_PLUGIN_INIT=start
 DEMO_REPOSITORY='$PWD/demo-repository'
 END
 

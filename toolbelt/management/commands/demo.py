@@ -67,6 +67,6 @@ class Command(terminal.Command):
         self.stdout.write(f"  Commands   {conf.COMMAND} help")
         if not conf.PLUGINS_FILE:
             self.stdout.write(
-                f"  Tools      do not run: set TOOLBELT_PLUGINS_FILE={PLUGINS_FILE}, and DEMO_REPOSITORY to the absolute"
-                " path of a new directory"
+                f"  Tools      do not run: set TOOLBELT_PLUGINS_FILE={PLUGINS_FILE}, and DEMO_REPOSITORY to the"
+                " absolute path of a new directory"
             )
