@@ -24,12 +24,11 @@ def overrides() -> dict[str, bool]:
 
 def asked(answer: Any) -> Any:
     """Return the question that an answer puts."""
-    found = answer.context
-    return found["confirmation"] if "confirmation" in found else found["page"].confirmation
+    return answer.context["confirmation"]
 
 
 def fields(answer: Any) -> dict[str, Any]:
-    return {field.name: field.value for field in asked(answer).fields}
+    return dict(asked(answer).fields)
 
 
 @pytest.mark.parametrize("htmx", [True, False])

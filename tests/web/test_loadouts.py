@@ -146,8 +146,8 @@ def test_a_save_shows_what_it_changes_for_whom_and_then_does_that(editor: Client
     assert [(one.what, one.before, one.after) for one in page.differences] == [
         ("disabled", "", "github__issue_write")
     ]
-    assert [(one.agent, one.removed, one.effect.tools_delta) for one in page.reached] == [
-        ("ada", ("github__issue_write",), "−1")
+    assert [(one.agent, one.removed, one.effect.tools) for one in page.reached] == [
+        ("ada", ("github__issue_write",), (3, 2))
     ]
     assert page.told == "This changes what 1 of 2 agents gets from its next request."
     assert models.AuditEntry.objects.count() == 0
@@ -173,7 +173,7 @@ def test_with_scripts_the_question_is_a_dialog_over_the_form(editor: Client) -> 
     assert asked.headers["HX-Reswap"] == "none"
     assert acting.text(asked).strip().startswith('<div id="dialog" hx-swap-oob="innerHTML">')
     assert "<html" not in acting.text(asked)
-    fields = {field.name for field in asked.context["page"].fields}
+    fields = {name for name, _ in asked.context["page"].fields}
     assert {"disabled", "was", "shown"} <= fields
     assert not {"tools", "cells", "csrfmiddlewaretoken"} & fields
     assert models.AuditEntry.objects.count() == 0

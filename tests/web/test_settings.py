@@ -143,12 +143,12 @@ def test_a_loadout_alone_is_told_as_equipping(operator: Client) -> None:
 def test_what_is_far_reaching_is_asked_about_with_its_effect(operator: Client) -> None:
     address = "/agents/bob/settings/"
     answer = save(operator, address, kind="", role="Works")
-    question = answer.context["page"].confirmation
+    question = answer.context["confirmation"]
     assert answer.status_code == 200
     assert question.title == "Save the settings of bob?"
-    assert question.effect.tools_after == "1", "the tool that is on by default, without a loadout"
+    assert question.effect.tools[1] == 1, "the tool that is on by default, without a loadout"
     assert acting.stored("bob").kind == "plan"
-    again = {field.name: field.value for field in question.fields}
+    again = dict(question.fields)
     assert operator.post(question.action, {**again, "reason": "Meant."}).status_code == 303
     assert (acting.stored("bob").kind, acting.stored("bob").role) == ("", "Works")
     assert acting.stored("bob").protected

@@ -256,9 +256,9 @@ def test_its_switch_is_set_for_many_agents_with_an_entry_each_and_one_batch(oper
     html = acting.text(operator.get("/toolkits/research/"))
     assert 'name="for" value="bob"' in html
     asked = operator.get("/bulk/toolkits/research/", {"set": "toolkits-true", "for": ["ada", "bob"]})
-    question = asked.context["page"].confirmation
+    question = asked.context["confirmation"]
     assert question.title == "Turn on research for 2 agents?"
-    fields = {field.name: field.value for field in question.fields}
+    fields = dict(question.fields)
     assert acting.post(operator, question.action, htmx=False, **fields).status_code == 303
     done = models.AuditEntry.objects.filter(action="switch.set", key="research")
     assert sorted(entry.subject_key for entry in done) == ["ada", "bob"]

@@ -61,28 +61,25 @@ def question(plan: copying.Plan, *, action: str, back: str) -> notices.Confirmat
     """Ask whether these rows shall be copied, with what comes of it."""
     comparison = plan.comparison
     count = len(plan.rows)
-    fields = [
-        ("a", comparison.a.name),
-        ("b", comparison.b.name),
-        *(("row", row.id) for row in plan.rows),
-        ("seen", plan.seen),
-        ("next", back),
-        ("confirm", "yes"),
-    ]
     rows = (_row(row, comparison, frozenset()) for row in plan.rows)
-    effect = model.effect(plan.effect)
     return notices.Confirmation(
         title=f"Copy {'1 difference' if count == 1 else f'{words.number(count)} differences'}"
         f" to {comparison.b.key}?",
         reasons=plan.reasons,
-        effect=effect,
+        effect=model.effect(plan.effect),
         differences=(
             *(pieces.Difference(prefix=row.prefix, what=row.what, before=row.b, after=row.a) for row in rows),
             *confirmations.tool_changes(plan.effect.added, plan.effect.removed),
         ),
-        three_ways=False,
         action=action,
-        fields=tuple(pieces.Field(name=name, value=value) for name, value in fields),
+        fields=(
+            ("a", comparison.a.name),
+            ("b", comparison.b.name),
+            *(("row", row.id) for row in plan.rows),
+            ("seen", plan.seen),
+            ("next", back),
+            ("confirm", "yes"),
+        ),
         confirm_word="Copy",
         dangerous=bool(plan.reasons),
         back=back,
@@ -93,7 +90,7 @@ def version(past: agent_versions.Version) -> str:
     """Return which version of an agent this is: ``as it was after olive turned off devops``."""
     if past.last is None:
         return "before its first recorded change"
-    return f"after {entries.told(past.last)}"
+    return f"after {entries.sentence(past.last)}"
 
 
 def doubts(past: agent_versions.Version) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,54 +29,9 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
 from toolbelt.runtime import availability
-from toolbelt.web.kit import http, notices, request_ids, responses, unconfigured
+from toolbelt.web.kit import http, notices, pieces, request_ids, responses, unconfigured
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chrome:
-    """The frame: who is looking, and at which of the main pages ("agents", "toolkits", … or "" for none of them).
-
-    `user` is empty for someone who has not logged in: the frame then has no navigation. `request_id` is
-    printed on error pages, for the operator to quote. `to_look_at` counts the tools that wait for a look. The page
-    shows all that was written up to `revision`. `command` is what stands before the name of a command, to run it here.
-    `is_answer`: the page answers a form, so another one, or none, is at its address.
-    """
-
-    user: str = ""
-    here: str = ""
-    agents: int | None = None
-    revision: int = 0
-    to_look_at: int = 0
-    may_administer: bool = False
-    may_see_calls: bool = False
-    may_see_tokens: bool = False
-    request_id: str = ""
-    command: str = ""
-    is_answer: bool = False
-
-
-# The main pages, by how their addresses begin.
-_PARTS = frozenset(
-    {
-        "home",
-        "help",
-        "status",
-        "account",
-        "agents",
-        "matrix",
-        "compare",
-        "toolkits",
-        "tools",
-        "loadouts",
-        "sub-apps",
-        "plugins",
-        "calls",
-        "changes",
-        "belt",
-        "tokens",
-    }
-)
-# Whoever asks for this is told by toolbelt.api.problems.
+# toolbelt.api.problems answers these.
 _FOR_PROGRAMS = "/api/"
 # Where not even a template can be had.
 _BARE = (
@@ -92,30 +46,39 @@ _log = structlog.get_logger(__name__)
 
 
 def shown(request: http.Request) -> dict[str, Any]:
-    """Return every template its frame (a context processor)."""
+    """Return the frame of a page (a context processor): the user, and at which part of the dashboard this is.
+
+    ``address`` is where the page's forms lead back to, and the page shows all that was written up to ``revision``.
+    ``is_answer``: the page answers a form, so another page, or none, is at its address. A visitor who has not logged in
+    sees no navigation.
+    """
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
-        return {"chrome": Chrome(request_id=request_ids.current())}
+        return {"chrome": _bare_frame()}
     part = request.path.strip("/").partition("/")[0] or "home"
     if part == "new":
-        # What is made belongs to the list that it will stand in: /new/toolkit/ to /toolkits/.
+        # A new entry belongs to its list: /new/toolkit/ to /toolkits/.
         part = request.path.split("/")[2] + "s"
     counts = getattr(request, "counts", None) or queries.count()
-    return {
-        "chrome": Chrome(
-            user=user.get_username(),
-            here=part if part in _PARTS else "",
-            agents=counts.agents,
-            revision=counts.revision,
-            to_look_at=counts.waiting,
-            may_administer=user.is_staff,
-            may_see_calls=rights.may_read(user, "call_record"),
-            may_see_tokens=rights.may_read(user, "api_token"),
-            request_id=request_ids.current(),
-            command=conf.COMMAND,
-            is_answer=request.method not in ("GET", "HEAD"),
-        )
-    }
+    chrome = pieces.View(
+        user=user.get_username(),
+        here=part,
+        address=responses.here(request),
+        agents=counts.agents,
+        revision=counts.revision,
+        to_look_at=counts.waiting,
+        may_administer=user.is_staff,
+        may_see_calls=rights.may_read(user, "call_record"),
+        may_see_tokens=rights.may_read(user, "api_token"),
+        request_id=request_ids.current(),
+        command=conf.COMMAND,
+        is_answer=request.method not in ("GET", "HEAD"),
+    )
+    return {"chrome": chrome}
+
+
+def _bare_frame() -> pieces.View:
+    return pieces.View(user="", request_id=request_ids.current())
 
 
 @decorators.login_not_required
@@ -239,7 +202,7 @@ def _told(request: http.Request, template: str, status: int, **said: str) -> Htt
     finally:
         _let_go()
     try:
-        alone = {"chrome": Chrome(request_id=request_ids.current())}
+        alone = {"chrome": _bare_frame()}
         page = loader.get_template(template).render(alone)
     except Exception:
         page = _BARE.format(status=status, request_id=html.escape(request_ids.current()))

@@ -45,9 +45,7 @@ def page(
         differences=() if removal else tuple(_differences(proposal)),
         reached=tuple(_reached(one, proposal) for one in proposal.touched),
         action=action,
-        fields=tuple(
-            pieces.Field(name=name, value=value) for name, value in (*fields, ("shown", proposal.digest))
-        ),
+        fields=(*fields, ("shown", proposal.digest)),
         reason=reason,
         word="Save changes" if verb == "Save" else f"{verb} {word}",
         dangerous=removal or any(one.destructive for one in proposal.touched),
@@ -100,15 +98,7 @@ def _reached(consequence: consequences.Consequence, proposal: doors.Proposal) ->
     return pieces.View(
         agent=consequence.agent.key,
         marks=tuple(_marks(consequence)),
-        effect=pieces.Effect(
-            tools_before=words.number(effect.tools_before),
-            tools_after=words.number(effect.tools_after),
-            tools_delta=words.signed(effect.tools),
-            tokens_before=words.number(effect.tokens_before),
-            tokens_after=words.number(effect.tokens_after),
-            tokens_delta=words.signed(effect.tokens),
-            notes=tuple(_notes(consequence, proposal)),
-        ),
+        effect=pieces.Effect.of(effect, _notes(consequence, proposal)),
         added=effect.added,
         removed=effect.removed,
         gained=consequence.gained,

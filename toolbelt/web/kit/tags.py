@@ -17,19 +17,11 @@ from django.utils.html import conditional_escape
 from django.utils.http import RFC3986_SUBDELIMS
 from django.utils.safestring import SafeString
 
-from toolbelt.web.kit import words
-
 register = template.Library()
 
 # Stands for the last part of an address while the rest of it is worked out. No name holds this character.
 _PLACE = "\ue000"
 _SAFE = RFC3986_SUBDELIMS + "~:@"
-
-
-@register.filter
-def state_word(state: str) -> str:
-    """Return the word for a state of a tool: ``Blocked`` for ``denied``."""
-    return words.STATES.get(state, state)
 
 
 @register.tag

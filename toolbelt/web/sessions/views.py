@@ -44,7 +44,6 @@ def evict(request: http.Request, agent: str) -> HttpResponse:
 
 
 def _question(request: http.Request, agent: str, session: str, back: str) -> notices.Confirmation:
-    fields = (("session", session), ("next", back), ("confirm", "yes"))
     return notices.Confirmation(
         title=f"Evict session {session}?",
         reasons=(
@@ -52,13 +51,9 @@ def _question(request: http.Request, agent: str, session: str, back: str) -> not
             "Its connections to upstream servers close, and the servers' state for it is lost.",
             "This cannot be undone, but the agent can load what it needs again.",
         ),
-        effect=None,
-        differences=(),
-        three_ways=False,
         action=request.path,
-        fields=tuple(pieces.Field(name=name, value=value) for name, value in fields),
+        fields=(("session", session), ("next", back), ("confirm", "yes")),
         confirm_word="Evict session",
-        dangerous=True,
         back=back,
     )
 

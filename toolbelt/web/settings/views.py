@@ -42,7 +42,9 @@ def change(request: http.Request, agent: str) -> HttpResponse:
     def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         address = belts.address("agent", {"key": agent})
         problems = error.problems if isinstance(error, errors.Invalid) else ()
-        form.refuse(entry_forms.problems_by_place(address, problems) or {"": str(error)}, is_saved=True)
+        form.show_problems(
+            entry_forms.problems_by_place(address, problems) or {"": str(error)}, is_saved=True
+        )
         return _shown(request, agent, status=status, form=form, seen=was)
 
     home = reverse("web:settings", args=[agent])

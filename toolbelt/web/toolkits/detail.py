@@ -78,9 +78,9 @@ def page(
     )
 
 
-def stop(toolkit: catalog.Toolkit) -> pieces.Stop:
+def stop(toolkit: catalog.Toolkit) -> pieces.View:
     """Fill the emergency stop."""
-    return pieces.Stop(
+    return pieces.View(
         key=toolkit.key,
         url=reverse("web:stop_toolkit", args=[toolkit.key]),
         on=toolkit.blocked,

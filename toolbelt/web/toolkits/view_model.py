@@ -55,7 +55,7 @@ _SORTS: Mapping[str, Callable[[Held], Any]] = {
 _COLUMNS = (("toolkit", "Toolkit"), ("tools", "Tools"), ("tokens", "Tokens"), ("users", "Agents"))
 _SHOWS = {"": "All", "used": "In use", "unused": "Not in use", "stopped": "Blocked", "code": "From code"}
 # The first of them that holds for a member is what the agent has of the toolkit.
-_STATES: tuple[pieces.State, ...] = ("active", "discoverable", "unavailable", "denied", "dormant")
+_STATES = ("active", "discoverable", "unavailable", "denied", "dormant")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,9 +156,7 @@ def cell(holder: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_chan
     """Present one agent's switch of a toolkit, to one who may change it or not."""
     decisions = list(holder.decisions(toolkit).values())
     on = holder.agent.switches.get(toolkit.key)
-    state: pieces.State = next(
-        (word for word in _STATES if any(one.state == word for one in decisions)), "dormant"
-    )
+    state = next((word for word in _STATES if any(one.state == word for one in decisions)), "dormant")
     active = sum(decision.state == "active" for decision in decisions)
     return pieces.View(
         agent=holder.agent.key,

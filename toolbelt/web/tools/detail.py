@@ -90,9 +90,9 @@ def page(
     )
 
 
-def stop(tool: catalog.Tool) -> pieces.Stop:
+def stop(tool: catalog.Tool) -> pieces.View:
     """Fill the emergency stop."""
-    return pieces.Stop(
+    return pieces.View(
         key=tool.key,
         url=reverse("web:stop_tool", args=[tool.key]),
         on=tool.blocked,

@@ -66,11 +66,7 @@ def page(
 def _bulk(shown: int, filters: Mapping[str, Any], agents: Sequence[str]) -> pieces.Bar:
     return pieces.Bar(
         action=reverse("web:bulk_tools"),
-        fields=tuple(
-            pieces.Field(name=name, value=str(value))
-            for name, value in filters.items()
-            if value and name not in ("sort", "offset")
-        ),
+        fields=paging.hidden(filters, ("sort", "offset")),
         count=f"All {words.tools(shown)} shown" if shown > 1 else "The tool shown",
         what="tools",
         words=(("true", "Turn on"), ("false", "Turn off"), ("unset", "Reset to default")),
@@ -104,7 +100,7 @@ def line(shelf: access_index.CatalogView, tool: catalog.Tool) -> pieces.View:
     )
 
 
-def standing(closed: resolution.Decision | None) -> tuple[pieces.State, str, str]:
+def standing(closed: resolution.Decision | None) -> tuple[str, str, str]:
     """Return how a tool stands whatever the agent: the state, its word, and why."""
     if closed is None:
         return "active", "Available", ""
