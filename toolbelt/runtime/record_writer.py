@@ -1,7 +1,7 @@
 """Writes the records of calls behind the calls, several in one transaction.
 
-Servers start it. What it was given is written within :data:`DELAY` seconds, and all of it when the server is told to
-end; a process that is killed outright loses what came in that time: records of calls, and nothing else.
+Servers start it. Records are written within :data:`DELAY` seconds, and all of them when the server ends. A process
+that is killed loses the records of that time, and nothing else.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Writer:
                 if self._is_ending:
                     time.sleep(PAUSE)
             except Exception:
-                # One of them is not to be had in a row: the others are.
+                # One of the records cannot be stored: the others can.
                 _write_singly(records)
                 return True
             else:
