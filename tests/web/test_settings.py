@@ -67,7 +67,7 @@ def test_it_shows_what_is_stored(operator: Client) -> None:
     assert (sent["on_exceed"], sent["kind"]) == ("defer", "plan")
     assert page.form.labels["kind"] == "plan → developer"
     assert {"minimal", "research"} <= {value for value, _ in page.form.fields["loadout"].widget.choices}
-    had = {one.title: one.names for one in page.had}
+    had = {one.title: one.names for one in page.given}
     assert had["Always on"] == (("shell", ""), ("clock__now", "with options"))
     assert had["Loadable toolkits"] == (("research", "in every session"),)
 
@@ -210,8 +210,8 @@ def test_a_key_that_no_other_agent_can_have_is_told(copier: Client, key: str, sa
     answer = copier.post(DUPLICATE, {"key": key})
     assert answer.status_code == 422
     copy = answer.context["page"].copy
-    assert says in copy.problem
-    assert copy.key == key
+    assert says in " ".join(copy.errors["key"])
+    assert copy["key"].value() == key
 
 
 def test_who_may_not_make_agents_duplicates_none(operator: Client) -> None:
