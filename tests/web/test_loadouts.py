@@ -115,7 +115,7 @@ def test_the_page_of_a_built_in_one_names_kinds_loadouts_and_sub_apps(viewer: Cl
         ("chat", "sub-app, through bob"),
     ]
     assert page.kinds == ("plan", "review")
-    assert page.built_in
+    assert not page.is_stored
 
 
 def test_who_may_only_look_finds_no_dead_control(viewer: Client) -> None:

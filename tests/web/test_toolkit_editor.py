@@ -109,11 +109,11 @@ def test_while_it_is_typed_the_policy_and_the_directive_follow(editor: Client) -
         message="a defect again",
         trigger_any="bug\r\ndefect",
     )
-    told = answer.context["page"].told
-    assert told.policy == (
+    preview = answer.context["page"].preview
+    assert preview.policy == (
         "You have github__issue_read, github__issue_write.\n- github__issue_read: Look here."
     )
-    assert told.outcome.tools == ("github__issue_write",)
+    assert preview.outcome.tools == ("github__issue_write",)
     assert form(answer).triggers[0].decides
     html = acting.text(answer)
     assert "<form" not in html
@@ -124,9 +124,9 @@ def test_while_it_is_typed_the_policy_and_the_directive_follow(editor: Client) -
 def test_the_policy_is_that_of_an_agent_as_it_would_be(editor: Client) -> None:
     # Its switch is on, so what becomes a member becomes active.
     answer = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="papers", whose="ada")
-    assert answer.context["page"].told.active == "3 of 3 tools on"
+    assert answer.context["page"].preview.active == "3 of 3 tools on"
     answer = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="papers", whose="bob")
-    assert answer.context["page"].told.active == "2 of 3 tools on"
+    assert answer.context["page"].preview.active == "2 of 3 tools on"
 
 
 def test_a_pattern_that_is_none_is_told_at_its_field_while_it_is_typed(editor: Client) -> None:

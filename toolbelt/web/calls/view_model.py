@@ -50,7 +50,7 @@ _OUTCOMES = {
 }
 
 
-def page(filters: Mapping[str, Any], *, path: str, here: str, may_flip: Callable[[str], bool]) -> pieces.View:
+def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], bool]) -> pieces.View:
     """Fill the page, narrowed as the form says; without a first day, it begins so many days ago (:data:`USUAL_DAYS`).
     ``may_flip`` says for which agents the reader may turn off what was never called.
     """
@@ -103,7 +103,6 @@ def page(filters: Mapping[str, Any], *, path: str, here: str, may_flip: Callable
         news=None
         if filters["older"] or (last and last < today)
         else _news(path, kept, newest=log.calls[0].id if log.calls else 0, words=""),
-        here=here,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
@@ -17,18 +16,7 @@ from toolbelt.web.kit import paging, pieces, words
 from toolbelt.web.loadouts import inheritance, view_model
 from toolbelt.web.tools import view_model as tools_view_model
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class User:
-    """An agent, a loadout or a sub-app that has to do with it; `how` says in which way."""
-
-    name: str
-    url: str
-    how: str
-
-
 MAX_TOOLS, MAX_PER_ONE = 500, 20
-_BUILT_IN = "This loadout is built in. To change it, copy it."
 
 
 def page(
@@ -37,11 +25,8 @@ def page(
     filters: Mapping[str, Any],
     *,
     path: str,
-    may_change: bool,
-    may_remove: bool,
-    **frame: Any,
 ) -> pieces.View:
-    """Fill the page; ``filters`` is which of its agents are looked for. Raises errors.NotFound."""
+    """Fill the page; ``filters`` is which of its agents are looked for. Raise errors.NotFound."""
     stored = index.catalog
     loadout = view_model.get(stored, name)
     if loadout is None:
@@ -63,7 +48,6 @@ def page(
         name=name,
         marks=tuple(view_model.marks(stored, name)),
         description=loadout.description,
-        built_in="" if own else _BUILT_IN,
         unresolved=tuple(
             f"{one.field.capitalize()}: {one.message}" for one in loadouts.unresolved(stored, loadout)
         )
@@ -77,7 +61,9 @@ def page(
         discoverable=tuple(_groups(stored, to_discover, seen, patterns=True)),
         discovers=words.tools(len(to_discover)),
         agents=tuple(
-            User(name=holder.agent.key, url=reverse("web:agent_access", args=[holder.agent.key]), how=how)
+            pieces.View(
+                name=holder.agent.key, url=reverse("web:agent_access", args=[holder.agent.key]), how=how
+            )
             for holder, how in users.items
         ),
         agents_pages=users.pages(filters, path, anchor="#users"),
@@ -89,10 +75,7 @@ def page(
             if any(keys.fold(link.name) == keys.fold(name) for link in loadouts.chain(stored.loadouts, one))
         ),
         seen=json.dumps(belts.entry("loadout", loadout), ensure_ascii=False) if own else "",
-        kept="",
-        may_change=may_change and own,
-        may_remove=may_remove and own,
-        **frame,
+        is_stored=own,
     )
 
 
@@ -164,19 +147,23 @@ def _how(index: access_index.AccessIndex, holder: access_index.AgentAccess, name
     return "; ".join(hows)
 
 
-def _others(index: access_index.AccessIndex, name: str) -> Iterator[User]:
+def _others(index: access_index.AccessIndex, name: str) -> Iterator[pieces.View]:
     """Find the loadouts that extend it, and the sub-apps whose agents have it."""
     stored, folded = index.catalog, keys.fold(name)
     for other in loadouts.all_names(stored):
         child = view_model.get(stored, other)
         if child is not None and keys.fold(child.parent) == folded:
             url = reverse("web:loadout", args=[other])
-            yield User(name=other, url=url, how="a loadout that extends it")
-    users = {holder.agent.key for holder in view_model.having(index, name)}
+            yield pieces.View(name=other, url=url, how="a loadout that extends it")
+    users = {
+        holder.agent.key
+        for holder in index.holders
+        if folded in {keys.fold(link.name) for link in view_model.chain(index, holder)}
+    }
     for sub_app in stored.sub_apps.values():
         embedded = [agent for agent in sub_app.agents if agent in users]
         if embedded:
-            yield User(
+            yield pieces.View(
                 name=sub_app.key,
                 url=reverse("web:sub_app", args=[sub_app.key]),
                 how=f"sub-app, through {words.listing(embedded)}",

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from toolbelt.control.access import access_index
 from toolbelt.core import catalog, reasons, resolution, risks
-from toolbelt.web.kit import model, notices, paging, pieces, texts, tool_sections, words
+from toolbelt.web.kit import model, paging, pieces, texts, tool_sections, words
 
 _COLUMNS = (("tool", "Tool"), ("plugin", "Plugin"), ("tokens", "Tokens"))
 _SORTS: Mapping[str, Callable[[catalog.Tool], Any]] = {
@@ -35,7 +34,6 @@ def page(
     path: str,
     *,
     agents: Sequence[str] = (),
-    notice: notices.Notice | None = None,
 ) -> pieces.View:
     """Fill a page of the list, narrowed and sorted as the form says; ``path`` is the page's own.
 
@@ -57,9 +55,7 @@ def page(
         in_all=len(stored.tools),
         matches=_matches(shown),
         pages=part.pages(filters, path),
-        here=f"{path}?{urlencode({key: value for key, value in filters.items() if value})}",
         bulk=_bulk(len(shown), filters, agents) if agents else None,
-        notice=notice,
     )
 
 
