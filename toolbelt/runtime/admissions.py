@@ -24,14 +24,15 @@ from django.conf import settings
 from django.utils import timezone
 
 from toolbelt import conf
+from toolbelt.adapters.connection import protocol
 from toolbelt.core import budgets, calls, errors, meta_tools, resolution, schema
 from toolbelt.runtime import gates, record_writer, recording, request_contexts, secrets, surfaces
 from toolbelt.store import calls as records
-from toolbelt.store import databases
+from toolbelt.store import databases, snapshots
 
 _log = structlog.get_logger(__name__)
 
-Outcome = Literal["ok", "tool-failed", "timed-out", "cancelled"]
+Outcome = protocol.OutcomeCode
 OUTCOMES: tuple[Outcome, ...] = ("ok", "tool-failed", "timed-out", "cancelled")
 Sender = Literal["agent", "operator", "program"]
 
@@ -39,6 +40,8 @@ Sender = Literal["agent", "operator", "program"]
 # and how often it looks, in seconds.
 PATIENCE, PAUSE = 2.0, 0.05
 _HALF = 32
+# Begins the error of such a record.
+UNADMITTED = "Ran without an admission, because Toolbelt could not be reached."
 
 
 class Request(NamedTuple):
@@ -155,6 +158,33 @@ def report(
         time.sleep(PAUSE)
 
 
+def record(
+    request: Request,
+    outcome: Outcome,
+    *,
+    seconds_ago: float = 0,
+    error: str = "",
+    duration_ms: int = 0,
+    result_bytes: int = 0,
+) -> None:
+    """Record a call that the agent's program ran without an admission, because it could not reach Toolbelt.
+
+    ``seconds_ago`` is when it began. Raise errors.NotFound for an unknown agent, and errors.Invalid for a tool that the
+    agent's program does not run.
+    """
+    stored = snapshots.find(request.agent, request.session).catalog
+    tool = stored.tools.get(request.tool)
+    if tool is None or stored.runner(tool) != "client":
+        message = f"The agent's program runs no tool named {request.tool!r}."
+        raise errors.Invalid([errors.Problem(path="tool", message=message)])
+    made = _recording(request)
+    made.plugin = tool.plugin
+    made.at -= dt.timedelta(seconds=seconds_ago)
+    made.begun -= duration_ms / 1000
+    made.end(outcome, error=f"{UNADMITTED} {error}".strip(), result_bytes=result_bytes)
+    databases.release()
+
+
 class Running:
     """An admitted call that runs in this program: the block's outcome is reported at its end."""
 
@@ -212,7 +242,7 @@ class admitted:
             report(
                 self._request.agent,
                 running.call_id,
-                _outcome_of(error),
+                protocol.outcome_of(error),
                 error="" if error is None else f"{type(error).__name__}: {error}".removesuffix(": "),
                 duration_ms=round((time.monotonic() - self._begun) * 1000),
                 result_bytes=running.result_bytes,
@@ -229,17 +259,6 @@ class admitted:
     ) -> None:
         # A cancelled call is reported, too.
         await asyncio.shield(asyncio.ensure_future(sync_to_async(self.__exit__)(kind, error, trace)))
-
-
-def _outcome_of(error: BaseException | None) -> Outcome:
-    match error:
-        case None:
-            return "ok"
-        case TimeoutError():
-            return "timed-out"
-        case asyncio.CancelledError() | KeyboardInterrupt() | SystemExit() | GeneratorExit():
-            return "cancelled"
-    return "tool-failed"
 
 
 def _judge(
