@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from toolbelt.control.access import bulk
 from toolbelt.web.kit import model, notices, pieces, words
 
-# Of agents for which something differs, and of tools that come or go: more would be no question, but a book.
+# How many agents or tools the question lists.
 MAX_LINES = 100
 
 
@@ -21,7 +21,7 @@ def question(
     action: str,
     back: str,
 ) -> notices.Confirmation:
-    """Ask before it is done, with all that it would do."""
+    """Return the question before a bulk action, with its whole effect."""
     whose = names[0] if len(names) == 1 else f"{len(names)} agents"
     return notices.Confirmation(
         title=f"{_verb(plan.on, keys, toolkits)} for {whose}?",
@@ -98,16 +98,11 @@ def _effect(plan: bulk.Plan) -> pieces.Effect:
 
 def _differences(plan: bulk.Plan) -> list[pieces.Difference]:
     if len(plan.parts) == 1 and plan.possible:
-        part = plan.possible[0]
-        lines = []
-        for key, was in part.before.items():
-            prefix, name = model.split(key)
-            lines.append(
-                pieces.Difference(
-                    prefix=prefix, what=name, before=words.state(was), after=words.state(plan.on)
-                )
-            )
-        return lines
+        changes = ((model.split(key), was) for key, was in plan.possible[0].before.items())
+        return [
+            pieces.Difference(prefix=prefix, what=name, before=words.state(was), after=words.state(plan.on))
+            for (prefix, name), was in changes
+        ]
     return [
         pieces.Difference(
             what=part.agent,

@@ -17,7 +17,7 @@ def chart(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) ->
     """Draw a bar a day; days without calls are there, and where there are too many days, the last of them."""
     if not usage_by_day or last < first:
         return None
-    by_day = {one.day: one for one in usage_by_day}
+    by_day = {usage.day: usage for usage in usage_by_day}
     days = _days(first, last)
     count = len(days)
     most = max((by_day[day].calls for day in days if day in by_day), default=0)

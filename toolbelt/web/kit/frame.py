@@ -33,7 +33,7 @@ from toolbelt.web.kit import http, notices, pieces, request_ids, responses, unco
 
 # toolbelt.api.problems answers these.
 _FOR_PROGRAMS = "/api/"
-# Where not even a template can be had.
+# If not even a template can be rendered.
 _BARE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolbelt</title>'
     "<h1>{status}</h1><p>Toolbelt could not render this page.</p>"
@@ -85,17 +85,17 @@ def _bare_frame() -> pieces.View:
 @require_safe
 @cache_control(public=True, max_age=_A_DAY)
 def icon(request: http.Request) -> HttpResponse:
-    """Lead to the icon. Browsers ask for it here wherever a page names none: the admin, the metrics, a plain text."""
+    """Redirect to the icon. Browsers ask here if a page names none: the admin, the metrics, a plain text."""
     return HttpResponseRedirect(static("favicon.svg"))
 
 
 def htmx_leaves(
     get_response: Callable[[http.Request], HttpResponse],
 ) -> Callable[[http.Request], HttpResponseBase]:
-    """Send answers off so that none of them turns up where it does not belong.
+    """Keep responses where they belong (a middleware).
 
-    A session that is over leads the whole page to the login, instead of pasting the login into a part of it. And no
-    browser keeps an answer: going back would show a part as if it were the page, and states that are no longer so.
+    If the session has expired, the whole page goes to the login, instead of a part of it. No browser stores a response:
+    going back would show a part as if it were the page, and states that have changed.
     """
 
     def middleware(request: http.Request) -> HttpResponseBase:
@@ -115,9 +115,9 @@ def htmx_leaves(
 
 
 def csrf_failure(request: http.Request, reason: str = "") -> HttpResponse:
-    """Answer a form whose token is not good: a browser gets told; htmx loads the page anew, and that one tells."""
+    """Answer a form without a valid token: with a page; htmx reloads its page, which then shows a notice."""
     if not request.htmx:
-        return _told(request, "403_csrf.html", 403)
+        return _framed(request, "403_csrf.html", 403)
     if request.user.is_authenticated:
         text = "Nothing was changed, because the page was older than your login. The page is now up to date: try again."
         responses.keep(request, notices.Notice(text=text, tone="refused"))
@@ -125,46 +125,39 @@ def csrf_failure(request: http.Request, reason: str = "") -> HttpResponse:
 
 
 def bad_request(request: http.Request, exception: Exception) -> HttpResponse:
-    """Return that the request makes no sense, or is larger than any that is taken, and which one it was."""
+    """Answer that the request is invalid, or too large."""
     if isinstance(exception, DisallowedHost) and not request.path_info.startswith(_FOR_PROGRAMS):
         return unconfigured.disallowed_host(request)
     if isinstance(exception, RequestDataTooBig | TooManyFieldsSent):
-        return _told(request, "413.html", 413)
-    return _told(request, "400.html", 400)
+        return _framed(request, "413.html", 413)
+    return _framed(request, "400.html", 400)
 
 
 def forbidden(request: http.Request, exception: Exception) -> HttpResponse:
-    """Return that this login may not."""
-    return _told(request, "403.html", 403, why=str(exception))
+    """Answer that the user does not have permission."""
+    return _framed(request, "403.html", 403, why=str(exception))
 
 
 def not_found(request: http.Request, exception: Exception) -> HttpResponse:
-    """Return that there is nothing here."""
-    return _told(request, "404.html", 404)
+    """Answer that there is no such page."""
+    return _framed(request, "404.html", 404)
 
 
 def busy(request: http.Request, retry_after: int) -> HttpResponse:
     """Answer that the server has too much to do, and in how many seconds to try again."""
-    response = _told(request, "too_busy.html", 503)
+    response = _framed(request, "too_busy.html", 503)
     response.headers["Retry-After"] = str(retry_after)
     return response
 
 
 def server_error(request: http.Request) -> HttpResponse:
-    """Answer that the fault is ours, and which request it was. Asks for nothing that may be what is broken.
-
-    A fault of the database is told as what it is.
-    """
+    """Answer that something is wrong on our side, or with the database, and which request it was."""
     unavailable: errors.Unavailable | None = getattr(request, "unavailable", None)
     if unavailable is not None:
         return unavailable_page(request, unavailable)
     if request.path_info.startswith(_FOR_PROGRAMS):
         return HttpResponseServerError()
-    try:
-        page = loader.get_template("500.html").render({"request_id": request_ids.current()})
-    except Exception:  # whatever it is that is not even there: the templates, the collected files
-        page = _BARE.format(status=500, request_id=html.escape(request_ids.current()))
-    return HttpResponseServerError(page)
+    return _unframed("500.html", 500)
 
 
 def unavailable_page(request: http.Request, unavailable: errors.Unavailable) -> HttpResponse:
@@ -179,40 +172,43 @@ def unavailable_page(request: http.Request, unavailable: errors.Unavailable) -> 
         return answer
     if request.htmx:
         return HttpResponse(str(unavailable), "text/plain", unavailable.status, headers=headers)
-    about = {"unavailable": unavailable, "request_id": request_ids.current()}
-    try:
-        page = loader.get_template("503.html").render(about)
-    except Exception:  # as in server_error
-        page = _BARE.format(status=unavailable.status, request_id=html.escape(request_ids.current()))
-    return HttpResponse(page, status=unavailable.status, headers=headers)
+    response = _unframed("503.html", unavailable.status, unavailable=unavailable)
+    for name, value in headers.items():
+        response.headers[name] = value
+    return response
 
 
-def _told(request: http.Request, template: str, status: int, **said: str) -> HttpResponse:
-    """Tell in the frame of the other pages; alone, where what the frame asks for does not answer."""
+def _framed(request: http.Request, template: str, status: int, **shown: str) -> HttpResponse:
+    """Return an error page in the frame of the other pages; unframed, if the frame needs what does not respond."""
     if request.path_info.startswith(_FOR_PROGRAMS):
-        # No page is made for those who cannot read one: what stands around the API says it as a problem.
+        # toolbelt.api.problems fills the body.
         return HttpResponse(status=status)
     try:
-        return render(request, template, said, status=status)
+        return render(request, template, shown, status=status)
     except Exception as error:
         if (unavailable := availability.classify(error)) is not None:
             request.user = AnonymousUser()
             return unavailable_page(request, unavailable)
         _log.exception("error_page_failed", template=template)
     finally:
-        _let_go()
+        _close_connections()
+    return _unframed(template, status)
+
+
+def _unframed(template: str, status: int, **shown: object) -> HttpResponse:
+    """Return an error page that asks for nothing that may be broken."""
+    request_id = request_ids.current()
     try:
-        alone = {"chrome": _bare_frame()}
-        page = loader.get_template(template).render(alone)
-    except Exception:
-        page = _BARE.format(status=status, request_id=html.escape(request_ids.current()))
+        shown = {"chrome": _bare_frame(), "request_id": request_id, **shown}
+        page = loader.get_template(template).render(shown)
+    except Exception:  # whatever is missing: the templates, the collected files
+        page = _BARE.format(status=status, request_id=html.escape(request_id))
     return HttpResponse(page, status=status)
 
 
-def _let_go() -> None:
-    """Let go of the database: under ASGI, Django makes these pages in a thread that nobody tells of the request's end.
-
-    Each such thread would keep a connection, until none is left for anyone.
+def _close_connections() -> None:
+    """Close the database connections: under ASGI, Django renders error pages in a thread whose connections nothing else
+    closes.
     """
     for connection in db.connections.all(initialized_only=True):
         if not connection.in_atomic_block:
