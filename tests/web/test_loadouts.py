@@ -86,7 +86,7 @@ def test_a_circle_in_the_rows_is_cut_open(viewer: Client) -> None:
 
 def test_the_page_says_what_each_level_changes_and_where_each_tool_comes_from(viewer: Client) -> None:
     page = look(viewer)
-    assert [(level.name, level.told, level.added) for level in page.levels] == [
+    assert [(level.name, level.changes, level.added) for level in page.levels] == [
         ("minimal", "no change in tools", ()),
         ("house", "+2 tools", ("github__issue_read", "github__issue_write")),
     ]
@@ -149,7 +149,7 @@ def test_a_save_shows_what_it_changes_for_whom_and_then_does_that(editor: Client
     assert [(one.agent, one.removed, one.effect.tools) for one in page.reached] == [
         ("ada", ("github__issue_write",), (3, 2))
     ]
-    assert page.told == "This changes what 1 of 2 agents gets from its next request."
+    assert page.summary == "This changes what 1 of 2 agents gets from its next request."
     assert models.AuditEntry.objects.count() == 0
 
     answer = editing.go_on(editor, answer, SAVE, reason="Nobody files issues here.")

@@ -48,7 +48,7 @@ def page(
     )
     shown.key = filters["key"]
     shown.keys = tuple(key for key in queries.logged_values("key") if key)
-    shown.act = _act(shown.found, may_undo, path) if filters["batch"] else None
+    shown.act = _act(shown.log_page, may_undo, path) if filters["batch"] else None
     shown.downloads = tuple(
         (label, f"{reverse('web:download_changes')}?{urlencode({**shown.narrowed, 'form': form})}")
         for form, label in (("csv", "CSV"), ("json", "JSON"))
@@ -66,20 +66,20 @@ def log(
 ) -> pieces.View:
     """Fill what the log and the history of an ``agent`` have in common."""
     asked_for = asked(filters) | ({"agent": agent} if agent else {})
-    found = queries.changes(
+    log_page = queries.changes(
         **asked_for, older_than=filters["older"] or None, newer_than=filters["newer"] or None
     )
     recorded = [
         (entry, entries.present(entry, may_undo(entry), is_open=may_see(entry.subject_kind)))
-        for entry in found.entries
+        for entry in log_page.entries
     ]
     # What has ended and is still to be recorded belongs on the first page.
-    waiting = [] if found.has_newer else queries.unrecorded(**asked_for)
+    waiting = [] if log_page.has_newer else queries.unrecorded(**asked_for)
     narrowed = {
         name: str(filters[name]) for name in FILTERS if filters[name] and not (agent and name == "agent")
     }
     return pieces.View(
-        found=found,
+        log_page=log_page,
         days=_days(_with_unrecorded(recorded, waiting)),
         people=pieces.choices(
             {name: name for name in queries.logged_values("actor", agent)}, filters["person"], "Anyone"
@@ -92,8 +92,8 @@ def log(
         since=str(filters["since"]),
         until=str(filters["until"]),
         narrowed=narrowed,
-        matches=_matches(found.total, len(waiting)),
-        pages=_pages(found, narrowed, path),
+        matches=_matches(log_page.total, len(waiting)),
+        pages=_pages(log_page, narrowed, path),
     )
 
 
@@ -121,14 +121,14 @@ def _midnight(day: dt.date | str, days: int = 0) -> dt.datetime | None:
         return None
 
 
-def _act(found: Any, may_undo: Callable[[queries.Entry], bool], path: str) -> pieces.View | None:
-    if not found.entries:
+def _act(log_page: Any, may_undo: Callable[[queries.Entry], bool], path: str) -> pieces.View | None:
+    if not log_page.entries:
         return None
     # All of it, also if it is longer than a page.
-    act = undo.batch_of(found.entries[0].id)
+    act = undo.batch_of(log_page.entries[0].id)
     is_undoable = bool(act) and all(entries.is_undoable(entry) and may_undo(entry) for entry in act)
     return pieces.View(
-        words=f"{words.counted(found.total, 'change')} made together by {found.entries[0].actor}.",
+        words=f"{words.counted(log_page.total, 'change')} made together by {log_page.entries[0].actor}.",
         entry=act[0].id if is_undoable else None,
         all_url=path,
     )
@@ -154,15 +154,15 @@ def _matches(count: int, waiting: int) -> str:
     return f"{total}; {words.counted(waiting, 'ended setting')} not yet logged" if waiting else total
 
 
-def _pages(found: Any, narrowed: Mapping[str, str], path: str) -> paging.Pages:
+def _pages(log_page: Any, narrowed: Mapping[str, str], path: str) -> paging.Pages:
     """Return where in the log a page is, and where the next ones are."""
-    if not found.entries:
+    if not log_page.entries:
         return paging.Pages(words="")
-    first, last = found.entries[0].id, found.entries[-1].id
+    first, last = log_page.entries[0].id, log_page.entries[-1].id
     return paging.Pages(
-        words=f"{len(found.entries)} of {words.number(found.total)}",
-        newer_url=f"{path}?{urlencode({**narrowed, 'newer': first})}" if found.has_newer else "",
-        older_url=f"{path}?{urlencode({**narrowed, 'older': last})}" if found.has_older else "",
+        words=f"{len(log_page.entries)} of {words.number(log_page.total)}",
+        newer_url=f"{path}?{urlencode({**narrowed, 'newer': first})}" if log_page.has_newer else "",
+        older_url=f"{path}?{urlencode({**narrowed, 'older': last})}" if log_page.has_older else "",
     )
 
 

@@ -168,12 +168,11 @@ def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:
 def _switch(access: queries.Access, toolkit: catalog.Toolkit) -> pieces.View:
     on = access.agent.switches.get(toolkit.key)
     newest = access.switched.get(toolkit.key)
-    told = newest is not None and grants.is_on(newest.after) is on and on is not None
-    said = {True: "On", False: "Off", None: "Default"}[on]
+    is_newest = on is not None and newest is not None and grants.is_on(newest.after) is on
     return pieces.View(
         stored=words.stored(on),
-        words=said,
-        since=f"by {newest.actor}, {words.moment(newest.at).words}" if told and newest else "",
+        words=words.state(on).capitalize(),
+        since=f"by {newest.actor}, {words.moment(newest.at).words}" if is_newest and newest else "",
         until=_until(access, toolkit.key),
         by=_by(access, toolkit.key),
     )

@@ -41,15 +41,18 @@ def page(
     ]
     others = tuple(_others(index, name))
     having = [(holder, how) for holder in index.holders if (how := _how(index, holder, name))]
-    fitting = {holder.agent.key for holder in paging.named([one for one, _ in having], filters["agents"])}
-    users = paging.part([one for one in having if one[0].agent.key in fitting], filters["offset"])
+    matching = {
+        holder.agent.key for holder in paging.named([holder for holder, _ in having], filters["agents"])
+    }
+    users = paging.part([pair for pair in having if pair[0].agent.key in matching], filters["offset"])
     own = keys.fold(name) in stored.loadouts
     return pieces.View(
         name=name,
         marks=tuple(view_model.marks(stored, name)),
         description=loadout.description,
         unresolved=tuple(
-            f"{one.field.capitalize()}: {one.message}" for one in loadouts.unresolved(stored, loadout)
+            f"{problem.field.capitalize()}: {problem.message}"
+            for problem in loadouts.unresolved(stored, loadout)
         )
         if own
         else (),
@@ -71,8 +74,11 @@ def page(
         others=others,
         kinds=tuple(
             kind
-            for kind, one in conf.KIND_LOADOUTS.items()
-            if any(keys.fold(link.name) == keys.fold(name) for link in loadouts.chain(stored.loadouts, one))
+            for kind, loadout_name in conf.KIND_LOADOUTS.items()
+            if any(
+                keys.fold(link.name) == keys.fold(name)
+                for link in loadouts.chain(stored.loadouts, loadout_name)
+            )
         ),
         seen=json.dumps(belts.entry("loadout", loadout), ensure_ascii=False) if own else "",
         is_stored=own,
@@ -87,13 +93,13 @@ def _levels(stored: catalog.Catalog, name: str) -> Iterator[pieces.View]:
         had, has = set(before), set(after)
         added = tuple(key for key in after if key not in had)
         removed = tuple(key for key in before if key not in has)
-        told = [words.signed(len(added)) + " tools"] if added else []
-        told += [f"{words.signed(-len(removed))} tools"] if removed else []
+        changes = [f"{words.signed(len(added))} tools"] if added else []
+        changes += [f"{words.signed(-len(removed))} tools"] if removed else []
         yield pieces.View(
             name=link.name,
             marks=tuple(view_model.marks(stored, link.name)),
             named=view_model.named(link),
-            told=", ".join(told) or "no change in tools",
+            changes=", ".join(changes) or "no change in tools",
             added=added,
             removed=removed,
         )
@@ -108,17 +114,17 @@ def _groups(
         by_plugin.setdefault(stored.tools[key].plugin, []).append(key)
     # All of them where they are few; of very many, the first of each plugin.
     most = MAX_PER_ONE if sum(map(len, by_plugin.values())) > MAX_TOOLS else MAX_TOOLS
-    for plugin, found in sorted(by_plugin.items(), key=lambda one: (not one[0], one[0].casefold())):
-        because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in found)
+    for plugin, members in sorted(by_plugin.items(), key=lambda item: (not item[0], item[0].casefold())):
+        because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in members)
         yield pieces.View(
             title=plugin or "No plugin",
-            count=words.number(len(found)),
-            tokens=words.about(view_model.tokens(stored, found)),
+            count=words.number(len(members)),
+            tokens=words.about(view_model.tokens(stored, members)),
             because=words.listing(tuple(because)),
-            tools=tuple(sorted(found)[:most]),
-            more=words.number(len(found) - most) if len(found) > most else "",
+            tools=tuple(sorted(members)[:most]),
+            more=words.number(len(members) - most) if len(members) > most else "",
             more_url=f"{reverse('web:tools')}?{urlencode({'plugin': plugin or tools_view_model.NO_PLUGIN})}"
-            if len(found) > most
+            if len(members) > most
             else "",
         )
 

@@ -91,7 +91,7 @@ def preview(
 ) -> pieces.View:
     """Return what the model receives: that of an agent that ``filters`` names, or of one that has all its tools."""
     stored = index.catalog
-    holder = next((one for one in index.holders if one.agent.key == filters["whose"]), None)
+    holder = next((holder for holder in index.holders if holder.agent.key == filters["whose"]), None)
     there = tuple(key for key in access_index.members(stored, toolkit) if key not in stored.non_tools)
     if holder is not None:
         active = tuple(key for key in there if key in holder.active)

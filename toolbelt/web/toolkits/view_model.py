@@ -38,7 +38,7 @@ class Held:
 def page(index: access_index.AccessIndex, filters: Mapping[str, Any], path: str) -> pieces.View:
     """Fill the list, narrowed and sorted as the form says; ``path`` is the page's own."""
     every = [held(index, toolkit) for toolkit in index.catalog.toolkits.values()]
-    shown = [one for one in every if _fits(one, filters)]
+    shown = [toolkit for toolkit in every if _fits(toolkit, filters)]
     sort = filters["sort"] if str(filters["sort"]).lstrip("-") in _SORTS else ""
     if sort:
         shown.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
@@ -53,7 +53,7 @@ def page(index: access_index.AccessIndex, filters: Mapping[str, Any], path: str)
                 value=value,
                 label=label,
                 chosen=value == filters["show"],
-                count=sum(_fits(one, {"q": "", "show": value}) for one in every) if value else None,
+                count=sum(_fits(toolkit, {"q": "", "show": value}) for toolkit in every) if value else None,
             )
             for value, label in _SHOWS.items()
         ),
@@ -113,7 +113,9 @@ def cell(holder: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_chan
     """Present one agent's switch of a toolkit, to one who may change it or not."""
     decisions = list(holder.decisions(toolkit).values())
     on = holder.agent.switches.get(toolkit.key)
-    state = next((word for word in _STATES if any(one.state == word for one in decisions)), "dormant")
+    state = next(
+        (word for word in _STATES if any(decision.state == word for decision in decisions)), "dormant"
+    )
     active = sum(decision.state == "active" for decision in decisions)
     return pieces.View(
         agent=holder.agent.key,
@@ -124,7 +126,7 @@ def cell(holder: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_chan
         other="false" if on is None else "unset",
         switch=pieces.View(
             stored=words.stored(on),
-            words={True: "On", False: "Off", None: "Default"}[on],
+            words=words.state(on).capitalize(),
             since="",
             until="",
             by="",

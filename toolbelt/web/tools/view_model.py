@@ -137,7 +137,7 @@ def _plugins(stored: catalog.Catalog, chosen: str) -> tuple[pieces.Choice, ...]:
     if any(not tool.plugin for tool in stored.tools.values()):
         names[NO_PLUGIN] = "No plugin"
     return pieces.choices(
-        dict(sorted(names.items(), key=lambda one: one[1].casefold())), chosen, "Any plugin"
+        dict(sorted(names.items(), key=lambda item: item[1].casefold())), chosen, "Any plugin"
     )
 
 
