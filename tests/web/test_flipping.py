@@ -172,9 +172,7 @@ def test_a_question_shows_what_would_differ(operator: Client) -> None:
         "updates policy releases for the tools that are on",
         "no live sessions; the tools and the system text change for new sessions",
     )
-    assert [(d.prefix, d.what, d.before, d.after) for d in question.differences] == [
-        ("github__", "merge", "Not on", "On")
-    ]
+    assert [(d.what, d.before, d.after) for d in question.differences] == [("github__merge", "Not on", "On")]
 
 
 def test_a_protected_agent_asks_even_where_nothing_changes_for_the_model(operator: Client) -> None:

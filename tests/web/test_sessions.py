@@ -43,12 +43,8 @@ def test_each_session_says_what_it_loaded_and_when(operator: Client) -> None:
     assert page.matches == "2 sessions, most recently changed first"
     assert [line.key for line in page.sessions] == ["s1", "s2"]
     (loaded,) = page.sessions[0].loaded
-    assert (loaded.kind, loaded.name, loaded.when.words, loaded.note) == (
-        "toolkit",
-        "research",
-        "just now",
-        "",
-    )
+    assert (loaded.kind, loaded.name, loaded.note) == ("toolkit", "research", "")
+    assert ">just now</time>" in operator.get("/agents/ada/sessions/").content.decode()
     assert [line.loadout for line in page.sessions] == ["minimal", ""]
     assert page.sessions[0].preview_url == "/agents/ada/preview/?session=s1"
     assert page.agent.key == "ada"

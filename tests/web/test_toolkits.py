@@ -109,12 +109,7 @@ def test_a_toolkit_shows_its_tools_with_their_risk_and_what_stands_against_them(
     models.Plugin.objects.filter(name="github").update(status="failed")
     models.Toolkit.objects.filter(key="issues").update(tool_notes={"github__issue_read": "Look here first."})
     read, write = look(viewer).members
-    assert (read.prefix, read.name, read.risk.word, read.note) == (
-        "github__",
-        "issue_read",
-        "read-only",
-        "Look here first.",
-    )
+    assert (read.tool, read.risk.word, read.note) == ("github__issue_read", "read-only", "Look here first.")
     assert (write.risk.word, write.state, write.about) == (
         "writes",
         "unavailable",

@@ -98,10 +98,9 @@ def _effect(plan: bulk.Plan) -> pieces.Effect:
 
 def _differences(plan: bulk.Plan) -> list[pieces.Difference]:
     if len(plan.parts) == 1 and plan.possible:
-        changes = ((model.split(key), was) for key, was in plan.possible[0].before.items())
         return [
-            pieces.Difference(prefix=prefix, what=name, before=words.state(was), after=words.state(plan.on))
-            for (prefix, name), was in changes
+            pieces.Difference(what=key, is_tool=True, before=words.state(was), after=words.state(plan.on))
+            for key, was in plan.possible[0].before.items()
         ]
     return [
         pieces.Difference(

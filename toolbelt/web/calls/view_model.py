@@ -15,7 +15,7 @@ from toolbelt.control.access import access_index
 from toolbelt.control.reports import usage
 from toolbelt.core import keys
 from toolbelt.web.calls import charts
-from toolbelt.web.kit import model, paging, pieces, texts
+from toolbelt.web.kit import paging, pieces, texts
 from toolbelt.web.kit import words as kit_words
 
 # How many days are shown by default: the first of these that has few enough calls to be added up.
@@ -214,11 +214,8 @@ def _unused_tool(
 ) -> pieces.View:
     """Return an unused tool with the agents for which the reader can turn it off."""
     key = unused.tool.key
-    prefix, name = model.split(key)
     return pieces.View(
         tool=key,
-        prefix=prefix,
-        name=name,
         agents=kit_words.listing(unused.agents),
         is_of_many=len(unused.agents) > 1,
         tokens=kit_words.number(unused.tool.tokens),

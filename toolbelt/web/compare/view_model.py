@@ -64,7 +64,10 @@ def question(plan: copying.Plan, *, action: str, back: str) -> notices.Confirmat
         reasons=plan.reasons,
         effect=model.effect(plan.effect),
         differences=(
-            *(pieces.Difference(prefix=row.prefix, what=row.what, before=row.b, after=row.a) for row in rows),
+            *(
+                pieces.Difference(what=row.what, is_tool=row.is_tool, before=row.b, after=row.a)
+                for row in rows
+            ),
             *confirmations.tool_changes(plan.effect.added, plan.effect.removed),
         ),
         action=action,
@@ -204,7 +207,7 @@ def _title(row: belts.Row, toolkits: Collection[str]) -> str:
 
 
 def _row(row: belts.Row, comparison: comparing.Comparison, closed: Collection[str]) -> pieces.View:
-    prefix, name = model.split(row.name) if row.part in ("switch", "always-on") else ("", row.name)
+    name = row.name
     if row.part == "setting":
         name = _SETTINGS.get(name, name.capitalize())
     elif row.part == "order":
@@ -212,7 +215,7 @@ def _row(row: belts.Row, comparison: comparing.Comparison, closed: Collection[st
     return pieces.View(
         id=row.id,
         what=name,
-        prefix=prefix,
+        is_tool=row.part in ("switch", "always-on"),
         a=_value(row, row.a, comparison.a),
         b=_value(row, row.b, comparison.b),
         lost="cannot be copied: removed or expired"
@@ -261,11 +264,8 @@ def _budget(budget: Mapping[str, Any] | None) -> str:
 
 
 def _outcome(outcome: comparing.Outcome) -> pieces.View:
-    prefix, name = model.split(outcome.tool.key)
     return pieces.View(
         key=outcome.tool.key,
-        prefix=prefix,
-        name=name,
         tokens=words.number(outcome.tool.tokens),
         a=outcome.a.state,
         a_reason=reasons.explain(outcome.a),

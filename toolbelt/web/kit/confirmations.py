@@ -72,11 +72,10 @@ def changed_since(
 
 
 def tool_changes(added: Iterable[str], removed: Iterable[str]) -> Iterable[pieces.Difference]:
-    """Return of each tool that comes or goes what it was and what it is then."""
+    """Return a line for each tool that is added or removed."""
     for tools, before, after in ((added, "Not on", "On"), (removed, "On", "Not on")):
         for tool in tools:
-            prefix, name = model.split(tool)
-            yield pieces.Difference(prefix=prefix, what=name, before=before, after=after)
+            yield pieces.Difference(what=tool, is_tool=True, before=before, after=after)
 
 
 def _short(reason: str) -> str:

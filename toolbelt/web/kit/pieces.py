@@ -50,15 +50,13 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One line of "this becomes that". `now` is there when an undo finds a third state; `prefix` is the
-    namespace of a tool, which stands before `what`.
-    """
+    """One line of "this becomes that". `now` is set if an undo finds a third state; `what` may be the key of a tool."""
 
     what: str
     before: str
     after: str
     now: str | None = None
-    prefix: str = ""
+    is_tool: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from toolbelt.web.kit import texts, words
+from toolbelt.web.kit import model, texts, words
 
 register = template.Library()
 
@@ -32,6 +32,12 @@ register.filter("visible", texts.visible)
 def state_word(state: str) -> str:
     """Return the word for a state of a tool: ``Blocked`` for ``denied``."""
     return words.STATES.get(state, state)
+
+
+@register.filter
+def tool_name(key: str) -> SafeString:
+    """Print the key of a tool with its namespace apart."""
+    return format_html('<span class="tool-prefix">{}</span><wbr>{}', *model.split(key))
 
 
 @register.filter

@@ -9,7 +9,7 @@ from typing import Literal
 
 from toolbelt.control.reports import queries
 from toolbelt.core import catalog, grants, policy, reasons, risks
-from toolbelt.web.kit import model, pieces, words
+from toolbelt.web.kit import pieces, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,6 @@ def section(
 def row(access: queries.Access, key: str) -> pieces.View:
     """Fill one tool's row."""
     tool, decision = access.catalog.tools[key], access.decision(key)
-    prefix, name = model.split(key)
     stored = access.agent.overrides.get(key)
     inherited = access.inherited.get(key, decision)
     reason = reasons.explain_briefly(decision)
@@ -124,8 +123,6 @@ def row(access: queries.Access, key: str) -> pieces.View:
         reason += " (stored: On)"
     return pieces.View(
         key=key,
-        prefix=prefix,
-        name=name,
         description=words.cut(tool.description or tool.title, MAX_DESCRIPTION_LENGTH),
         risk=risk(tool),
         tokens=words.number(tool.tokens),

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from toolbelt.control.access import access_index
 from toolbelt.core import belts, catalog, errors, reasons, resolution
-from toolbelt.web.kit import model, pieces, tool_sections, words
+from toolbelt.web.kit import pieces, tool_sections, words
 
 # As many reasons as one reads.
 _MAX_WITHOUT = 8
@@ -72,12 +72,9 @@ def _tools(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> list[str
 
 
 def _bound(tool: catalog.Tool, closed: Mapping[str, resolution.Decision]) -> pieces.View:
-    prefix, name = model.split(tool.key)
     decision = closed.get(tool.key)
     return pieces.View(
         key=tool.key,
-        prefix=prefix,
-        name=name,
         description=words.cut(tool.description or tool.title, tool_sections.MAX_DESCRIPTION_LENGTH),
         risk=tool_sections.risk(tool),
         tokens=words.number(tool.tokens),

@@ -175,26 +175,19 @@ def whose(agents: Iterable[str], chosen: str) -> Iterator[pieces.Choice]:
 def _member(
     stored: catalog.Catalog, toolkit: catalog.Toolkit, member: catalog.Member, closed: Mapping[str, Any]
 ) -> pieces.View:
-    prefix, name = model.split(member.tool)
-    tool = stored.tools.get(member.tool)
+    """Return one tool of the toolkit; ``state`` is empty unless no agent can have it."""
+    tool, decision = stored.tools.get(member.tool), closed.get(member.tool)
     if tool is None:
         return pieces.View(
-            key="",
-            prefix=prefix,
-            name=name,
-            description="",
+            tool=member.tool,
             risk=tool_sections.Risk(word="destructive", stated=False),
-            tokens="",
+            exists=False,
             state="unavailable",
             about="this tool does not exist",
-            note="",
-            options="",
         )
-    decision = closed.get(member.tool)
     return pieces.View(
-        key=member.tool,
-        prefix=prefix,
-        name=name,
+        tool=member.tool,
+        exists=True,
         description=words.cut(tool.description or tool.title, tool_sections.MAX_DESCRIPTION_LENGTH),
         risk=tool_sections.risk(tool),
         tokens=words.number(tool.tokens),

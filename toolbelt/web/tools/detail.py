@@ -13,7 +13,7 @@ from django.utils.http import urlencode
 from toolbelt.control.access import access_index
 from toolbelt.control.reports import usage
 from toolbelt.core import catalog, errors, reasons, schema
-from toolbelt.web.kit import model, paging, pieces, texts, tool_sections, words
+from toolbelt.web.kit import paging, pieces, texts, tool_sections, words
 from toolbelt.web.tools import arguments, view_model
 
 _HINTS = {
@@ -37,7 +37,6 @@ def page(
     tool = stored.tools.get(key)
     if tool is None:
         raise errors.NotFound("tool", key, stored.tools)
-    prefix, name = model.split(key)
     state, word, trouble = view_model.standing(access_index.closed(stored).get(key))
     having = [holder for holder in index.holders if key in holder.granted]
     shown = paging.named(index.holders, filters["agents"])
@@ -46,8 +45,6 @@ def page(
     taken = list(itertools.islice(arguments.listed(tool.input_schema), arguments.MAX_COUNT + 1))
     return pieces.View(
         key=key,
-        prefix=prefix,
-        name=name,
         title=texts.visible(tool.title),
         risk=tool_sections.risk(tool),
         plugin=tool.plugin,

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from toolbelt.control.access import access_index
 from toolbelt.core import catalog, reasons, resolution, risks
-from toolbelt.web.kit import model, paging, pieces, texts, tool_sections, words
+from toolbelt.web.kit import paging, pieces, texts, tool_sections, words
 
 _COLUMNS = (("tool", "Tool"), ("plugin", "Plugin"), ("tokens", "Tokens"))
 _SORTS: Mapping[str, Callable[[catalog.Tool], Any]] = {
@@ -77,12 +77,9 @@ def matching(shelf: access_index.CatalogView, filters: Mapping[str, Any]) -> lis
 
 def line(shelf: access_index.CatalogView, tool: catalog.Tool) -> pieces.View:
     """Present one tool of the list."""
-    prefix, name = model.split(tool.key)
     state, word, about = standing(shelf.closed.get(tool.key))
     return pieces.View(
         key=tool.key,
-        prefix=prefix,
-        name=name,
         description=texts.visible(
             words.cut(tool.description or tool.title, tool_sections.MAX_DESCRIPTION_LENGTH)
         ),
