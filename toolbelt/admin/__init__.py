@@ -1,9 +1,9 @@
-"""How does an operator see and edit everything that is stored, in Django's admin?
+"""Django's admin: lists and forms for everything that is stored.
 
-A shell like the others: what is configured is written through ``control``, as entries of a belt, never by saving
-rows. So it is checked by the same rules, compared with what its writer saw, and recorded.
+Like the other interfaces, the admin writes configuration through ``control``, as entries of a belt, and never saves
+rows itself. Each change is therefore checked by the same rules, compared with what its editor saw, and recorded.
 
-What plugins remember (PluginState) is left out: it is theirs, and may hold what is private to those who use them.
+The state of plugins (PluginState) is left out, because it may contain private data of their users.
 """
 
 from django.contrib import admin

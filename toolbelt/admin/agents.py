@@ -1,4 +1,4 @@
-"""How are agents seen and edited, with their switches, overrides, tools and toolkits?"""
+"""The admin pages of agents, with their switches, overrides, tools and toolkits."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class AgentForm(entry_forms.EntryForm):
             kinds.choices = [(kind, kind) for kind in agents.KINDS]
 
     def entry(self) -> dict[str, Any]:
-        """Return the limits as the one budget that they are."""
+        """Return the entry, with the limits as its budget."""
         limits = {name: self.value(name) for name in _BUDGET if name in self.cleaned_data}
         budget = {name: limit for name, limit in limits.items() if limit is not None}
         return super().entry() | ({"budget": budget or None} if limits else {})
 
     def field_of(self, key: str, rest: str) -> str:
-        """Return the field of the limit that a problem is about."""
+        """Return the field for a key; a problem with the budget belongs to the field of the limit."""
         if key == "budget":
             limit = rest.removeprefix(".")
             return limit if limit in _BUDGET else _BUDGET[0]
@@ -65,14 +65,14 @@ class Allowed(rows.Rows):
     target = "toolkit"
 
     def entry(self) -> dict[str, Any]:
-        """Return both lists."""
+        """Return the allowed and the initial toolkits."""
         return {
             "allowed_toolkits": [self.name(line) for line in self.lines()] or None,
             "initial_toolkits": [self.name(line) for line in self._initial()] or None,
         }
 
     def line_of(self, key: str, rest: str) -> tuple[Any, str]:
-        """Return the line of an initial toolkit among those."""
+        """Return the line at a position; positions of initial toolkits count initial toolkits only."""
         return (
             super().line_of(key, rest) if key == self.keys[0] else rows.item(self._initial(), rest, "initial")
         )
@@ -151,5 +151,5 @@ class AgentAdmin(entry_admin.EntryAdmin):
 
     @admin.display(description="effective loadout", ordering="loadout")
     def in_force(self, row: models.Agent) -> str:
-        """Name its own loadout, or its kind's."""
+        """Return the agent's own loadout, or the default of its kind."""
         return row.loadout or conf.KIND_LOADOUTS.get(row.kind, "")

@@ -1,4 +1,4 @@
-"""What was changed, by whom, and why? To be read, and undone."""
+"""The admin pages of the audit log: read-only, except that changes can be undone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_LENGTH = 80
 
 @admin.register(models.AuditEntry)
 class AuditEntryAdmin(_Admin):
-    """Nothing here changes or deletes an entry: undoing adds one."""
+    """The audit log. Entries are never changed or deleted: undoing a change adds one."""
 
     list_display = [
         "at",
@@ -53,17 +53,17 @@ class AuditEntryAdmin(_Admin):
 
     @admin.display(description="before")
     def was(self, row: models.AuditEntry) -> str:
-        """Return what it was."""
+        """Return the value before the change."""
         return _in_words(row.before)
 
     @admin.display(description="after")
     def became(self, row: models.AuditEntry) -> str:
-        """Return what it became."""
+        """Return the value after the change."""
         return _in_words(row.after)
 
     @admin.action(description="Undo selected changes")
     def undo(self, request: HttpRequest, queryset: Any) -> None:
-        """Take them back, the newest first: all of them, or none and say why."""
+        """Undo the selected changes, newest first: all of them, or none with an error message."""
         entries = list(queryset.order_by("-id"))
         for entry in entries:
             if not rights.may_undo(request.user, entry):
@@ -74,19 +74,19 @@ class AuditEntryAdmin(_Admin):
         except errors.ToolbeltError as error:
             self.message_user(request, str(error), messages.ERROR)
             return
-        undone = sum(not one.is_nothing for one in done)
+        undone = sum(not change.is_nothing for change in done)
         self.message_user(request, f"{undone} undone.", messages.SUCCESS)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse to everyone: changes record themselves."""
+        """Return False: entries are only added by changes."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse to everyone."""
+        """Return False: the audit log is permanent."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse to everyone."""
+        """Return False: the audit log is permanent."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""How is seen and edited what bundles tools: toolkits, loadouts, sub-apps?"""
+"""The admin pages of toolkits, loadouts and sub-apps."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ class LoadoutAdmin(entry_admin.EntryAdmin):
 
     @admin.display(description="includes")
     def brings(self, row: models.Loadout) -> str:
-        """Name the plugins and categories."""
+        """Return the included plugins and categories."""
         return ", ".join([*row.plugins, *row.categories])
 
     @admin.display(description="disables")
     def denies(self, row: models.Loadout) -> str:
-        """Name what it disables."""
+        """Return the disabled names and patterns."""
         return ", ".join(row.disabled)
 
 

@@ -1,4 +1,4 @@
-"""Which calls were made, and how did each end? To be read; old ones go with the command prune_calls."""
+"""The admin pages of the call log: read-only. The command ``prune_calls`` deletes old records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ else:
 
 @admin.register(models.CallRecord)
 class CallRecordAdmin(_Admin):
-    """Calls record themselves, and nothing here changes or deletes a record."""
+    """The call log. Records are never changed, and only deleted by age."""
 
     list_display = ["at", "agent", "tool", "outcome", "duration_ms", "arguments_bytes", "result_bytes"]
     list_filter = ["outcome", ("agent", admin.AllValuesFieldListFilter)]
@@ -26,13 +26,13 @@ class CallRecordAdmin(_Admin):
     show_full_result_count = False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse to everyone: calls record themselves."""
+        """Return False: records are only added by calls."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse to everyone."""
+        """Return False: records do not change."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse to everyone: records are forgotten by their age alone."""
+        """Return False: records are only deleted by age."""
         return False

@@ -1,6 +1,6 @@
-"""How are plugins, their tools and the categories seen and edited?
+"""The admin pages of plugins, tools and categories.
 
-Plugins and tools are never deleted: their switches and their history stay. They are disabled and retired.
+Plugins and tools are never deleted, so that their switches and history stay: plugins are disabled, tools retired.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CategoryAdmin(entry_admin.EntryAdmin):
     search_fields = ["name"]
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse to change one: it is its name and nothing else."""
+        """Return False for an existing category, which has nothing but its name."""
         return obj is None and super().has_change_permission(request, obj)
 
 
@@ -72,12 +72,12 @@ class PluginAdmin(entry_admin.KeptAdmin):
 
     @admin.action(permissions=["change"], description="Turn on selected plugins")
     def activate(self, request: HttpRequest, queryset: Any) -> None:
-        """Switch them on."""
+        """Turn on the selected plugins."""
         self.change_each(request, queryset, {"active": True})
 
     @admin.action(permissions=["change"], description="Turn off selected plugins")
     def disable(self, request: HttpRequest, queryset: Any) -> None:
-        """Switch them off for everyone."""
+        """Turn off the selected plugins for all agents."""
         self.change_each(request, queryset, {"active": False})
 
 
@@ -134,45 +134,45 @@ class ToolAdmin(entry_admin.KeptAdmin):
 
     @admin.display(description="risk")
     def risk(self, row: models.Tool) -> str:
-        """Return what calling it can do, as its annotations have it."""
+        """Return the tool's risk according to its annotations."""
         return risks.of(value(row))
 
     @admin.display(description="state")
     def state(self, row: models.Tool) -> str:
-        """Return in a word why nobody can have it, or that it can be had."""
+        """Return "available", or why no agent can use the tool."""
         held = ((row.retired, "retired"), (not row.seen, "unseen"), (row.blocked, "blocked"))
         return next((word for is_so, word in held if is_so), "available")
 
     @admin.display(description="approval", ordering="approved")
     def approval(self, row: models.Tool) -> str:
-        """Return whether it is as it was approved."""
+        """Return whether the tool matches its approved version."""
         if not row.approved:
             return "any version"
         return "changed since approval" if catalog.is_changed(value(row)) else "approved"
 
     @admin.action(permissions=["change"], description="Mark selected tools as reviewed")
     def mark_seen(self, request: HttpRequest, queryset: Any) -> None:
-        """Let new tools count."""
+        """Mark the selected tools as reviewed, which makes new tools available."""
         self.change_each(request, queryset, {"seen": True})
 
     @admin.action(permissions=["change"], description="Approve the current version of selected tools")
     def approve(self, request: HttpRequest, queryset: Any) -> None:
-        """Hold them to their present version; an operator has seen them then."""
+        """Approve the current version of the selected tools, and mark them as reviewed."""
         self.change_each(request, queryset, _approval)
 
     @admin.action(permissions=["change"], description="Retire selected tools")
     def retire(self, request: HttpRequest, queryset: Any) -> None:
-        """Take them from everyone, and keep what was set for them."""
+        """Retire the selected tools: no agent can use them, but their switches are kept."""
         self.change_each(request, queryset, {"retired": True})
 
     @admin.action(permissions=["change"], description="Restore selected retired tools")
     def unretire(self, request: HttpRequest, queryset: Any) -> None:
-        """Give them back to those who had them."""
+        """Bring the selected tools back, with their switches."""
         self.change_each(request, queryset, {"retired": False})
 
 
 def value(row: models.Tool) -> catalog.Tool:
-    """Return as much of a tool as its risk and its version are worked out from."""
+    """Return the parts of a tool that determine its risk and its version."""
     return catalog.Tool(
         key=row.key,
         kind=cast(catalog.Kind, row.kind),

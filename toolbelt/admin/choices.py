@@ -1,4 +1,4 @@
-"""What is there to choose from, where an entry names something by its name?"""
+"""The options of fields that refer to something by name."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from toolbelt.core import catalog, loadouts
 
 
 def categories() -> list[str]:
-    """Name the categories: the thirteen, and the operators' own."""
+    """Return the names of the built-in categories, then of those that operators added."""
     return [*catalog.CATEGORIES, *models.Category.objects.values_list("name", flat=True)]
 
 
 def all_loadouts() -> list[str]:
-    """Name the loadouts: those that are built in, and those that are stored."""
+    """Return the names of the built-in loadouts that are not replaced, then of the stored ones."""
     stored = list(models.Loadout.objects.values_list("name", flat=True))
     replaced = {name.casefold() for name in stored}
     return [*(name for name in loadouts.BUILT_IN if name.casefold() not in replaced), *stored]
 
 
 def offer(form: forms.BaseForm, field: str, names: Callable[[], Iterable[str]]) -> None:
-    """Let a text be chosen from names; one that is none of them, as stored or as sent, is kept to be seen."""
+    """Turn a text field into a choice of names. An unknown name that is stored or was submitted stays an option."""
     if field not in form.fields:
         return
     known = dict.fromkeys(["", *names()])

@@ -1,4 +1,4 @@
-"""What is told of the rows of other kinds that belong to each row of a list? Read with the list, in one query."""
+"""Columns of lists that are computed from related rows, in the query of the list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils import timezone
 
 
 class Count:
-    """A column of a list that counts the rows of ``model`` whose field ``of`` is the list's row."""
+    """A column that counts the rows of ``model`` whose field ``of`` refers to the row."""
 
     def __init__(
         self, name: str, model: type[orm.Model], of: str, *, title: str = "", **narrowed: Any
@@ -22,11 +22,11 @@ class Count:
         self._model, self._of, self._narrowed = model, of, narrowed
 
     def __call__(self, row: Any) -> str:
-        """Return what was counted."""
+        """Return the number of related rows."""
         return str(getattr(row, self.__name__))
 
     def expression(self) -> functions.Coalesce:
-        """Return what counts, without multiplying the rows of the list as joins do."""
+        """Return the subquery that counts. Joins would multiply the rows of the list."""
         counted = (
             self._model._default_manager.filter(**{self._of: orm.OuterRef("pk")}, **self._narrowed)
             .order_by()
@@ -38,8 +38,8 @@ class Count:
 
 
 class Soonest:
-    """A column of a list that gives the first moment still to come in ``field`` of the rows whose field ``of`` is the
-    list's row, in any of ``models``.
+    """A column that shows the first future time in ``field`` of the rows of ``models`` whose field ``of`` refers to the
+    row.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class Soonest:
         self._models, self._of, self._field = models, of, field
 
     def __call__(self, row: Any) -> Any:
-        """Return what was found."""
+        """Return the time, or None."""
         return getattr(row, self.__name__)
 
     def expression(self) -> Any:
-        """Return what looks for it, without multiplying the rows of the list as joins do."""
+        """Return the subquery for the time. Joins would multiply the rows of the list."""
         soonest = [
             orm.Subquery(
                 model._default_manager.filter(
@@ -66,5 +66,5 @@ class Soonest:
             )
             for model in self._models
         ]
-        # The least of something and nothing is nothing in some databases, and something in others.
-        return functions.Least(*(functions.Coalesce(one, *soonest) for one in soonest))
+        # With a NULL, LEAST is NULL in some databases, and ignores it in others.
+        return functions.Least(*(functions.Coalesce(first, *soonest) for first in soonest))

@@ -1,4 +1,4 @@
-"""How are entries removed, and how are several changed at once? All of them or none, through the door."""
+"""Removing entries, and changing several at once, through ``control``: all of them or none."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ if TYPE_CHECKING:
 else:
     _Admin = admin.ModelAdmin
 
-# For what stands in an order that somebody chose.
+# For entries whose order operators choose.
 MOVES = ("move_to_top", "move_up", "move_to_bottom")
 Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 
 
 def write(request: HttpRequest) -> writing.Write:
-    """Return a write by the user who sent this."""
+    """Return the write of the user who sent the request."""
     return writing.by(request.user.get_username(), via="admin")
 
 
 class EntryActions(_Admin):
-    """What is done to entries from their list."""
+    """Actions on the entries of a list."""
 
     kind: ClassVar[belts.KindName]
     actions = ["delete_selected"]
 
     def name_of(self, row: Any) -> str:
-        """Return the name of the entry that a row holds."""
+        """Return the name of a row's entry."""
         return str(getattr(row, entries.name_field(self.kind)))
 
     def get_queryset(self, request: HttpRequest) -> orm.QuerySet[Any]:
-        """Read what the list tells of rows of other kinds."""
+        """Return the rows of the list, with the columns that are computed from related rows."""
         counted = {
-            one.__name__: one.expression()
-            for one in self.list_display
-            if isinstance(one, counts.Count | counts.Soonest)
+            column.__name__: column.expression()
+            for column in self.list_display
+            if isinstance(column, counts.Count | counts.Soonest)
         }
         rows: orm.QuerySet[Any] = super().get_queryset(request).annotate(**counted)
         return rows
 
     def change_each(self, request: HttpRequest, queryset: Any, changes: Changes) -> None:
-        """Change each of them: all, or none and say why."""
+        """Change each of the entries: all, or none with an error message."""
         try:
             with writing.begin():
-                # Read once for all of them: a change of this kind makes no name come or go.
+                # Read once for all entries: such a change neither adds nor removes a name.
                 beside = entries.name_index()
                 change = functools.partial(
                     entries.change, write(request).in_batch(), self.kind, beside=beside
@@ -69,36 +69,36 @@ class EntryActions(_Admin):
         except errors.ToolbeltError as error:
             self.message_user(request, str(error), messages.ERROR)
             return
-        changed = sum(not one.is_nothing for one in done)
+        changed = sum(not differences.is_nothing for differences in done)
         so_already = len(done) - changed
         told = f"{changed} changed." + (f" {so_already} already up to date." if so_already else "")
         self.message_user(request, told, messages.SUCCESS)
 
     @admin.action(permissions=["change"], description="Block selected %(verbose_name_plural)s for everyone")
     def block(self, request: HttpRequest, queryset: Any) -> None:
-        """Pull the emergency stop."""
+        """Block the selected entries."""
         self.change_each(request, queryset, {"blocked": True})
 
     @admin.action(permissions=["change"], description="Unblock selected %(verbose_name_plural)s")
     def unblock(self, request: HttpRequest, queryset: Any) -> None:
-        """Release the emergency stop."""
+        """Unblock the selected entries."""
         self.change_each(request, queryset, {"blocked": False})
 
     @admin.action(permissions=["change"], description="Move selected %(verbose_name_plural)s to the top")
     def move_to_top(self, request: HttpRequest, queryset: Any) -> None:
-        """Let them stand first."""
+        """Move the selected entries to the top."""
         self._move(request, queryset, to=0)
 
     @admin.action(permissions=["change"], description="Move selected %(verbose_name_plural)s up")
     def move_up(self, request: HttpRequest, queryset: Any) -> None:
-        """Let them stand together, one place before the first of them."""
+        """Move the selected entries together, one place before the first of them."""
         chosen, stored = {self.name_of(row) for row in queryset}, ordering.names(self.kind)
         first = next((place for place, name in enumerate(stored) if name in chosen), 0)
         self._move(request, queryset, to=max(0, first - 1))
 
     @admin.action(permissions=["change"], description="Move selected %(verbose_name_plural)s to the bottom")
     def move_to_bottom(self, request: HttpRequest, queryset: Any) -> None:
-        """Let them stand last."""
+        """Move the selected entries to the end."""
         self._move(request, queryset, to=-1)
 
     def _move(self, request: HttpRequest, queryset: Any, to: int) -> None:
@@ -112,7 +112,7 @@ class EntryActions(_Admin):
 
     @admin.action(permissions=["delete"], description="Delete selected %(verbose_name_plural)s")
     def delete_selected(self, request: HttpRequest, queryset: Any) -> Any:
-        """Remove them all, or none and say why."""
+        """Remove the selected entries: all, or none with an error message."""
         try:
             with transaction.atomic():
                 return actions.delete_selected(self, request, queryset)
@@ -121,13 +121,13 @@ class EntryActions(_Admin):
             return None
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
-        """Remove several, one after the other."""
+        """Remove several entries, one after the other."""
         each = write(request).in_batch()
         for row in queryset:
             entries.remove(each, self.kind, self.name_of(row))
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
-        """Remove one, or say why not."""
+        """Remove an entry, or show why not."""
         try:
             return super().delete_view(request, object_id, extra_context)
         except errors.ToolbeltError as error:
@@ -136,10 +136,10 @@ class EntryActions(_Admin):
             return HttpResponseRedirect(reverse(change, args=[object_id]))
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        """Remove one."""
+        """Remove an entry."""
         entries.remove(write(request), self.kind, self.name_of(obj))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Return what goes with it; whether anything needs it, the door says when it is asked."""
+        """Return what is deleted along with the entries. ``control`` checks whether anything refers to them."""
         deleted, counted, lacking, _ = super().get_deleted_objects(objs, request)
         return deleted, counted, lacking, []

@@ -1,7 +1,7 @@
 """The admin pages of one kind of entry.
 
-Django saves a form, then the rows under it. Here both are put together to one entry, which the form writes through
-control when it is checked; what control refuses is an error of its field.
+Django saves a form, then the rows of its formsets. Here both make up one entry, which the form writes through
+``control`` while it is validated, so that problems become errors of their fields.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from toolbelt.models import fields
 
 
 class EntryAdmin(entry_actions.EntryActions):
-    """One kind of entry."""
+    """The admin pages of one kind of entry."""
 
     form: type[entry_forms.EntryForm]
     save_on_top = True
@@ -36,13 +36,13 @@ class EntryAdmin(entry_actions.EntryActions):
         css = {"all": ["admin/css/toolbelt.css"]}
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Return the form, which writes as the user who sent it."""
+        """Return the form class, which writes on behalf of the user."""
         made: Any = super().get_form(request, obj, change, **kwargs)
         made.write = entry_actions.write(request)
         return made
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Show what the form wrote."""
+        """Load the row that the form wrote."""
         name = form.cleaned_data.get(entries.name_field(self.kind)) or self.name_of(obj)
         obj.pk = self.model._default_manager.values_list("pk", flat=True).get(
             **{entries.name_field(self.kind): name}
@@ -50,29 +50,29 @@ class EntryAdmin(entry_actions.EntryActions):
         obj.refresh_from_db()
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Write nothing: the rows belong to the entry that the form wrote."""
+        """Do nothing: the form has written the rows as part of the entry."""
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
     ) -> Any:
-        """Tell Django's own log which keys were changed."""
+        """Return the changed keys for Django's own log."""
         return [{"added": {}}] if add else [{"changed": {"fields": form.changed_keys}}]
 
     def _create_formsets(self, request: HttpRequest, obj: Any, change: bool) -> Any:
-        """Hand the rows that may be edited to the form, which writes them."""
+        """Return the formsets, and pass those that the user may edit to the form, which writes them."""
         formsets, inlines = super()._create_formsets(request, obj, change)  # type: ignore[misc]
         obj.formsets = [formset for formset in formsets if formset.is_editable]
         return formsets, inlines
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
-        """Ask for a confirmation, above all else, where one is needed."""
+        """Show the page, with the confirmation at the top if one is required."""
         page = context["adminform"]
         if "confirm" in page.form.errors:
             page.fieldsets.insert(0, ("This change", {"fields": ["confirm"]}))
         return super().render_change_form(request, context, *args, **kwargs)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Ask for a reason too; of what is new, show only what to type."""
+        """Return the sections, with one for the reason. A new entry shows no read-only fields."""
         fieldsets = list(super().get_fieldsets(request, obj))
         if obj is None:
             fieldsets = _without(fieldsets, self.get_readonly_fields(request))
@@ -80,12 +80,12 @@ class EntryAdmin(entry_actions.EntryActions):
         return [*fieldsets, ("This change", {"fields": ["reason", "as_loaded"]})] if may_save else fieldsets
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Keep the name of what is there: everything else refers to it by that."""
+        """Return the read-only fields. The name of an existing entry is one of them, because others refer to it."""
         readonly = super().get_readonly_fields(request, obj)
         return [*readonly, entries.name_field(self.kind)] if obj else readonly
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
-        """Show what the audit says of it, to whoever may read that."""
+        """Redirect to the entry's audit log if the user may read it."""
         row = self.get_object(request, unquote(object_id))
         if row is None or not request.user.has_perm("toolbelt.view_auditentry"):
             return super().history_view(request, object_id, extra_context)
@@ -96,15 +96,15 @@ class EntryAdmin(entry_actions.EntryActions):
 
 
 class KeptAdmin(EntryAdmin):
-    """One kind of entry that is never removed, because its switches and its history stay."""
+    """The admin pages of a kind of entry that is never removed, so that its switches and history stay."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse to everyone."""
+        """Return False."""
         return False
 
 
 def _without(fieldsets: list[Any], unwanted: Sequence[Any]) -> list[Any]:
-    """Leave fields out, and sections that hold no others."""
+    """Return the sections without these fields, and without sections that become empty."""
     left = [
         (title, {**options, "fields": [field for field in options["fields"] if field not in unwanted]})
         for title, options in fieldsets

@@ -1,7 +1,7 @@
 """The form of one entry of a belt: an agent, a toolkit, a tool …
 
-The form keeps the entry as its editor saw it. What differs from that is changed through the operators' door, all of it
-or nothing; what the door refuses, such as a field that somebody else changed since, is an error of its field.
+The form contains the entry as its editor saw it. Differences are written through ``control``, all or none. Problems,
+such as a field that another operator changed meanwhile, become errors of their fields.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_SHOWN = 200
 
 
 class EntryForm(_Form):
-    """One entry. Its rows (members, switches …) are formsets of their own, and read their own keys of it."""
+    """The form of one entry. Its rows (members, switches …) are formsets, which provide their own keys."""
 
     kind: ClassVar[belts.KindName]
     # Set for each request.
@@ -50,7 +50,7 @@ class EntryForm(_Form):
         self.changed_keys: list[str] = []
         row = options.get("instance")
         if data is None and row is not None:
-            # Read before the row: what changes in between is then shown, and not lost.
+            # Read before the row: a change in between is then shown, and not lost.
             loaded = self._read(str(getattr(row, entries.name_field(self.kind))))
             row.refresh_from_db()
             options["initial"] = {**(options.get("initial") or {}), "as_loaded": loaded}
@@ -58,12 +58,12 @@ class EntryForm(_Form):
 
     @property
     def formsets(self) -> list[rows.Rows]:
-        """Return the tables of rows that belong to the entry (see EntryAdmin, which makes them)."""
+        """Return the formsets of the entry's rows (created by EntryAdmin)."""
         formsets: list[rows.Rows] = self.instance.formsets
         return formsets
 
     def clean_as_loaded(self) -> dict[str, Any]:
-        """Return the entry as it was when the form was loaded; as it is now, if that was not sent."""
+        """Return the entry as of when the form was loaded; the current one if the form does not contain it."""
         seen = self.cleaned_data["as_loaded"]
         if self.instance.pk is None:
             return {}
@@ -74,12 +74,12 @@ class EntryForm(_Form):
         return seen
 
     def entry(self) -> dict[str, Any]:
-        """Return the keys of the entry that the form shows, as a belt has them; None: the default."""
+        """Return the keys of the entry that the form shows, in a belt's form. None stands for the default."""
         known = belts.KINDS[self.kind].fields or ("name",)
         return {key: self.value(key) for key in self.cleaned_data if key in known}
 
     def value(self, key: str) -> Any:
-        """Return what is in one field; None: the default of its column, which a belt leaves out."""
+        """Return the value of a field; None for its default, which a belt omits."""
         value = self.cleaned_data[key]
         column: Any = self.instance._meta.get_field(key)
         if isinstance(value, orm.Model):
@@ -87,11 +87,11 @@ class EntryForm(_Form):
         return None if value is None or value == column.get_default() else value
 
     def field_of(self, key: str, rest: str) -> str:
-        """Return the field that shows this key of the entry, empty if none does; ``rest`` is the path behind it."""
+        """Return the field for this key of the entry, empty if there is none; ``rest`` is the rest of the path."""
         return key if key in self.fields else ""
 
     def _post_clean(self) -> None:
-        """Write the entry, if the form and its rows are sound; the operators' door checks what is in them."""
+        """Write the entry if the form and its rows are valid; ``control`` checks their values."""
         sound = [formset.is_valid() for formset in self.formsets]
         if all(sound) and not self.errors:
             self._save()
@@ -124,7 +124,7 @@ class EntryForm(_Form):
                 (key, str(errors.Stale(f"{key} of {name}", _shown(seen.get(key)), _shown(now))))
                 for key, now in error.fields.items()
             )
-            # Their editor is told of these now: sent once more, the form counts.
+            # The editor sees these values now: submitting the form again overwrites them.
             data: Any = self.data.copy()  # type: ignore[attr-defined]
             data["as_loaded"] = schema.canonical({**seen, **error.fields})
             self.data = data
@@ -134,13 +134,13 @@ class EntryForm(_Form):
         except entries.NameTaken as error:
             self._refuse([(entries.name_field(self.kind), str(error))])
         except errors.ToolbeltError as error:
-            # What stands against a single switch is shown at its row.
+            # A problem with a single switch is shown at its row.
             [only] = changes if len(changes) == 1 else [""]
             self._refuse([(only if only.startswith(tools_config.SINGLE) else "", str(error))])
         self.changed_keys = list(changes)
 
     def _wanted(self) -> dict[str, Any]:
-        """Return the entry as the form and its rows say it; a switch or override that has no row is unset."""
+        """Return the entry from the form and its rows; a switch or override without a row is unset."""
         wanted: dict[str, Any] = {}
         for formset in self.formsets:
             if "tools_config" in formset.keys:
@@ -152,9 +152,9 @@ class EntryForm(_Form):
         return wanted
 
     def _refuse(self, problems: Iterable[tuple[str, str]]) -> None:
-        """Add an error for each problem, at the place of its path in the form; nothing was saved."""
+        """Add an error for each problem at its field."""
         self.add_error(None, "Nothing was saved.")
-        # All places first: a field that has an error no longer says what its row names.
+        # Find all fields first: a field with an error no longer has a value that identifies its row.
         for add in [self._place(path, message) for path, message in problems]:
             add()
 
@@ -168,7 +168,7 @@ class EntryForm(_Form):
         return functools.partial(self.add_error, field or None, text)
 
     def _placed(self, name: str, problem: errors.Problem) -> tuple[str, str]:
-        """Return the path of a problem within the entry, and its message; one about something else keeps its path."""
+        """Return the path of a problem within the entry, and its message, which names anything outside the entry."""
         if self.kind == "category":
             return "name", problem.message
         address = belts.address(self.kind, {entries.name_field(self.kind): name})
@@ -184,24 +184,24 @@ class EntryForm(_Form):
         return tools_config.as_single(entries.read(self.kind, name))
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    """Compare as JSON; a browser sends other line breaks than it was given."""
-    if isinstance(one, str) and isinstance(other, str):
-        return inputs.unbroken(one) == inputs.unbroken(other)
+def _is_same(first: Any, second: Any) -> bool:
+    """Return whether two values are equal as JSON, apart from line breaks, which browsers change."""
+    if isinstance(first, str) and isinstance(second, str):
+        return inputs.unbroken(first) == inputs.unbroken(second)
     try:
-        return schema.same(one, other)
+        return schema.same(first, second)
     except RecursionError:
-        # Nested too deeply to be stored, as the door will say.
+        # Nested too deeply to be stored, which ``control`` will refuse.
         return False
 
 
 def _digest(changes: Mapping[str, Any]) -> str:
-    """Return a word for these changes and no others, for the box that confirms them."""
+    """Return the digest that the confirmation of exactly these changes contains."""
     return hashlib.sha256(schema.canonical(dict(changes)).encode()).hexdigest()
 
 
 def _effect(changes: Mapping[str, Any], error: errors.ConfirmationRequired) -> str:
-    """Return what is to be confirmed, in words: what changes, why that is far-reaching, and its effect."""
+    """Return the text of the confirmation: what changes, why it needs one, and its effect."""
     effect = error.differences
     what = [
         f"{key.removeprefix(tools_config.SINGLE)} {errors.describe_value(changes[key])}"
@@ -220,7 +220,7 @@ def _effect(changes: Mapping[str, Any], error: errors.ConfirmationRequired) -> s
 
 
 def _shown(value: Any) -> Any:
-    """Return a value as it can stand in a sentence: a policy may be pages long."""
+    """Return a value, shortened to fit into a sentence."""
     if value is None or isinstance(value, bool) or (isinstance(value, dict) and "ends" in value):
         return value
     text = value if isinstance(value, str) else schema.canonical(value)

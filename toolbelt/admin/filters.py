@@ -1,4 +1,4 @@
-"""By what can tools be narrowed down that is no column of theirs?"""
+"""Filters of the list of tools that are not columns."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from django.contrib import admin
 from django.db import models as orm
 from django.db.models import functions
 
-# Annotations are stored as canonical text, and their hints stand at its top: their words can be looked for.
+# Annotations are stored as canonical JSON text with the hints at the top level, so a text search finds them.
 _READS, _SPARES = '"readOnlyHint":true', '"destructiveHint":false'
 _SAYS = {"reads": orm.Q(annotated__contains=_READS), "spares": orm.Q(annotated__contains=_SPARES)}
 
 
 class ByRisk(admin.SimpleListFilter):
-    """By what calling a tool can do."""
+    """Filters tools by risk."""
 
     title = "risk"
     parameter_name = "risk"
@@ -26,11 +26,11 @@ class ByRisk(admin.SimpleListFilter):
     }
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, str]]:
-        """Name the risks."""
+        """Return the risks."""
         return [(word, word) for word in self._conditions]
 
     def queryset(self, request: Any, queryset: orm.QuerySet[Any]) -> orm.QuerySet[Any]:
-        """Keep the tools of the chosen risk."""
+        """Return the tools with the chosen risk."""
         wanted = self._conditions.get(self.value() or "")
         if wanted is None:
             return queryset
@@ -40,17 +40,17 @@ class ByRisk(admin.SimpleListFilter):
 
 
 class ByApproval(admin.SimpleListFilter):
-    """By whether a tool is held to an approved version."""
+    """Filters tools by whether only one version is approved."""
 
     title = "approval"
     parameter_name = "held"
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, str]]:
-        """Name the two states."""
+        """Return the two states."""
         return [("yes", "one version"), ("no", "any version")]
 
     def queryset(self, request: Any, queryset: orm.QuerySet[Any]) -> orm.QuerySet[Any]:
-        """Keep the tools of the chosen state."""
+        """Return the tools in the chosen state."""
         match self.value():
             case "yes":
                 return queryset.exclude(approved="")

@@ -1,4 +1,4 @@
-"""How do lines stand in the form of what they belong to?"""
+"""Tables of rows inside the form of their entry."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ else:
 
 
 class RowsInline(_Inline):
-    """A table of lines. They are one value of what they belong to: who may change that may change all of them, and who
-    may not may change none. The screens and the API ask the same.
-    """
+    """A table of rows. Who may change the entry may change all of its rows, as on the dashboard and in the API."""
 
     form = rows.RowForm
     formset: type[rows.Rows]
@@ -30,18 +28,18 @@ class RowsInline(_Inline):
     formfield_overrides = {fields.JSONText: {"form_class": inputs.ShortJson}}
 
     def get_queryset(self, request: HttpRequest) -> orm.QuerySet[Any]:
-        """Read the lines with what they name, in one query."""
+        """Return the rows with what they refer to, in one query."""
         related = [field.name for field in self.opts.get_fields() if field.many_to_one]
         return super().get_queryset(request).select_related(*related)
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
-        """Tell the lines whether this user may change them."""
+        """Return the formset class, which knows whether the user may change the rows."""
         made: Any = super().get_formset(request, obj, **kwargs)
         made.is_editable = self._may_edit(request, obj)
         return made
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Search on the server for what a line names: there may be thousands."""
+        """Return the form field. A reference is searched on the server, because there may be thousands of options."""
         if db_field.name == self.formset.target:
             search = inputs.Search(db_field, self.admin_site)
             return db_field.formfield(form_class=inputs.Choice, widget=search, **kwargs)
@@ -54,15 +52,15 @@ class RowsInline(_Inline):
         return made
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return whether this user may change the lines."""
+        """Return whether the user may change the rows."""
         return self._may_edit(request, obj)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return whether this user may change the lines."""
+        """Return whether the user may change the rows."""
         return self._may_edit(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return whether this user may change the lines."""
+        """Return whether the user may change the rows."""
         return self._may_edit(request, obj)
 
     def _may_edit(self, request: HttpRequest, obj: Any) -> bool:

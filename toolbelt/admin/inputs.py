@@ -1,4 +1,4 @@
-"""Form fields and widgets for what the stock ones would alter: text, JSON, lists of names, choices."""
+"""Form fields and widgets for values that Django's own would alter: text, JSON, lists of names, choices."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _BREAK = re.compile(r"\r\n?")
 
 
 def unbroken(text: str) -> str:
-    """Return a text with the line breaks that are stored: browsers send others."""
+    """Return a text with line feeds only, as it is stored: browsers send carriage returns as well."""
     return _BREAK.sub("\n", text)
 
 
 class Text(forms.CharField):
-    """Text that stays what was typed: a policy is bytes to the model, spaces at its end included."""
+    """Text that is not stripped: a policy reaches the model as it was typed, with trailing spaces."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "strip": False})
 
     def to_python(self, value: Any) -> str:
-        """Return the text."""
+        """Return the text with line feeds only."""
         return unbroken(super().to_python(value) or "")
 
 
 class Json(forms.JSONField):
-    """A JSON document; what is wrong with it is said with its line. Empty: not given."""
+    """A JSON document; errors name the line. Empty means no value."""
 
     widget = widgets.AdminTextareaWidget
     indent: int | None = 2
@@ -63,13 +63,13 @@ class Json(forms.JSONField):
             raise exceptions.ValidationError(f"This cannot be read as JSON: {error}.") from error
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the document as text, empty if there is none; what was typed and is not JSON stays."""
+        """Return the document as text, empty if there is none. Invalid input stays as it was typed."""
         if value is None or isinstance(value, forms.fields.InvalidJSONInput):
             return "" if value is None else value
         return json.dumps(value, indent=self.indent, ensure_ascii=False)
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Return back what was typed, to be shown again as it was."""
+        """Return the input unchanged, to be shown again."""
         return forms.fields.InvalidJSONInput(data) if isinstance(data, str) else initial
 
 
@@ -84,7 +84,7 @@ class ShortJson(Json):
 
 
 class Lines(forms.Field):
-    """A list of names, one a line."""
+    """A list of names, one per line."""
 
     widget = forms.Textarea
 
@@ -94,21 +94,21 @@ class Lines(forms.Field):
         self.help_text = f"{self.help_text} One per line.".strip()
 
     def to_python(self, value: Any) -> list[str]:
-        """Return the names; blank lines are skipped."""
+        """Return the names, without blank lines."""
         lines = unbroken(value or "").split("\n")
         return [line.strip() for line in lines if line.strip()]
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the names as text; what was typed stays as it was."""
+        """Return the names as text. Text stays as it was typed."""
         return "\n".join(map(str, value)) if isinstance(value, list) else value
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare the lists, not how they were typed."""
+        """Return whether the lists differ, regardless of how they were typed."""
         return list(initial or []) != self.to_python(data)
 
 
 class Words(forms.MultipleChoiceField):
-    """A list of words out of a few, as boxes to tick."""
+    """A selection from a few words, as checkboxes."""
 
     widget = forms.CheckboxSelectMultiple
 
@@ -117,7 +117,7 @@ class Words(forms.MultipleChoiceField):
 
 
 class OnOff(forms.TypedChoiceField):
-    """On or off, said in words: a box without a tick could be either."""
+    """On or off, as a choice of two words: an empty checkbox would be ambiguous."""
 
     def __init__(self, **options: Any) -> None:
         choices = [("", ""), ("True", "On"), ("False", "Off")]
@@ -125,14 +125,14 @@ class OnOff(forms.TypedChoiceField):
 
 
 class Choice(_ModelChoiceField):
-    """One of very many rows. The rows that a page needs are found by whoever lays it out, for all its lines at once."""
+    """A reference to one of very many rows. The formset reads the rows of all its lines at once, into ``found``."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.found: Mapping[str, orm.Model] = {}
 
     def to_python(self, value: Any) -> orm.Model | None:
-        """Return the row of this number."""
+        """Return the row with this primary key."""
         if value in self.empty_values:
             return None
         if str(value) not in self.found:
@@ -143,7 +143,7 @@ class Choice(_ModelChoiceField):
 
 
 class Search(widgets.AutocompleteSelect):
-    """A box that searches on the server; it asks for no labels that its field has already."""
+    """A search box with options from the server; the label of the chosen row needs no query."""
 
     def optgroups(self, name: str, value: Sequence[Any], attr: Any = None) -> Any:
         """Return the chosen row as the only option."""
@@ -156,20 +156,20 @@ class Search(widgets.AutocompleteSelect):
 
 
 class Confirmation(forms.CheckboxInput):
-    """A box whose tick says what exactly is confirmed, so that nothing else is confirmed with it."""
+    """A checkbox whose value identifies what is confirmed, so that it confirms nothing else."""
 
     asked = ""
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
-        """Show it ticked only if it is this that was confirmed."""
+        """Return the context: checked only if exactly this was confirmed."""
         return super().get_context(name, value == self.asked, attrs)
 
     def format_value(self, value: Any) -> str:
-        """Return the value of a ticked box."""
+        """Return the value of the checked box."""
         return self.asked
 
     def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> str:  # type: ignore[override]
-        """Return what was confirmed."""
+        """Return the value that was confirmed, empty if none."""
         return str(data.get(name) or "")
 
 

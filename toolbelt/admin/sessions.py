@@ -1,4 +1,4 @@
-"""Which conversations are going on, and what have they loaded? To be read; deleting one evicts it."""
+"""The admin pages of sessions: read-only, except that deleting a session evicts it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 @admin.register(models.AgentSession)
 class AgentSessionAdmin(_Admin):
-    """Sessions are written by agents. One that was evicted starts anew, with the initial toolkits alone."""
+    """Sessions, which agents write. An evicted session starts again with the initial toolkits only."""
 
     fields = ["agent", "key", "loadout", "state", "created", "changed"]
     list_display = ["key", "agent", "loadout", "changed", "created"]
@@ -31,19 +31,19 @@ class AgentSessionAdmin(_Admin):
     ordering = ["-changed"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse to everyone: a session begins with its first load."""
+        """Return False: a session begins with its first load."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse to everyone: what a session has is its agent's to say."""
+        """Return False: only agents change sessions."""
         return False
 
     def delete_model(self, request: HttpRequest, obj: models.AgentSession) -> None:
-        """Evict it."""
+        """Evict a session."""
         sessions.evict(entry_actions.write(request), obj.agent.key, obj.key)
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
-        """Evict them all."""
+        """Evict the selected sessions: all or none."""
         with writing.begin():
             for row in queryset.select_related("agent"):
                 self.delete_model(request, row)

@@ -1,4 +1,4 @@
-"""Who may come in over the network? To be read, and revoked; a token is issued where its text can be shown once."""
+"""The admin pages of API tokens, which can only be revoked here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 @admin.register(models.ApiToken)
 class ApiTokenAdmin(_Admin):
-    """Nothing here shows a token or makes one: manage.py token issue does, and so does the API."""
+    """API tokens. The dashboard, the API and ``manage.py token issue`` create them, and show them once."""
 
     fields = ["prefix", "name", "agent", "user", "scope", "created", "expires", "revoked", "last_used"]
     list_display = ["prefix", "name", "agent", "user", "scope", "created", "expires", "revoked", "last_used"]
@@ -32,7 +32,7 @@ class ApiTokenAdmin(_Admin):
 
     @admin.action(permissions=["revoke"], description="Revoke selected tokens permanently")
     def revoke(self, request: HttpRequest, queryset: Any) -> None:
-        """Let them open nothing any more."""
+        """Revoke the selected tokens: all or none."""
         with writing.begin():
             before = [row.prefix for row in queryset if row.revoked is None]
             for prefix in before:
@@ -40,18 +40,18 @@ class ApiTokenAdmin(_Admin):
         self.message_user(request, f"{len(before)} revoked.", messages.SUCCESS)
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Ask for the right to change tokens; revoking is the only change there is."""
+        """Return whether the user may change tokens: revoking is the only change."""
         return request.user.has_perm("toolbelt.change_apitoken")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse to everyone."""
+        """Return False."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse to everyone."""
+        """Return False."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let it go with its agent or its user, and never alone: it stays to be seen whose a token was."""
+        """Return whether a token may be deleted: only along with its agent or user, so that its owner stays visible."""
         here = request.resolver_match
         return here is None or not (here.url_name or "").startswith(f"toolbelt_{self.opts.model_name}_")

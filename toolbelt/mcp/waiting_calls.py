@@ -81,7 +81,7 @@ async def fetch(
                 return None
     finally:
         gone.cancel()
-        # The process that runs the call sees that nobody waits for it.
+        # The process that runs the call sees that no client waits for it.
         await asyncio.shield(threads.run(open_questions.remove, key))
     outcome = json.loads(text)
     if "error" in outcome:

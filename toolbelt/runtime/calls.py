@@ -97,12 +97,12 @@ def run(
 ) -> Answer:
     """Run a call of a tool or of a meta-tool, in a thread that may block.
 
-    ``progress`` hears how far a tool of an upstream server has come, on the event loop of those servers. With
-    ``by_dispatch`` the agent has ``call_tool`` instead of the meta-tools that load (see toolbelt.core.dispatch).
-    ``may_call`` is asked directly before the tool runs, in a thread that may block, and raises if whoever asked may
-    no longer call: their token was revoked, say. What it raises is recorded, and raised here.
+    ``progress`` is called with the progress of an upstream server's tool, on the event loop of those servers. With
+    ``by_dispatch``, the agent has ``call_tool`` instead of the meta-tools that load (see toolbelt.core.dispatch).
+    ``may_call`` is called directly before the tool runs, in a thread that may block, and raises an error if the caller
+    may no longer call, for example because its token was revoked. The error is recorded, and raised here.
 
-    Raises errors.NotFound for an unknown agent and errors.Invalid for ids that cannot be; all else is an answer.
+    Raise errors.NotFound for an unknown agent and errors.Invalid for malformed ids; anything else is an answer.
     """
     made = recording.Recording(
         agent=agent, tool=tool, arguments=arguments, session=session, request_id=request_id
@@ -246,7 +246,7 @@ def last_check(admitted: gates.Admitted) -> Callable[[], Awaitable[None]]:
         try:
             answer = asyncio.run_coroutine_threadsafe(asked, loop)
         except RuntimeError:
-            # The caller's loop is closed: nobody waits for the answer, and the tool does not run.
+            # The caller's loop is closed: no caller waits for the answer, and the tool does not run.
             asked.close()
             raise
         await asyncio.wrap_future(answer)
@@ -279,7 +279,7 @@ async def _unless_blocked(admitted: gates.Admitted, running: Coroutine[Any, Any,
     try:
         return await running
     except asyncio.CancelledError:
-        # Somebody else may have cancelled it, too.
+        # It may have been cancelled for another reason as well.
         if not is_stopped or caller.cancelling() > before + 1:
             raise
         raise watching[0].result() from None
@@ -465,7 +465,7 @@ def _refused(made: recording.Recording, admitted: gates.Admitted, error: Excepti
         case gates.UncheckedError():
             return _refuse(made, unchecked(), f"It could not be judged again: {error}")
         case gates.UnauthorizedError(__cause__=Exception() as cause):
-            made.end("tool-denied", error=f"Whoever asked may no longer call: {cause}")
+            made.end("tool-denied", error=f"The caller may no longer call: {cause}")
             raise cause
         case contract.ToolError():
             said = secrets.mask(str(error)) or f"{tool} failed."
@@ -509,7 +509,7 @@ def unavailable(tool: str) -> calls.Refusal:
 
 
 def unchecked() -> calls.Refusal:
-    """Refuse a call because the database is away: nobody can say whether it may go through. Nothing has run."""
+    """Refuse a call because the database is unavailable, so that it cannot be checked. Nothing has run."""
     return calls.Refusal(
         code="tool-unavailable",
         message="The tool was not run: whether this call is allowed cannot be checked at the moment."

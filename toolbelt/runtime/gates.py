@@ -23,7 +23,7 @@ from toolbelt.store import databases
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Looks from an event loop at how things stand for a call: None where only a thread can say, or nobody may call.
+# Reads the current state for a call on an event loop: None if that needs a thread, or if the call may not be made.
 Look = Callable[[], Awaitable[request_contexts.RequestContext | None]]
 Resolved = tuple[resolution.Snapshot, budgets.Resolution, Hashable]
 
@@ -155,7 +155,7 @@ class UncheckedError(Exception):
 
 
 class UnauthorizedError(Exception):
-    """Whoever asked may no longer call; ``__cause__`` is what says so."""
+    """The caller may no longer call; ``__cause__`` is the reason."""
 
 
 def check_again(admitted: Admitted) -> None:

@@ -38,7 +38,10 @@ class Settings(entry_forms.EntryForm):
         required=False, label="Maximum tools", widget=forms.NumberInput(attrs={**_LIMIT})
     )
     max_tokens = forms.IntegerField(
-        required=False, label="Maximum tokens", widget=forms.NumberInput(attrs={**_LIMIT})
+        required=False,
+        label="Maximum tokens",
+        help_text="Tools and policy together, with the texts of toolkits that are off.",
+        widget=forms.NumberInput(attrs={**_LIMIT}),
     )
     on_exceed = forms.ChoiceField(
         required=False,
@@ -58,6 +61,7 @@ class Settings(entry_forms.EntryForm):
         ],
     )
     protected = forms.BooleanField(required=False)
+    subagent_kinds = fields.Ticks(label="Kinds of subagents that its token may request")
 
     @classmethod
     def initial_of(cls, value: agents.Agent) -> dict[str, Any]:
@@ -66,6 +70,7 @@ class Settings(entry_forms.EntryForm):
         names = ("title", "role", "description", "model", "kind", "loadout", "mcp_loading", "protected")
         return {
             **{name: getattr(value, name) for name in names},
+            "subagent_kinds": list(value.subagent_kinds),
             "max_tools": budget.max_tools,
             "max_tokens": budget.max_tokens,
             "on_exceed": budget.on_exceed,
@@ -90,6 +95,9 @@ class Settings(entry_forms.EntryForm):
             **{name: given[name] for name in texts},
             "budget": budget,
             "mcp_loading": given["mcp_loading"],
+            "subagent_kinds": entry_forms.merge(
+                given["subagent_kinds"], self.initial.get("subagent_kinds", ())
+            ),
         }
         if entry["mcp_loading"] == agents.MCP_LOADINGS[0]:
             entry["mcp_loading"] = None
