@@ -13,7 +13,7 @@ import math
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -57,7 +57,7 @@ def prepare(sets: Sequence[search_benchmark.RequestSet]) -> Start:
     known = _vocabulary(texts)
     numbers = {word: number for number, word in enumerate(known)}
     tools = {
-        name: _bags([tool_index.meant(doc) for doc in in_order], numbers) for name, in_order in docs.items()
+        name: _bags((tool_index.meant(doc) for doc in in_order), numbers) for name, in_order in docs.items()
     }
     shares = sum(np.asarray((bags > 0).mean(0)).ravel() for bags in tools.values()) / len(sets)
     return Start(
@@ -65,7 +65,7 @@ def prepare(sets: Sequence[search_benchmark.RequestSet]) -> Start:
         rows=_components(_sentence_vectors(known)),
         weights=np.log(1 / (shares + 0.003)) / 5,
         tools=tools,
-        requests={one.name: _bags([Counter(_typed(text)) for text in one.texts], numbers) for one in sets},
+        requests={one.name: _bags([_counted(text) for text in one.texts], numbers) for one in sets},
         groups={
             one.name: [[[places[one.name][key] for key in group] for group in each] for each in one.groups]
             for one in sets
@@ -131,11 +131,12 @@ class _Adam:
         self.values -= RATE * first / (np.sqrt(second) + 1e-5)
 
 
-def _typed(text: str) -> list[str]:
-    return [word for clause in queries.parse(text).clauses for word in clause.typed]
+def _counted(text: str) -> dict[str, float]:
+    typed = (word for clause in queries.parse(text).clauses for word in clause.typed)
+    return {word: float(count) for word, count in Counter(typed).items()}
 
 
-def _bags(counts: Iterable[dict[str, float]], numbers: dict[str, int]) -> Any:
+def _bags(counts: Iterable[Mapping[str, float]], numbers: Mapping[str, int]) -> Any:
     """Return a sparse matrix: for each count of words, the roots of its values."""
     values, columns, starts = [], [], [0]
     for counted in counts:

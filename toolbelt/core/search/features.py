@@ -272,4 +272,5 @@ def _of_groups(drafts: Sequence[_Draft], best: float) -> dict[int, float]:
 
 
 def _dot(first: vectors.Vector, second: array[float]) -> float:
-    return sum(map(mul, first, second))
+    product: float = sum(map(mul, first, second))
+    return product

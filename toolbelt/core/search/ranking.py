@@ -25,4 +25,5 @@ def read(text: str) -> tuple[float, ...]:
 
 def score(candidate: features.Candidate, by: Sequence[float]) -> float:
     """Return the score of a candidate; the higher, the better it fits."""
-    return sum(map(mul, candidate.features, by))
+    weighed: float = sum(map(mul, candidate.features, by))
+    return weighed
