@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from toolbelt import conf
-from toolbelt.settings import command_line
+from toolbelt.settings import shown_command
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def derived(base: Path, prefix: Path, **environ: str) -> str:
-    return command_line.derive(base, prefix=str(prefix), environ=environ)
+    return shown_command.derive(base, prefix=str(prefix), environ=environ)
 
 
 def test_the_python_of_the_installation_is_named_from_its_directory_on(tmp_path: Path) -> None:
