@@ -38,8 +38,8 @@ def proxies_are_named(app_configs: Sequence[AppConfig] | None, **kwargs: Any) ->
         return []
     return [
         checks.Warning(
-            "FORWARDED_ALLOW_IPS=* lets every client choose the address that its logins are limited by.",
-            hint="Set FORWARDED_ALLOW_IPS to the addresses of the reverse proxies in front.",
-            id="toolbelt.W002",
+            "FORWARDED_ALLOW_IPS is *, so every client can choose its own address and evade the login limits.",
+            hint="Set FORWARDED_ALLOW_IPS to the addresses of the reverse proxies in front of Toolbelt.",
+            id="toolbelt.W007",
         )
     ]

@@ -76,7 +76,7 @@ class Player:
         results = [
             scenario.Result(str(one.name), _text(one.response), "error" in one.response) for one in answers
         ]
-        assert not self.toolbelt._asked, "what was asked is kept for longer than a step"
+        assert not self.toolbelt._steps, "what was asked is kept for longer than a step"
         return scenario.Played(model.steps, results, events[-1].content.parts[0].text)
 
 

@@ -38,9 +38,10 @@ class AnsweringLater(Answering):
 
 def both(answer: Mapping[str, Any] | errors.ToolbeltError) -> list[runs.CallResult]:
     """Call from a thread and from an event loop."""
+    now: Any = Answering(answer)
     later: Any = AnsweringLater(answer)
     return [
-        runs.blocking_call(Answering(answer), RUN, "add", {}),
+        runs.blocking_call(now, RUN, "add", {}),
         asyncio.run(runs.call(later, RUN, "add", {})),
     ]
 

@@ -106,7 +106,7 @@ def test_a_stale_flip_is_refused_at_its_line_and_nothing_is_written(opened):
     switches.flip(OTHER, "ada", "dev", None)
     page = page.send()
     assert not page.was_saved
-    assert "you saw on, it is unset now" in page.errors["switches-0-on"][0]
+    assert "you saw on, it is not set now" in page.errors["switches-0-on"][0]
     assert conftest.agent("ada").title == "Ada"
     assert conftest.last_entries()[0].actor == "paul"
 

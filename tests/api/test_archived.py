@@ -35,7 +35,12 @@ def test_an_operator_hears_that_it_is_archived_and_another_agent_that_it_is_not_
     olga, bob, archived, subtests
 ):
     # What a program ran is recorded, whatever has become of its agent, and declarations concern no agent.
-    agents_own = test_doors.AGENTS_OWN - {"report_outcome", "read_declared_tools", "declare_tools"}
+    agents_own = test_doors.AGENTS_OWN - {
+        "report_outcome",
+        "record_calls",
+        "read_declared_tools",
+        "declare_tools",
+    }
     asked = [one for one in test_doors.OPERATIONS if one[2] in agents_own]
     bodies = {
         "call_tool": {"tool": "clock", "arguments": {}},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from tests.api.conftest import SETUP, Asking, of_operator
 from toolbelt import models
@@ -113,3 +114,22 @@ def test_a_secret_in_an_error_is_not_kept(ada: Asking) -> None:
     masking.add("sesame-4711")
     report(ada, admitted(ada), outcome="tool-failed", error="key sesame-4711 was wrong")
     assert models.CallRecord.objects.get().error == "key [withheld] was wrong"
+
+
+def test_a_call_that_ran_while_toolbelt_was_away_is_recorded_as_such(ada: Asking) -> None:
+    ran = {**REFUND, "outcome": "tool-failed", "error": "Lost.", "seconds_ago": 3600, "duration_ms": 40}
+    done = ada.post("/agents/ada/calls/record", {"session": "s1", "calls": [ran]})
+    assert done.status_code == 204
+    row = models.CallRecord.objects.get()
+    assert (row.tool, row.session, row.outcome) == ("refund", "s1", "tool-failed")
+    assert row.error == "Ran without an admission, because Toolbelt could not be reached. Lost."
+    assert row.duration_ms >= 40
+    assert 3500 < (timezone.now() - row.at).total_seconds() < 3700
+
+
+def test_only_tools_that_the_program_runs_are_recorded_by_it(ada: Asking) -> None:
+    ran = {"tool": "load_tools", "arguments": {}, "outcome": "ok"}
+    answer = ada.post("/agents/ada/calls/record", {"calls": [ran]})
+    assert answer.status_code == 422
+    assert "runs no tool named 'load_tools'" in answer.json()["detail"]
+    assert not models.CallRecord.objects.exists()

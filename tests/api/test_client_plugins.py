@@ -35,11 +35,18 @@ def test_a_named_agent_declares_and_reads_its_tools(ada: Asking) -> None:
     done = declare(ada, REFUND)
     assert done.status_code == 200
     assert done.json()["unseen"] == ["shop__refund"]
+    assert done.json()["keys"] == {"refund": "shop__refund"}
     read = ada.get(TOOLS)
     assert (read["ETag"], read.json()["last_declared"] is not None) == (done["ETag"], True)
     assert read.json()["tools"][0]["name"] == "refund"
     assert ada.get(TOOLS, **{"If-None-Match": done["ETag"]}).status_code == 304
     assert models.AuditEntry.objects.filter(action="tool.create").get().actor == "agent:ada"
+
+
+def test_the_key_of_a_tool_is_found_by_its_name_in_the_declaration(ada: Asking) -> None:
+    done = declare(ada, REFUND, {"name": "shop__ship"})
+    assert done.json()["keys"] == {"refund": "shop__refund", "shop__ship": "shop__ship"}
+    assert declare(ada, REFUND, {"name": "shop__ship"}).json()["keys"] == done.json()["keys"]
 
 
 def test_an_operator_declares(ada: Asking) -> None:

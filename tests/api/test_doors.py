@@ -35,6 +35,7 @@ AGENTS_OWN = {
     "call_tool",
     "admit_calls",
     "report_outcome",
+    "record_calls",
     "list_agent_toolkits",
     "list_agent_sessions",
     "get_session",

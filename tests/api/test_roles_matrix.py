@@ -23,6 +23,7 @@ TABLE: Mapping[str, str] = {
     "call_tool": "operators of this agent",
     "admit_calls": "operators of this agent",
     "report_outcome": "operators of this agent",
+    "record_calls": "operators of this agent",
     "equip_session": "operators of this agent",
     "evict_session": "operators of this agent",
     "flip_switch": "operators of this agent",

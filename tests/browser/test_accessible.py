@@ -98,6 +98,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "plugins": ("/plugins/?q=files",),
     "plugin": ("/plugins/files/",),
     "add_server": ("/plugins/add/",),
+    "add_client_plugin": ("/plugins/add/client/",),
     "login": (),  # for who is not logged in
 }
 NO_PAGES = {
@@ -120,6 +121,8 @@ NO_PAGES = {
     "stop_toolkit",
     "stop_tool",
     "save_server",
+    "save_client_plugin",
+    "choose_declarers",
     "switch_plugin",
     "refresh_plugin",
     "refresh_plugins",

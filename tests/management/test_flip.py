@@ -24,7 +24,7 @@ def test_a_switch_and_an_override_are_set_and_cleared() -> None:
     assert run("flip", "ada", "reading", "on").startswith("reading is on for ada. Tools: 1 → 3.")
     run("flip", "ada", "git__log", "off")
     assert tools_config.read("ada") == {"git__log": False, "reading": True}
-    run("flip", "ada", "reading", "unset")
+    run("flip", "ada", "reading", "default")
     assert tools_config.read("ada") == {"git__log": False}
     assert run("flip", "ada", "git__log", "off").startswith("No changes: ")
 

@@ -145,7 +145,7 @@ def test_list_tells_what_runs_what_is_stored_and_how_it_is(example: Path) -> Non
 def test_check_passes_a_sound_plugin_and_names_what_a_broken_one_lacks(
     example: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run("plugins", "check") == ("my-tool-plugin: initialized, 1 tools\nNo problems.\n", "", 0)
+    assert run("plugins", "check") == ("my-tool-plugin: initialized, 1 tool\nNo problems.\n", "", 0)
 
     monkeypatch.delenv("MY_TOOL_API_KEY")
     plugins.stop()

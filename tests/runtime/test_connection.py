@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from tests.adapters import served
-from toolbelt import testing
+from toolbelt import models, testing
 from toolbelt.adapters.connection import http, protocol
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts
@@ -23,6 +23,10 @@ BELT: dict[str, Any] = {
         {"key": "calc"},
         {"key": "odd", "input_schema": CHOICE},
     ],
+    "plugins": [
+        {"name": "shop", "namespace": "shop", "trusted": True, "declared_by": ["seller"]},
+        {"name": "bank"},
+    ],
     "toolkits": [
         {
             "key": "desk",
@@ -30,7 +34,8 @@ BELT: dict[str, Any] = {
             "triggers": [{"name": "time", "any": ["what time"], "focus": ["clock"]}],
         }
     ],
-    "agents": [{"key": "ada", "allowed_toolkits": ["desk"]}],
+    "agents": [{"key": "ada", "allowed_toolkits": ["desk"]}, {"key": "seller", "loadout": "shop"}],
+    "loadouts": [{"name": "shop", "plugins": ["shop"]}],
 }
 RUN = protocol.Run(session="s1", request_id="r1")
 
@@ -43,12 +48,26 @@ def stored(db: None) -> None:
 
 
 @pytest.fixture(params=["in process", "over HTTP"])
-def ada(request: pytest.FixtureRequest) -> protocol.BlockingConnection:
-    """Connect as the agent ada."""
-    if request.param == "in process":
-        return connection.BlockingLocal("ada")
-    token = tokens.issue(testing.OPERATOR, agent="ada").text
-    return http.BlockingHttp("http://testserver", "ada", token, transport=served.transport())
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def ada(way: str) -> protocol.BlockingConnection:
+    return connect(way, "ada")
+
+
+@pytest.fixture
+def seller(way: str) -> protocol.BlockingConnection:
+    return connect(way, "seller")
+
+
+def connect(way: str, agent: str) -> protocol.BlockingConnection:
+    """Connect as an agent."""
+    if way == "in process":
+        return connection.BlockingLocal(agent)
+    token = tokens.issue(testing.OPERATOR, agent=agent).text
+    return http.BlockingHttp("http://testserver", agent, token, transport=served.transport())
 
 
 def test_a_run_asks_calls_and_has_what_it_loaded_in_the_next_run(ada: protocol.BlockingConnection) -> None:
@@ -97,3 +116,46 @@ def test_an_event_loop_gets_the_same() -> None:
     assert async_to_sync(local.surface)(RUN, form="mcp") == blocking.surface(RUN, form="mcp")
     listed = async_to_sync(local.call)(RUN, "list_toolkits", {})
     assert listed == blocking.call(RUN, "list_toolkits", {})
+
+
+REFUND = {"name": "refund", "description": "Refund an order."}
+
+
+def test_a_program_declares_its_tools_and_runs_them_once_they_are_admitted(
+    seller: protocol.BlockingConnection,
+) -> None:
+    declared = seller.declare("shop", [REFUND])
+    assert declared["keys"] == {"refund": "shop__refund"}
+    assert "shop__refund" in seller.surface(RUN)["active_tools"]
+
+    admission = seller.admit(RUN, "shop__refund", {})
+    assert admission["is_error"] is False
+    seller.report(admission["call_id"], protocol.Outcome(result_bytes=7, duration_ms=3))
+    row = models.CallRecord.objects.get()
+    assert (row.tool, row.outcome, row.duration_ms, row.result_bytes) == ("shop__refund", "ok", 3, 7)
+
+    seller.record(RUN, "shop__refund", {}, protocol.Outcome(code="cancelled"), 60)
+    assert models.CallRecord.objects.filter(outcome="cancelled", request_id="r1").count() == 1
+
+
+def test_a_refused_admission_is_the_refusal_of_a_call(seller: protocol.BlockingConnection) -> None:
+    refused = seller.admit(RUN, "odd", {"a": 1})
+    assert refused["is_error"]
+    assert refused == seller.call(RUN, "odd", {"a": 1})
+
+
+def test_a_declaration_names_the_plugin_that_the_agent_may_not_declare(
+    seller: protocol.BlockingConnection,
+) -> None:
+    with pytest.raises(errors.NotFound, match="no client plugin named 'bank'"):
+        seller.declare("bank", [REFUND])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_event_loop_declares_and_reports_as_well() -> None:
+    local = connection.Local("seller")
+    assert async_to_sync(local.declare)("shop", [REFUND])["keys"] == {"refund": "shop__refund"}
+    admission = async_to_sync(local.admit)(RUN, "shop__refund", {})
+    async_to_sync(local.report)(admission["call_id"], protocol.Outcome())
+    async_to_sync(local.record)(RUN, "shop__refund", {}, protocol.Outcome(), 1)
+    assert [*models.CallRecord.objects.values_list("outcome", flat=True)] == ["ok", "ok"]

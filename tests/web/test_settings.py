@@ -195,7 +195,7 @@ def test_a_duplicate_has_the_same_configuration_and_can_be_undone(copier: Client
     assert entries.read("agent", "ada-2") == {**entries.read("agent", "ada"), "key": "ada-2"}
     assert surfaces.ask("ada-2").fingerprint == surfaces.ask("ada").fingerprint
     entry = acting.newest()
-    assert (entry.action, entry.reason) == ("agent.create", "As ada is.")
+    assert (entry.action, entry.reason) == ("agent.create", "Duplicated from ada.")
     notice = look(copier, "/agents/ada-2/settings/").notice
     assert (notice.text, notice.undo) == ("Agent ada-2 created as a copy of ada.", entry.pk)
     acting.post(copier, f"/changes/{entry.pk}/undo/", htmx=False)

@@ -16,6 +16,7 @@ router = ninja.Router(tags=["agents: surfaces and calls"])
 
 MAX_CALLS = 32
 MAX_DURATION_MS, MAX_RESULT_BYTES = 2**31 - 1, 2**53
+MAX_SECONDS_AGO = 7 * 24 * 60 * 60
 
 
 def _without_point(value: Any) -> Any:
@@ -103,6 +104,24 @@ class Report(schemas.Body):
     ] = 0
 
 
+class UnadmittedCall(ToolCall, Report):
+    """A call that ran without an admission."""
+
+    seconds_ago: Annotated[
+        _Whole,
+        pydantic.Field(ge=0, le=MAX_SECONDS_AGO, description="How long ago it began, in seconds."),
+    ] = 0
+
+
+class UnadmittedCalls(schemas.Body):
+    """Calls that the agent's program ran while it could not reach Toolbelt."""
+
+    session: surfaces.Session = None
+    request_id: surfaces.Request = None
+    subagent: surfaces.Subagent = None
+    calls: Annotated[list[UnadmittedCall], pydantic.Field(min_length=1, max_length=MAX_CALLS)]
+
+
 @router.post("/agents/{agent}/calls/admit", auth=auth.agent_writing, response=Admissions)
 def admit_calls(request: HttpRequest, agent: str, body: AdmissionRequest) -> HttpResponse:
     """Have calls admitted that the agent's own program is about to run.
@@ -150,6 +169,34 @@ def report_outcome(request: HttpRequest, agent: str, call_id: names.Name, body: 
         result_bytes=body.result_bytes,
         sender=auth.bearer(request).kind,
     )
+    return ninja.Status(204, None)
+
+
+@router.post("/agents/{agent}/calls/record", auth=auth.agent_writing, response={204: None})
+def record_calls(request: HttpRequest, agent: str, body: UnadmittedCalls) -> Any:
+    """Record calls that the agent's own program ran without an admission, because it could not reach Toolbelt.
+
+    Their records say so. Nothing is checked but that the agent's program runs these tools.
+    """
+    bearer = auth.bearer(request)
+    credentials.check_subagent(bearer, agent, body.subagent)
+    for call in body.calls:
+        admissions.record(
+            admissions.Request(
+                agent,
+                call.tool,
+                call.arguments,
+                body.session,
+                body.request_id,
+                body.subagent,
+                sender=bearer.kind,
+            ),
+            call.outcome,
+            seconds_ago=call.seconds_ago,
+            error=call.error,
+            duration_ms=call.duration_ms or 0,
+            result_bytes=call.result_bytes,
+        )
     return ninja.Status(204, None)
 
 

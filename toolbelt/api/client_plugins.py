@@ -54,8 +54,14 @@ class DeclaredTools(ninja.Schema):
 
 
 class DeclarationResult(ninja.Schema):
-    """What a declaration changed, as keys of tools. If it changed nothing, all lists are empty."""
+    """The keys of the declared tools, and what the declaration changed. If it changed nothing, all lists are empty."""
 
+    keys: Annotated[
+        dict[str, str],
+        pydantic.Field(
+            description="The key of each tool, by the name in the declaration: models call it by its key."
+        ),
+    ]
     created: list[str]
     changed: list[str]
     held: Annotated[
@@ -92,20 +98,15 @@ def declare_tools(request: HttpRequest, plugin: names.Name, body: Declaration, r
     longer declared is retired. The same declaration again changes nothing.
     """
     agent = auth.bearer(request).agent
+    tools = [tool.model_dump(exclude_none=True) for tool in body.tools]
     with preconditions.checked(request, client_plugins.declared(plugin, agent)) as current:
         done = client_plugins.declare(
             auth.actor(request),
             plugin,
-            [tool.model_dump(exclude_none=True) for tool in body.tools],
+            tools,
             agent=agent,
             was=current,
             reason=body.reason,
         )
     response["ETag"] = preconditions.tag(client_plugins.declared(plugin, agent))
-    return {
-        "created": done.created,
-        "changed": done.changed,
-        "held": done.held,
-        "unseen": done.unseen,
-        "retired": done.retired,
-    }
+    return client_plugins.document(done, client_plugins.keys_by_name(plugin, tools))

@@ -137,9 +137,9 @@ class Unavailable(ToolbeltError):
 
 
 def describe_value(value: Any) -> str:
-    """Return the state of a switch, an override or a field as a word: on, off, unset, or the value itself."""
+    """Return the state of a switch, an override or a field in words: on, off, not set, or the value itself."""
     if value is None:
-        return "unset"
+        return "not set"
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, dict) and "ends" in value:

@@ -188,22 +188,26 @@ def _otherwise(context: EvaluationContext, tool: catalog.Tool) -> Answer:
 RULES = (
     Rule(
         1,
-        "Is its plugin failed or disabled, or the tool retired, unseen or changed since its approval?",
+        "Has its plugin failed or been disabled, or is the tool retired, new, or changed since its approval?",
         _unavailable,
     ),
-    Rule(2, "Is the tool, its plugin or a toolkit over it blocked for everyone?", _blocked),
-    Rule(3, "Is any switch over it off?", _switched_off),
+    Rule(2, "Is the tool, its plugin or one of its toolkits blocked for everyone?", _blocked),
+    Rule(3, "Is the switch of one of its toolkits off?", _switched_off),
     Rule(4, "Is its override off?", _overridden_off),
-    Rule(5, "Does the loadout, at any level of its chain, disable the tool or its plugin?", _disabled),
-    Rule(6, "Is its override on, is it always on, or bound by a sub-app?", _granted_alone),
-    Rule(7, "Is any switch over it on?", _switched_on),
-    Rule(8, "Is it in a toolkit that this session has, or loaded by name?", _loaded),
+    Rule(5, "Does the agent's loadout, or one that it extends, disable the tool or its plugin?", _disabled),
+    Rule(6, "Is its override on, is it an always-on tool, or does a sub-app bind it?", _granted_alone),
+    Rule(7, "Is the switch of one of its toolkits on?", _switched_on),
+    Rule(8, "Is it in a toolkit that this session has, or was it loaded by name?", _loaded),
     Rule(
         9,
-        "Does the loadout name its plugin or category, or, without a loadout, is it on by default?",
+        "Does the loadout include its plugin or category? Or, without a loadout, is it on by default?",
         included,
     ),
-    Rule(10, "Is it in an allowed toolkit that is not loaded, or does a pattern match it?", _discoverable),
+    Rule(
+        10,
+        "Is it in a toolkit that the agent may load, or does a discoverable pattern match it?",
+        _discoverable,
+    ),
     Rule(11, "Otherwise", _otherwise),
 )
 # The first two depend only on the catalog, which can therefore cache their answers.

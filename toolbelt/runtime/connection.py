@@ -6,13 +6,23 @@ Django. They need no token, so any code that imports this module may act as any 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from asgiref.sync import sync_to_async
 
 from toolbelt.adapters.connection import protocol
-from toolbelt.runtime import calls, documents, surfaces
+from toolbelt.runtime import admissions, calls, documents, surfaces
+
+Declare = Callable[[str, str, Sequence[Mapping[str, Any]]], protocol.Document]
+
+_declare: Declare | None = None
+
+
+def set_declare(declare: Declare) -> None:
+    """Register what stores a declaration of an agent for a plugin; toolbelt.control does it."""
+    global _declare
+    _declare = declare
 
 
 class BlockingLocal:
@@ -37,6 +47,48 @@ class BlockingLocal:
         """Call a tool. See protocol.Connection."""
         return calls.run(self._agent, tool, arguments, run.session, run.request_id, run.subagent).document()
 
+    def declare(self, plugin: str, tools: Sequence[Mapping[str, Any]]) -> protocol.Document:
+        """Declare the program's own tools. See protocol.Connection."""
+        if _declare is None:
+            raise RuntimeError("Toolbelt's Django app is not installed: add 'toolbelt' to INSTALLED_APPS.")
+        return _declare(self._agent, plugin, tools)
+
+    def admit(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
+        """Have a call admitted. See protocol.Connection."""
+        return admissions.admit(self._request(run, tool, arguments)).document()
+
+    def report(self, call_id: str, outcome: protocol.Outcome) -> None:
+        """Report an admitted call. See protocol.Connection."""
+        admissions.report(
+            self._agent,
+            call_id,
+            outcome.code,
+            error=outcome.error,
+            duration_ms=outcome.duration_ms,
+            result_bytes=outcome.result_bytes,
+        )
+
+    def record(
+        self,
+        run: protocol.Run,
+        tool: str,
+        arguments: Any,
+        outcome: protocol.Outcome,
+        seconds_ago: float,
+    ) -> None:
+        """Record a call that ran without an admission. See protocol.Connection."""
+        admissions.record(
+            self._request(run, tool, arguments),
+            outcome.code,
+            seconds_ago=seconds_ago,
+            error=outcome.error,
+            duration_ms=outcome.duration_ms,
+            result_bytes=outcome.result_bytes,
+        )
+
+    def _request(self, run: protocol.Run, tool: str, arguments: Any) -> admissions.Request:
+        return admissions.Request(self._agent, tool, arguments, run.session, run.request_id, run.subagent)
+
 
 class Local:
     """An in-process connection for one agent, for event loops."""
@@ -60,6 +112,29 @@ class Local:
         """Call a tool. Cancelling the call cancels the tool. See protocol.Connection."""
         answer = await calls.arun(self._agent, tool, arguments, run.session, run.request_id, run.subagent)
         return answer.document()
+
+    async def declare(self, plugin: str, tools: Sequence[Mapping[str, Any]]) -> protocol.Document:
+        """Declare the program's own tools. See protocol.Connection."""
+        return await sync_to_async(self._blocking.declare)(plugin, tools)
+
+    async def admit(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
+        """Have a call admitted. See protocol.Connection."""
+        return await sync_to_async(self._blocking.admit)(run, tool, arguments)
+
+    async def report(self, call_id: str, outcome: protocol.Outcome) -> None:
+        """Report an admitted call. See protocol.Connection."""
+        await sync_to_async(self._blocking.report)(call_id, outcome)
+
+    async def record(
+        self,
+        run: protocol.Run,
+        tool: str,
+        arguments: Any,
+        outcome: protocol.Outcome,
+        seconds_ago: float,
+    ) -> None:
+        """Record a call that ran without an admission. See protocol.Connection."""
+        await sync_to_async(self._blocking.record)(run, tool, arguments, outcome, seconds_ago)
 
     def blocking(self) -> BlockingLocal:
         """Return the blocking connection of the same agent."""

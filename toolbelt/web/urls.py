@@ -18,7 +18,7 @@ from toolbelt.web.loadouts import views as loadouts
 from toolbelt.web.login import views as login
 from toolbelt.web.matrix import views as matrix
 from toolbelt.web.ordering import views as ordering
-from toolbelt.web.plugins import detail_views
+from toolbelt.web.plugins import client_plugins, detail_views
 from toolbelt.web.plugins import views as plugins
 from toolbelt.web.preview import views as preview
 from toolbelt.web.sessions import views as sessions
@@ -100,9 +100,12 @@ urlpatterns = [
     path("plugins/", plugins.listing, name="plugins"),
     path("plugins/add/", plugins.add, name="add_server"),
     path("plugins/add/save/", plugins.save, name="save_server"),
+    path("plugins/add/client/", client_plugins.add, name="add_client_plugin"),
+    path("plugins/add/client/save/", client_plugins.save, name="save_client_plugin"),
     path("plugins/<name:plugin>/", detail_views.page, name="plugin"),
     path("plugins/<name:plugin>/review/", detail_views.review, name="review_plugin"),
     path("plugins/<name:plugin>/connection/", detail_views.reconnect, name="reconnect_plugin"),
+    path("plugins/<name:plugin>/declarers/", client_plugins.choose_declarers, name="choose_declarers"),
     path("plugins/<name:plugin>/refresh/", plugins.refresh_one, name="refresh_plugin"),
     path("plugins/<name:plugin>/switch/", plugins.switch, name="switch_plugin"),
     # Not under plugins/, where it would be the page of a plugin called so.

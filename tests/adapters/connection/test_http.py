@@ -57,6 +57,9 @@ class Blocking:
     def call(self, tool: str, arguments: Any) -> protocol.Document:
         return self.connection.call(RUN, tool, arguments)
 
+    def ask(self, method: str, *args: Any) -> Any:
+        return getattr(self.connection, method)(*args)
+
 
 class Looping:
     """Asks from an event loop."""
@@ -71,6 +74,9 @@ class Looping:
 
     def call(self, tool: str, arguments: Any) -> protocol.Document:
         return asyncio.run(self.connection.call(RUN, tool, arguments))
+
+    def ask(self, method: str, *args: Any) -> Any:
+        return asyncio.run(getattr(self.connection, method)(*args))
 
 
 Connect = Callable[..., Any]
@@ -287,3 +293,57 @@ def test_closing_lets_go_of_the_twin_too() -> None:
     asyncio.run(ask_and_close())
     with pytest.raises(RuntimeError, match="closed"):
         given.surface(RUN)
+
+
+OUTCOME = protocol.Outcome(code="tool-failed", error="e" * 3000, duration_ms=5, result_bytes=2)
+
+
+def test_a_declaration_goes_to_the_plugin_and_is_repeated_until_a_server_takes_it(connect: Connect) -> None:
+    server = Server(httpx.ConnectError("refused"), httpx.Response(200, json={"keys": {"find": "kb__find"}}))
+    declared = connect(server).ask("declare", "my kb", [{"name": "find"}])
+    assert declared["keys"] == {"find": "kb__find"}
+    asked = server.asked[-1]
+    assert (asked.method, asked.url.raw_path) == ("PUT", b"/api/v1/client-plugins/my%20kb/tools")
+    assert json.loads(asked.content) == {"tools": [{"name": "find"}]}
+
+
+def test_a_plugin_that_may_not_be_declared_is_named(connect: Connect) -> None:
+    with pytest.raises(errors.NotFound, match="no client plugin named 'kb'"):
+        connect(Server(problem(404, "not-found"))).ask("declare", "kb", [])
+
+
+def test_an_admission_is_asked_for_one_call_of_the_run(connect: Connect) -> None:
+    admission = {"is_error": False, "call_id": "c1", "options": None}
+    server = Server(httpx.Response(200, json={"calls": [admission]}))
+    assert connect(server).ask("admit", RUN, "kb__find", {"q": "x"}) == admission
+    assert json.loads(server.asked[0].content) == {
+        "session": "s1",
+        "request_id": "r1",
+        "calls": [{"tool": "kb__find", "arguments": {"q": "x"}}],
+    }
+
+
+def test_an_outcome_is_reported_until_a_response_arrives(connect: Connect) -> None:
+    server = Server(httpx.ReadError("cut"), problem(409, "refused"))
+    connect(server).ask("report", "c1", OUTCOME)
+    assert [request.url.path for request in server.asked] == ["/api/v1/agents/ada/calls/c1/outcome"] * 2
+    sent = json.loads(server.asked[0].content)
+    assert (sent["outcome"], len(sent["error"]), sent["duration_ms"], sent["result_bytes"]) == (
+        "tool-failed",
+        2000,
+        5,
+        2,
+    )
+
+
+def test_a_call_that_ran_without_an_admission_is_recorded_with_its_age(connect: Connect) -> None:
+    server = Server(httpx.Response(204))
+    connect(server).ask("record", RUN, "kb__find", {}, protocol.Outcome(), 12.4)
+    [call] = json.loads(server.asked[0].content)["calls"]
+    assert (call["tool"], call["outcome"], call["seconds_ago"]) == ("kb__find", "ok", 12)
+
+
+def test_a_server_that_cannot_answer_now_is_unreachable(connect: Connect) -> None:
+    with pytest.raises(protocol.Unreachable) as raised:
+        connect(Server(problem(503, "database-unavailable"))).surface()
+    assert raised.value.code == "database-unavailable"

@@ -88,8 +88,8 @@ def test_what_is_copied_is_one_act_that_is_undone_as_one(operator: writing.Write
     assert (change.effect.added, change.effect.removed) == (plan.effect.added, plan.effect.removed)
     act = models.AuditEntry.objects.filter(batch=models.AuditEntry.objects.latest("id").batch)
     assert sorted(act.values_list("action", "reason")) == [
-        ("agent.change", "As ada is."),
-        ("override.set", "As ada is."),
+        ("agent.change", "Copied from ada."),
+        ("override.set", "Copied from ada."),
     ]
     assert change.entry is not None
     undo.undo_batch(operator, change.entry)
@@ -124,7 +124,7 @@ def test_an_agent_goes_back_to_what_it_was(operator: writing.Write) -> None:
     copying.copy(operator, a, "bob", rows, seen=copying.plan(a, "bob", rows).seen)
     assert entries.read("agent", "bob") == was
     assert agent_versions.rebuild("bob", then).entry == was
-    assert models.AuditEntry.objects.latest("id").reason == f"As bob was after change {then}."
+    assert models.AuditEntry.objects.latest("id").reason == f"Copied from bob after change {then}."
 
 
 def test_what_is_gone_cannot_come_back(operator: writing.Write) -> None:

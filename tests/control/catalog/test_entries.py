@@ -84,7 +84,7 @@ def test_one_switch_is_changed_by_itself_beside_what_others_changed_meanwhile(
     entry = queries.change(change.entry or 0)
     assert entry is not None
     assert (entry.action, entry.after) == ("agent.change", {"title": "Bob"})
-    with pytest.raises(errors.Stale, match="you saw unset, it is off now"):
+    with pytest.raises(errors.Stale, match="you saw not set, it is off now"):
         entries.change(
             operator, "agent", "bob", {"tools_config.reading": True}, was={"tools_config.reading": None}
         )

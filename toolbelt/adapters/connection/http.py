@@ -63,6 +63,29 @@ class Http:
         """Call a tool. See Connection."""
         return await self._exchange(self._wire.call_tool(run, tool, arguments))
 
+    async def declare(self, plugin: str, tools: Sequence[protocol.Document]) -> protocol.Document:
+        """Declare the program's own tools. See Connection."""
+        return await self._exchange(self._wire.declare(plugin, tools))
+
+    async def admit(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
+        """Have a call admitted. See Connection."""
+        return await self._exchange(self._wire.admit(run, tool, arguments))
+
+    async def report(self, call_id: str, outcome: protocol.Outcome) -> None:
+        """Report an admitted call. See Connection."""
+        await self._exchange(self._wire.report(call_id, outcome))
+
+    async def record(
+        self,
+        run: protocol.Run,
+        tool: str,
+        arguments: Any,
+        outcome: protocol.Outcome,
+        seconds_ago: float,
+    ) -> None:
+        """Record a call that ran without an admission. See Connection."""
+        await self._exchange(self._wire.record(run, tool, arguments, outcome, seconds_ago))
+
     def blocking(self) -> BlockingHttp:
         """Return the connection for threads that may block. See Connection."""
         if self._blocking is None:
@@ -137,6 +160,29 @@ class BlockingHttp:
     def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
         """Call a tool. See Connection."""
         return self._exchange(self._wire.call_tool(run, tool, arguments))
+
+    def declare(self, plugin: str, tools: Sequence[protocol.Document]) -> protocol.Document:
+        """Declare the program's own tools. See Connection."""
+        return self._exchange(self._wire.declare(plugin, tools))
+
+    def admit(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
+        """Have a call admitted. See Connection."""
+        return self._exchange(self._wire.admit(run, tool, arguments))
+
+    def report(self, call_id: str, outcome: protocol.Outcome) -> None:
+        """Report an admitted call. See Connection."""
+        self._exchange(self._wire.report(call_id, outcome))
+
+    def record(
+        self,
+        run: protocol.Run,
+        tool: str,
+        arguments: Any,
+        outcome: protocol.Outcome,
+        seconds_ago: float,
+    ) -> None:
+        """Record a call that ran without an admission. See Connection."""
+        self._exchange(self._wire.record(run, tool, arguments, outcome, seconds_ago))
 
     def close(self) -> None:
         """Close the client."""

@@ -1,22 +1,25 @@
 """The interface of connections to Toolbelt, and their errors.
 
-A connection is for one agent: ``surface`` returns what the model receives, ``call`` runs a tool. The errors::
+A connection is for one agent: ``surface`` returns what the model receives, ``call`` runs a tool. For tools that the
+agent's own program runs, ``declare`` declares them, ``admit`` has a call admitted, and ``report`` reports its outcome.
+The errors::
 
     ToolbeltError
     ├── Invalid, ProviderLimit, NotFound   as in process: the request is not valid, or its object does not exist
     └── Unanswered         there is no response
         ├── NotAllowed     the token does not permit this
         ├── TooMany        too many requests; try again after ``retry_after`` seconds
-        └── Unreachable    there is no response, or it is not from Toolbelt
+        └── Unreachable    there is no response, it is not from Toolbelt, or Toolbelt cannot answer now
 
 A refused call is not an error but a result, which the model can read.
 """
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
@@ -54,9 +57,22 @@ class TooMany(Unanswered):
 
 
 class Unreachable(Unanswered):
-    """There is no response, or it is not from Toolbelt."""
+    """There is no response, it is not from Toolbelt, or Toolbelt cannot answer now."""
 
     code = "unreachable"
+
+
+OutcomeCode = Literal["ok", "tool-failed", "timed-out", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The outcome of a call that the agent's own program ran. ``error`` is for operators."""
+
+    code: OutcomeCode = "ok"
+    error: str = ""
+    duration_ms: int = 0
+    result_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +109,18 @@ class Run:
         return {key: value for key, value in fields.items() if value is not None}
 
 
+def outcome_of(error: BaseException | None) -> OutcomeCode:
+    """Return the outcome of a call whose tool raised this, or nothing."""
+    match error:
+        case None:
+            return "ok"
+        case TimeoutError():
+            return "timed-out"
+        case asyncio.CancelledError() | KeyboardInterrupt() | SystemExit() | GeneratorExit():
+            return "cancelled"
+    return "tool-failed"
+
+
 class Connection(Protocol):
     """A connection to Toolbelt for one agent."""
 
@@ -108,6 +136,25 @@ class Connection(Protocol):
 
     async def call(self, run: Run, tool: str, arguments: Any) -> Document:
         """Call a tool. Return ``is_error`` and ``content``, or the ``code`` and ``message`` of a refusal."""
+
+    async def declare(self, plugin: str, tools: Sequence[Document]) -> Document:
+        """Declare all tools that the program itself runs, for a plugin; the same again changes nothing.
+
+        Return ``keys``: the key of each tool by its name. Raise NotFound if the agent may not declare the plugin's
+        tools.
+        """
+
+    async def admit(self, run: Run, tool: str, arguments: Any) -> Document:
+        """Have a call admitted that the program is about to run.
+
+        Return ``call_id`` and ``options``, or ``is_error`` with the ``code`` and ``message`` of a refusal.
+        """
+
+    async def report(self, call_id: str, outcome: Outcome) -> None:
+        """Report the outcome of an admitted call. A call that was reported before stays as it is."""
+
+    async def record(self, run: Run, tool: str, arguments: Any, outcome: Outcome, seconds_ago: float) -> None:
+        """Record a call that ran without an admission, because Toolbelt could not be reached."""
 
     def blocking(self) -> BlockingConnection:
         """Return the connection for threads that may block; always the same one."""
@@ -128,3 +175,22 @@ class BlockingConnection(Protocol):
 
     def call(self, run: Run, tool: str, arguments: Any) -> Document:
         """Call a tool. Return ``is_error`` and ``content``, or the ``code`` and ``message`` of a refusal."""
+
+    def declare(self, plugin: str, tools: Sequence[Document]) -> Document:
+        """Declare all tools that the program itself runs, for a plugin; the same again changes nothing.
+
+        Return ``keys``: the key of each tool by its name. Raise NotFound if the agent may not declare the plugin's
+        tools.
+        """
+
+    def admit(self, run: Run, tool: str, arguments: Any) -> Document:
+        """Have a call admitted that the program is about to run.
+
+        Return ``call_id`` and ``options``, or ``is_error`` with the ``code`` and ``message`` of a refusal.
+        """
+
+    def report(self, call_id: str, outcome: Outcome) -> None:
+        """Report the outcome of an admitted call. A call that was reported before stays as it is."""
+
+    def record(self, run: Run, tool: str, arguments: Any, outcome: Outcome, seconds_ago: float) -> None:
+        """Record a call that ran without an admission, because Toolbelt could not be reached."""

@@ -44,7 +44,7 @@ def duplicate(write: writing.Write, agent: str, key: str) -> writing.Change:
     with writing.begin():
         entry = entries.read("agent", agent)
         entry.pop("archived", None)
-        write = write.replace(reason=write.reason or f"As {agent} is.")
+        write = write.replace(reason=write.reason or f"Duplicated from {agent}.")
         return entries.create(write, "agent", {**entry, "key": key})
 
 

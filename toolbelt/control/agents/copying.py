@@ -98,9 +98,9 @@ def _chosen(comparison: comparing.Comparison, rows: Collection[str]) -> tuple[be
 
 def _because(side: comparing.Side) -> str:
     if side.version is None:
-        return f"As {side.key or f'loadout {side.loadout}'} is."
+        return f"Copied from {side.key or f'the loadout {side.loadout}'}."
     last = side.version.last
-    return f"As {side.key} was after change {last.id}." if last else f"As {side.key} was at first."
+    return f"Copied from {side.key} {f'after change {last.id}' if last else 'before its first change'}."
 
 
 def _seen(rows: Sequence[belts.Row]) -> str:

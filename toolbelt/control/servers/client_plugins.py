@@ -88,6 +88,30 @@ def declared(name: str, agent: str = "") -> list[dict[str, Any]]:
     return _declared(snapshots.catalog(), name)
 
 
+def declare_from_program(agent: str, plugin: str, tools: Tools) -> dict[str, Any]:
+    """Declare the tools of an agent's program in this process; return the result as the API's response has it."""
+    done = declare(actors.Actor(name=f"agent:{agent}", via="system"), plugin, tools, agent=agent)
+    return document(done, keys_by_name(plugin, tools))
+
+
+def document(done: RecordedTools, keys_of: Mapping[str, str]) -> dict[str, Any]:
+    """Return the result of a declaration as JSON, with the key of each declared tool by its name."""
+    return {
+        "keys": dict(keys_of),
+        "created": list(done.created),
+        "changed": list(done.changed),
+        "held": list(done.held),
+        "unseen": list(done.unseen),
+        "retired": list(done.retired),
+    }
+
+
+def keys_by_name(name: str, tools: Tools) -> dict[str, str]:
+    """Return the key of each tool that was declared for the plugin, by the name in the declaration."""
+    namespace = snapshots.catalog().plugins[name].namespace
+    return {tool["name"]: keys.fit(_bare(tool["name"], namespace), namespace) for tool in tools}
+
+
 def last_declared(name: str) -> datetime | None:
     """Return when the plugin's tools were last declared, if ever."""
     listing = listings.find(name)
@@ -148,6 +172,10 @@ def _listed(tool: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     listed = {FIELDS[field]: value for field, value in tool.items() if field in FIELDS and value is not None}
     listed.setdefault("inputSchema", dict(schema.EMPTY))
     name = listed.get("name")
-    if namespace and isinstance(name, str):
-        listed["name"] = name.removeprefix(namespace + keys.SEPARATOR)
+    if isinstance(name, str):
+        listed["name"] = _bare(name, namespace)
     return listed
+
+
+def _bare(name: str, namespace: str) -> str:
+    return name.removeprefix(namespace + keys.SEPARATOR) if namespace else name

@@ -27,17 +27,19 @@ class Command(terminal.Command):
         parser.add_argument("file", metavar="FILE", help="a YAML or JSON file; - for standard input")
         parser.add_argument("--kind", choices=adopting.KINDS, help="whose file it is (default: recognized)")
         parser.add_argument(
-            "--agent", metavar="AGENT", default="", help="whose tools_config it is, if the file does not say"
+            "--agent", metavar="AGENT", default="", help="the agent of a tools_config that names none"
         )
         parser.add_argument("--import", dest="imports", action="store_true", help="import the belt")
         parser.add_argument(
             "--plugins-file", metavar="PATH", help="write agent-adapter's plugins to this new plugins file"
         )
-        parser.add_argument("--confirm", action="store_true", help="import even what must be confirmed")
+        parser.add_argument(
+            "--confirm", action="store_true", help="import even changes that require confirmation"
+        )
         parser.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
 
     def handle(self, *args: Any, file: str, **options: Any) -> None:
-        """Print the belt, what is left aside, and what an import would do; or import it."""
+        """Print the belt, what is not imported, and what an import would do; or import it."""
         write = writing.by(getpass.getuser(), via="import", reason=options["reason"])
         write = write.replace(confirm=options["confirm"])
         try:
@@ -63,7 +65,7 @@ class Command(terminal.Command):
             if content:
                 self.stdout.write_yaml(belt_texts.write(content, "yaml"))
         self._print_notes(adopted)
-        self._list("To confirm or to correct", map(adopted.in_file, result.warnings))
+        self._list("Confirm or correct", map(adopted.in_file, result.warnings))
         if adopted.belt:
             self.stderr.write(f"To import: {_counted(result)} Add --import.", str)
         if adopted.plugins_file:
@@ -88,7 +90,7 @@ class Command(terminal.Command):
 
     def _print_notes(self, adopted: adopting.Adopted) -> None:
         self._list("Notes", adopted.notes)
-        self._list("Left aside", adopted.left_aside)
+        self._list("Not imported", adopted.left_aside)
 
     def _list(self, title: str, lines: Iterable[errors.Problem]) -> None:
         """Print a list beside the belt, so that standard output holds the belt alone."""

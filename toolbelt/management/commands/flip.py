@@ -1,4 +1,4 @@
-"""``manage.py flip AGENT KEY on|off|unset``: flip a switch or override a tool."""
+"""``manage.py flip AGENT KEY on|off|default``: flip a switch or override a tool."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from toolbelt.control.reports import queries
 from toolbelt.core import effects, errors, grants
 from toolbelt.management import durations, terminal
 
-_ON = {"on": True, "off": False, "unset": None}
+_ON = {"on": True, "off": False, "default": None}
 
 
 class Command(terminal.Command):
     """Flip a switch or override a tool."""
 
     help = (
-        "Set an agent's switch for a toolkit, or its override for a tool, to on, off or unset (the default),"
-        " permanently or for a limited time."
+        "Turn a toolkit or a tool on or off for an agent, permanently or for a limited time, or reset it to its"
+        " default."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the agent, the toolkit or tool, its value, and the expiry."""
         parser.add_argument("agent", metavar="AGENT", help="the agent's key")
         parser.add_argument("key", metavar="KEY", help="the key of a toolkit or a tool")
-        parser.add_argument("on", choices=_ON)
+        parser.add_argument("on", choices=_ON, help="the new value; default removes the stored value")
         until = parser.add_mutually_exclusive_group()
         until.add_argument(
             "--for",
@@ -44,7 +44,7 @@ class Command(terminal.Command):
             dest="ends",
             metavar="TIME",
             type=durations.timestamp,
-            help="when it expires, such as 2026-11-22T14:05:00Z",
+            help="when it ends, with a time zone, such as 2026-11-22T14:05:00Z",
         )
         parser.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
         parser.add_argument(
@@ -52,7 +52,9 @@ class Command(terminal.Command):
         )
 
         parser.add_argument(
-            "--dry-run", action="store_true", help="only print what the change would do, and what to confirm"
+            "--dry-run",
+            action="store_true",
+            help="only print the effect of the change, and what it would ask you to confirm",
         )
 
     def handle(self, *args: Any, agent: str, key: str, on: str, **options: Any) -> None:

@@ -66,7 +66,8 @@ class Command(terminal.Command):
     def _check(self) -> None:
         failed = [plugin for plugin in running.initialize() if plugin.state == "failed"]
         for plugin in running.live():
-            self.stdout.write(f"{plugin.name}: {plugin.state}, {plugin.tool_count} tools")
+            tools = f"{plugin.tool_count} tool{'' if plugin.tool_count == 1 else 's'}"
+            self.stdout.write(f"{plugin.name}: {plugin.state}, {tools}")
         problems = [str(problem) for problem in running.loaded().problems]
         problems += [str(problem) for plugin in running.live() for problem in plugin.problems]
         # Plugins that could not be loaded are already among the problems of the file.

@@ -15,7 +15,7 @@ from toolbelt.core import belts, catalog, connections, errors, reasons
 from toolbelt.plugins import info
 from toolbelt.runtime import secrets, upstream_connections
 from toolbelt.web.kit import model, notices, pieces, texts, tool_sections, words
-from toolbelt.web.plugins import reviews, view_model
+from toolbelt.web.plugins import client_plugins, reviews, view_model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +77,7 @@ def page(
     ticked: Collection[str] = (),
     moved: str = "",
     form: ServerForm | None = None,
+    origin: str = "",
     **frame: Any,
 ) -> pieces.View:
     """Fill the page; ``form`` is one that was not taken, ``ticked`` and ``moved`` are of a review that was not."""
@@ -96,6 +97,7 @@ def page(
         more_tools=max(0, len(offered) - most),
         every_url=f"{path}?all=yes#tools",
         reached=_reached(one, form, may_change) if one.connection is not None and may_see else None,
+        declaring=client_plugins.declaring(one.plugin, origin) if origin else None,
         facts=tuple(_facts(one, here_now.get(one.plugin.name))),
         problems=tuple(texts.visible(words.cut(_said(problem), MAX_PROBLEM_LENGTH)) for problem in problems),
         stderr=texts.text(secrets.mask(listing.stderr)) if listing and listing.stderr and may_see else None,

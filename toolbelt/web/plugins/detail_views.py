@@ -117,6 +117,7 @@ def _shown(
         may_approve=user.has_perm(APPROVE),
         may_carry=user.has_perms(_CARRY),
         may_see=rights.may_read(user, "plugin"),
+        origin=request.build_absolute_uri("/").removesuffix("/"),
         **said,
     )
     return render(request, template, {"page": page, "plugin": page.plugin}, status=status)

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from toolbelt.control.servers import plugin_overview
 from toolbelt.core import connections
+from toolbelt.web.kit import fields, words
 from toolbelt.web.kit import forms as kit
-from toolbelt.web.kit import words
 
 # A refresh that was begun before that is no longer waited for.
 MAX_WAIT = dt.timedelta(hours=1)
@@ -131,3 +131,19 @@ class Server(Reached):
     name = forms.CharField(max_length=200)
     namespace = forms.CharField(required=False, max_length=200)
     title = forms.CharField(required=False, max_length=200)
+
+
+class Declarers(kit.Change):
+    """The agents whose tokens may declare the tools of a client plugin, and those that the page showed."""
+
+    agent = fields.Names(required=False)
+    was = fields.Names(required=False)
+
+
+class ClientPlugin(kit.Change):
+    """A client plugin that is to be created."""
+
+    name = forms.CharField(max_length=200)
+    namespace = forms.CharField(required=False, max_length=200)
+    title = forms.CharField(required=False, max_length=200)
+    agent = fields.Names(required=False)

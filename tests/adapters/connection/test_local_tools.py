@@ -1,0 +1,350 @@
+"""The program's own tools are declared, admitted and reported, and an outage never loosens a denial.
+
+Every test runs from an event loop and from a thread that may block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.adapters import documents
+from toolbelt.adapters.connection import local_tools, protocol
+from toolbelt.core import errors
+
+RUN = protocol.Run(session="s1", request_id="r1")
+OTHER = protocol.Run(session="s2", request_id="r2")
+REFUND = local_tools.LocalTool(name="refund", description="Refund an order.")
+KEY = "shop__refund"
+AWAY = protocol.Unreachable("Toolbelt could not be reached.")
+DENIED = {"is_error": True, "code": "tool-denied", "message": "An operator has denied it."}
+
+
+class Toolbelt:
+    """A connection in memory, for both kinds; ``error`` is raised by every request."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[Any, ...]] = []
+        self.error: errors.ToolbeltError | None = None
+        self.active = [KEY, "clock"]
+        self.admission: dict[str, Any] = {"is_error": False, "call_id": "c1", "options": {"limit": 50}}
+
+    def blocking(self) -> Toolbelt:
+        return self
+
+    def _note(self, *request: Any) -> None:
+        self.requests.append(request)
+        if self.error is not None:
+            raise self.error
+
+    def declare(self, plugin: str, tools: Any) -> Any:
+        self._note("declare", plugin, [tool["name"] for tool in tools])
+        return {"keys": {tool["name"]: f"shop__{tool['name']}" for tool in tools}}
+
+    def surface(self, run: protocol.Run, *, message: str | None = None) -> Any:
+        self._note("surface", run.session)
+        directive = documents.focus(KEY) if message else None
+        return {**documents.document(*self.active, directive=directive), "active_tools": self.active}
+
+    def admit(self, run: protocol.Run, tool: str, arguments: Any) -> Any:
+        self._note("admit", tool)
+        return self.admission
+
+    def report(self, call_id: str, outcome: protocol.Outcome) -> None:
+        self._note("report", call_id, outcome.code, outcome.error, outcome.result_bytes)
+
+    def record(
+        self, run: protocol.Run, tool: str, arguments: Any, outcome: protocol.Outcome, ago: float
+    ) -> None:
+        self._note("record", tool, outcome.code, ago >= 0)
+
+    def named(self, *names: str) -> list[tuple[Any, ...]]:
+        return [request for request in self.requests if request[0] in names]
+
+
+class Looping(Toolbelt):
+    """The same for event loops."""
+
+    def __getattribute__(self, name: str) -> Any:
+        method = super().__getattribute__(name)
+        if name not in ("declare", "surface", "admit", "report", "record"):
+            return method
+
+        async def later(*args: Any, **more: Any) -> Any:
+            return method(*args, **more)
+
+        return later
+
+
+class Program:
+    """A program with one tool."""
+
+    def __init__(self, toolbelt: Toolbelt, **more: Any) -> None:
+        self.toolbelt = toolbelt
+        connection: Any = toolbelt
+        self.local = local_tools.LocalTools(connection, [REFUND], plugin="shop", **more)
+
+    def surface(self, run: protocol.Run = RUN, message: str | None = None) -> Any:
+        if isinstance(self.toolbelt, Looping):
+            return asyncio.run(self.local.surface(run, message=message))
+        return self.local.blocking_surface(run, message=message)
+
+    def call(self, work: Callable[[local_tools.Admitted], Any], run: protocol.Run = RUN) -> Any:
+        if not isinstance(self.toolbelt, Looping):
+            with self.local.admitted(run, KEY, {}) as call:
+                return work(call)
+
+        async def later() -> Any:
+            async with self.local.admitted(run, KEY, {}) as call:
+                return work(call)
+
+        return asyncio.run(later())
+
+    def refusal(self, run: protocol.Run = RUN) -> Any:
+        with pytest.raises(local_tools.NotAdmittedError) as raised:
+            self.call(lambda call: pytest.fail("A refused call ran."), run)
+        return raised.value.document["code"]
+
+
+Start = Callable[..., Program]
+
+
+@pytest.fixture(params=[Toolbelt, Looping])
+def start(request: pytest.FixtureRequest) -> Start:
+    return lambda **more: Program(request.param(), **more)
+
+
+def ok(call: local_tools.Admitted) -> str:
+    return str(call.result("refunded"))
+
+
+def test_the_tools_are_declared_once_and_then_known_by_their_keys(start: Start) -> None:
+    program = start()
+    program.surface()
+    program.surface()
+    assert program.toolbelt.requests == [
+        ("declare", "shop", ["refund"]),
+        ("surface", "s1"),
+        ("surface", "s1"),
+    ]
+    assert program.local.find(KEY) is REFUND
+    assert program.local.find("clock") is None
+
+
+def test_without_tools_a_surface_is_requested_as_ever() -> None:
+    connection: Any = Toolbelt()
+    local = local_tools.LocalTools(connection)
+    local.blocking_surface(RUN)
+    connection.error = AWAY
+    with pytest.raises(protocol.Unreachable):
+        local.blocking_surface(RUN)
+    assert connection.requests == [("surface", "s1")] * 2
+
+
+def test_tools_without_a_plugin_and_an_unknown_setting_are_errors_at_the_start() -> None:
+    connection: Any = Toolbelt()
+    with pytest.raises(ValueError, match="plugin="):
+        local_tools.LocalTools(connection, [REFUND])
+    offline: Any = "always"
+    with pytest.raises(ValueError, match="refuse"):
+        local_tools.LocalTools(connection, [REFUND], plugin="shop", offline=offline)
+
+
+def test_an_admitted_call_runs_with_its_options_and_is_reported_with_its_size(start: Start) -> None:
+    program = start()
+    program.surface()
+    options: list[Any] = []
+
+    def work(call: local_tools.Admitted) -> Any:
+        options.append(local_tools.options())
+        return call.result({"sum": 5})
+
+    assert program.call(work) == {"sum": 5}
+    assert options == [{"limit": 50}]
+    assert local_tools.options() is None
+    assert program.toolbelt.named("admit", "report") == [("admit", KEY), ("report", "c1", "ok", "", 10)]
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (ValueError("no such order"), "tool-failed"),
+        (TimeoutError(), "timed-out"),
+        (asyncio.CancelledError(), "cancelled"),
+        (KeyboardInterrupt(), "cancelled"),
+    ],
+)
+def test_an_exception_is_reported_by_its_kind_and_raised_again(error: BaseException, outcome: str) -> None:
+    def fail(call: local_tools.Admitted) -> None:
+        raise error
+
+    program = Program(Toolbelt())
+    program.surface()
+    with pytest.raises(type(error)):
+        program.call(fail)
+    [(_, _, reported, message, _)] = program.toolbelt.named("report")
+    assert (reported, message) == (outcome, f"{type(error).__name__}: {error}".removesuffix(": "))
+
+
+def test_a_cancelled_task_is_reported() -> None:
+    program, running = Program(Looping()), asyncio.Event()
+
+    async def work() -> None:
+        await program.local.surface(RUN)
+        async with program.local.admitted(RUN, KEY, {}):
+            running.set()
+            await asyncio.Event().wait()
+
+    async def cancel() -> None:
+        task = asyncio.ensure_future(work())
+        await running.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel())
+    [(_, _, reported, *_)] = program.toolbelt.named("report")
+    assert reported == "cancelled"
+
+
+def test_a_tool_may_fail_without_an_exception(start: Start) -> None:
+    program = start()
+    program.surface()
+    program.call(lambda call: call.failed("It is closed."))
+    assert program.toolbelt.named("report") == [("report", "c1", "tool-failed", "It is closed.", 0)]
+
+
+def test_a_refused_call_does_not_run_and_is_not_reported(start: Start) -> None:
+    program = start()
+    program.surface()
+    program.toolbelt.admission = DENIED
+    assert program.refusal() == "tool-denied"
+    assert program.toolbelt.named("report") == []
+
+
+def test_a_request_that_fails_otherwise_is_a_refusal_too(start: Start) -> None:
+    program = start(offline="allow")
+    program.surface()
+    program.toolbelt.error = protocol.TooMany("Too many requests.", 7)
+    assert program.refusal() == "too-many-requests"
+
+
+def test_while_toolbelt_is_away_the_last_surface_is_used_and_marked_stale(start: Start) -> None:
+    program = start()
+    fresh = program.surface(message="Refund it.")
+    assert fresh["directive"]
+    program.toolbelt.error = AWAY
+    stale = program.surface(message="And this one.")
+    assert stale == {**fresh, "directive": None, "stale": True}
+    with pytest.raises(protocol.Unreachable):
+        program.surface(OTHER)
+
+
+def test_the_last_surface_is_used_for_a_set_time_only(start: Start) -> None:
+    program = start(stale_seconds=0)
+    program.surface()
+    program.toolbelt.error = AWAY
+    with pytest.raises(protocol.Unreachable):
+        program.surface()
+
+
+def test_a_database_that_is_away_in_the_same_process_counts_as_well(start: Start) -> None:
+    program = start()
+    program.surface()
+    program.toolbelt.error = errors.Unavailable("database-unavailable", "The database is away.", 1)
+    assert program.surface()["stale"] is True
+    assert program.refusal() == "unreachable"
+
+
+def test_calls_are_refused_while_toolbelt_is_away(start: Start) -> None:
+    program = start()
+    program.surface()
+    program.toolbelt.error = AWAY
+    assert program.refusal() == "unreachable"
+
+
+def test_with_the_owners_setting_they_run_and_are_recorded_later(start: Start) -> None:
+    program = start(offline="allow")
+    program.surface()
+    program.call(ok)
+    program.toolbelt.error = AWAY
+    options: list[Any] = []
+    program.call(lambda call: options.append(local_tools.options()))
+    assert options == [{"limit": 50}]
+
+    program.toolbelt.error = None
+    program.toolbelt.requests.clear()
+    program.surface()
+    assert program.toolbelt.requests == [("surface", "s1"), ("record", KEY, "ok", True)]
+
+
+def test_what_the_last_surface_does_not_have_stays_refused_even_then(start: Start) -> None:
+    program = start(offline="allow")
+    program.toolbelt.active = ["clock"]
+    program.surface()
+    program.toolbelt.error = AWAY
+    assert program.refusal() == "unreachable"
+    assert program.refusal(OTHER) == "unreachable"
+
+
+def test_what_was_refused_since_the_last_surface_stays_refused_even_then(start: Start) -> None:
+    program = start(offline="allow")
+    program.surface()
+    program.surface(OTHER)
+    program.toolbelt.admission = DENIED
+    program.refusal()
+    program.toolbelt.error = AWAY
+    assert program.refusal() == "unreachable"
+    assert program.refusal(OTHER) == "unreachable"
+
+
+def test_arguments_that_do_not_match_are_no_denial(start: Start) -> None:
+    program = start(offline="allow")
+    program.surface()
+    program.toolbelt.admission = {**DENIED, "code": "invalid-arguments"}
+    program.refusal()
+    program.toolbelt.error = AWAY
+    assert program.call(ok) == "refunded"
+
+
+def test_where_nothing_may_be_called_nothing_is_allowed(start: Start) -> None:
+    program = start(offline="allow")
+    program.toolbelt.active = []
+    program.surface()
+    program.toolbelt.error = AWAY
+    assert program.refusal() == "unreachable"
+
+
+def test_an_outcome_that_cannot_be_sent_is_sent_later(start: Start) -> None:
+    program = start()
+    program.surface()
+
+    def work(call: local_tools.Admitted) -> Any:
+        program.toolbelt.error = AWAY
+        return call.result("refunded")
+
+    assert program.call(work) == "refunded"
+    program.toolbelt.error = None
+    program.toolbelt.requests.clear()
+    program.surface()
+    assert program.toolbelt.named("report") == [("report", "c1", "ok", "", 8)]
+
+
+def test_an_outcome_that_toolbelt_does_not_take_is_logged_and_not_sent_again(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    program = start()
+    program.surface()
+
+    def work(call: local_tools.Admitted) -> Any:
+        program.toolbelt.error = errors.NotFound("admitted call", "c1")
+        return call.result("refunded")
+
+    assert program.call(work) == "refunded"
+    assert "was not recorded" in caplog.text
+    program.toolbelt.error = None
+    program.surface()
+    assert len(program.toolbelt.named("report")) == 1

@@ -1,0 +1,122 @@
+"""How does an operator create a client plugin on the screen, and what does its page tell the program's developer?"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.web import acting, editing, servers
+from toolbelt.control.servers import client_plugins
+from toolbelt.store import snapshots
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+NEW, SAVE = "/plugins/add/client/", "/plugins/add/client/save/"
+
+
+def create(browser: Client, **typed: Any) -> Any:
+    return editing.send(browser, NEW, SAVE, **{"name": "shop", **typed})
+
+
+def plugin(name: str = "shop") -> Any:
+    return snapshots.catalog().plugins[name]
+
+
+def test_a_client_plugin_is_created_and_its_page_says_who_runs_it(keeper: Client) -> None:
+    answer = create(keeper, title="The shop", namespace="shop", agent=["ada"])
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/plugins/shop/")
+    stored = plugin()
+    assert (stored.runner, stored.title, stored.namespace, stored.declared_by) == (
+        "client",
+        "The shop",
+        "shop",
+        ("ada",),
+    )
+    html = editing.words(keeper.get("/plugins/shop/"))
+    assert "shop created. Declare its tools, then review them here." in html
+    assert "runs in the agent's program" in html.replace("&#x27;", "'")
+    assert "No tools declared yet." in html
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "message"),
+    [
+        ({"name": ""}, "name", "This field is required."),
+        ({"name": "no name"}, "name", "is not a name"),
+        ({"name": "github"}, "name", "already exists"),
+        ({"name": "add"}, "name", "reserved"),
+        ({"namespace": "a__b"}, "namespace", "__"),
+        ({"namespace": "github"}, "namespace", "github"),
+        ({"agent": ["no name"]}, "declared_by", "is not a name"),
+    ],
+)
+def test_what_is_wrong_stands_at_its_field_and_the_form_keeps_what_was_typed(
+    keeper: Client, typed: dict[str, Any], field: str, message: str
+) -> None:
+    answer = create(keeper, **{"title": "The shop", **typed})
+    page = answer.context["page"]
+    assert answer.status_code == 422
+    assert message in page.problems[field]
+    assert message in answer.content.decode()
+    assert page.title == "The shop"
+    assert "shop" not in snapshots.catalog().plugins
+
+
+def test_the_lines_for_the_developer_declare_the_tools(keeper: Client) -> None:
+    create(keeper, namespace="shop", agent=["ada", "bob"])
+    page = keeper.get("/plugins/shop/").context["page"].declaring
+    assert page.names == "ada or bob"
+    assert page.command.endswith("manage.py declare shop tools.json")
+    assert page.curl.endswith("http://testserver/api/v1/client-plugins/shop/tools")
+    assert '-d "{\\"tools\\": $(cat tools.json)}"' in page.curl
+    done = client_plugins.declare(servers.SHELL.actor, "shop", json.loads(page.file), agent="ada")
+    assert done.unseen == ("shop__refund",)
+
+
+def test_declared_tools_are_shown_with_their_review_state(keeper: Client) -> None:
+    create(keeper, namespace="shop")
+    tools = [{"name": "refund", "description": "Refund an order."}]
+    client_plugins.declare(servers.SHELL.actor, "shop", tools)
+    page = keeper.get("/plugins/shop/").context["page"]
+    assert [(tool.name, tool.state, tool.users) for tool in page.tools] == [
+        ("refund", "unavailable", "new, and not reviewed yet")
+    ]
+    assert [change.name for change in page.review.changes] == ["refund"]
+
+
+def test_who_may_declare_is_changed_on_its_page_and_can_be_undone(keeper: Client) -> None:
+    create(keeper, agent=["ada"])
+    html = editing.send(keeper, "/plugins/shop/", "/plugins/shop/declarers/", agent=["bob"])
+    assert html.status_code == 303
+    assert plugin().declared_by == ("bob",)
+    notice = keeper.get("/plugins/shop/").context["page"].notice
+    assert notice.text == "Who may declare the tools of shop: operators, and bob."
+    acting.post(keeper, f"/changes/{notice.undo}/undo/", htmx=False)
+    assert plugin().declared_by == ("ada",)
+
+
+def test_two_operators_do_not_overwrite_who_may_declare(keeper: Client) -> None:
+    create(keeper, agent=["ada"])
+    answer = acting.post(keeper, "/plugins/shop/declarers/", htmx=False, agent=["bob"], was=["bob"])
+    assert answer.status_code == 303
+    assert plugin().declared_by == ("ada",)
+    assert keeper.get("/plugins/shop/").context["page"].notice.tone == "refused"
+
+
+def test_only_client_plugins_are_declared(keeper: Client) -> None:
+    servers.add()
+    assert acting.post(keeper, "/plugins/files/declarers/", htmx=False, agent=["ada"]).status_code == 404
+    assert keeper.get("/plugins/files/").context["page"].declaring is None
+
+
+def test_a_viewer_sees_how_to_declare_and_no_form(keeper: Client, viewer: Client) -> None:
+    create(keeper)
+    html = acting.text(viewer.get("/plugins/shop/"))
+    assert "client-plugins/shop/tools" in html
+    assert "/declarers/" not in html
+    assert viewer.get(NEW).status_code == 403
+    assert not re.search(r'href="/plugins/add/', acting.text(viewer.get("/plugins/")))
