@@ -21,8 +21,19 @@ DISTRIBUTION = "toolbelt-switchboard"
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 # The variables of an installation, apart from those that begin with TOOLBELT_.
 _VARIABLES = frozenset(
-    ("SECRET_KEY", "SECRET_KEY_FALLBACKS", "ALLOWED_HOSTS", "CSRF_TRUSTED_ORIGINS", "DEBUG", "DATABASE_URL")
-    + ("REDIS_URL", "DJANGO_SETTINGS_MODULE", "FORWARDED_ALLOW_IPS", "DEMO_PASSWORD")
+    {
+        "ALLOWED_HOSTS",
+        "CSRF_TRUSTED_ORIGINS",
+        "DATABASE_URL",
+        "DEBUG",
+        "DEMO_PASSWORD",
+        "DJANGO_SETTINGS_MODULE",
+        "FORWARDED_ALLOW_IPS",
+        "PROMETHEUS_MULTIPROC_DIR",
+        "REDIS_URL",
+        "SECRET_KEY",
+        "SECRET_KEY_FALLBACKS",
+    }
 )
 _KEPT = "TOOLBELT_HOME"
 
@@ -66,7 +77,9 @@ def manage(argv: Sequence[str]) -> None:
 
 def demo(arguments: Sequence[str]) -> None:
     """Serve the demo, from a database and a settings file of its own. A later run keeps what was changed."""
-    parser = argparse.ArgumentParser(prog="toolbelt demo", description="Serve a demo with a filled dashboard.")
+    parser = argparse.ArgumentParser(
+        prog="toolbelt demo", description="Serve a demo with a filled dashboard."
+    )
     parser.add_argument("--port", type=_port, default=8000)
     port = parser.parse_args(arguments).port
     password = os.environ.get("DEMO_PASSWORD") or secrets.token_urlsafe(9)
@@ -132,7 +145,11 @@ def init(arguments: Sequence[str]) -> None:
     draft = file.with_name(".env.new")
     draft.unlink(missing_ok=True)
     try:
-        _write_settings(draft, "The installation's settings. `.env.example` of Toolbelt explains all.", settings)
+        _write_settings(
+            draft,
+            "The installation's settings. docs/reference/environment.md explains all variables.",
+            settings,
+        )
         _set_up(draft)
         password = _fill(given.operator, given.password)
         draft.rename(file)
@@ -174,7 +191,9 @@ def _home() -> Path:
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        sys.exit(f"toolbelt: {home} cannot be created ({error.strerror}). Set TOOLBELT_HOME to another directory.")
+        sys.exit(
+            f"toolbelt: {home} cannot be created ({error.strerror}). Set TOOLBELT_HOME to another directory."
+        )
     return home
 
 

@@ -12,7 +12,6 @@ import tempfile
 import warnings
 import zoneinfo
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import environ

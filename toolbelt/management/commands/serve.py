@@ -23,7 +23,9 @@ class Command(terminal.Command):
     help = "Serve the dashboard, the API and MCP. Behind a reverse proxy with TLS, unless it is for this machine only."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
+        parser.add_argument(
+            "--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)"
+        )
         parser.add_argument("--port", type=int, default=8000, help="the port to listen on (default: 8000)")
         parser.add_argument("--workers", type=int, default=1, help="the number of processes (default: 1)")
 
@@ -54,7 +56,9 @@ def _check_port(host: str, port: int) -> None:
             probe.bind(address)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise CommandError(f"Port {port} of {host} cannot be used ({reason}): choose another with --port.") from None
+        raise CommandError(
+            f"Port {port} of {host} cannot be used ({reason}): choose another with --port."
+        ) from None
 
 
 def _check_installation() -> None:
