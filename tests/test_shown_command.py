@@ -48,3 +48,10 @@ def test_the_file_of_settings_that_was_read_is_read_again(tmp_path: Path, file: 
 
 def test_without_settings_it_is_as_the_documentation_writes_it() -> None:
     assert conf.COMMAND == ".venv/bin/python manage.py"
+
+
+def test_an_installed_package_has_a_command(tmp_path: Path) -> None:
+    said = shown_command.derive(
+        tmp_path, prefix="/usr", environ={"TOOLBELT_ENV_FILE": ".demo.env"}, is_checkout=False
+    )
+    assert said == "TOOLBELT_ENV_FILE=.demo.env toolbelt"

@@ -30,6 +30,7 @@ _VARIABLES = frozenset(
         "DJANGO_SETTINGS_MODULE",
         "FORWARDED_ALLOW_IPS",
         "PROMETHEUS_MULTIPROC_DIR",
+        "DEMO_REPOSITORY",
         "REDIS_URL",
         "SECRET_KEY",
         "SECRET_KEY_FALLBACKS",
@@ -84,7 +85,8 @@ def demo(arguments: Sequence[str]) -> None:
     port = parser.parse_args(arguments).port
     password = os.environ.get("DEMO_PASSWORD") or secrets.token_urlsafe(9)
     _forget_settings()
-    file = _home() / ".demo.env"
+    home = _home()
+    file = home / ".demo.env"
     if not file.exists():
         settings = {
             "TOOLBELT_ENV": "demo",
@@ -93,11 +95,18 @@ def demo(arguments: Sequence[str]) -> None:
             "DATABASE_URL": "sqlite:///demo.sqlite3",
             "TOOLBELT_LOG_LEVEL": "WARNING",
             "DEMO_PASSWORD": password,
+            "TOOLBELT_PLUGINS_FILE": str(locations.ASSETS / "fixtures/demo/plugins.yaml"),
+            "TOOLBELT_PLUGIN_INIT": "start",
+            "DEMO_REPOSITORY": str(home / "demo-repository"),
         }
         _write_settings(file, "The demo's settings. Not for production.", settings)
-    _set_up(file)
+    # Relative to the directory of the installation, as the commands that the demo prints name it.
+    _set_up(file.name)
     from django.core.management import call_command
 
+    from toolbelt.management.commands import serve
+
+    serve.check_port("127.0.0.1", port)
     _say(f"Preparing the database {file.parent / 'demo.sqlite3'}")
     call_command("migrate", verbosity=0)
     address = f"http://127.0.0.1:{port}/"
@@ -150,7 +159,7 @@ def init(arguments: Sequence[str]) -> None:
             "The installation's settings. docs/reference/environment.md explains all variables.",
             settings,
         )
-        _set_up(draft)
+        _set_up(draft.name)
         password = _fill(given.operator, given.password)
         draft.rename(file)
     finally:
@@ -214,9 +223,9 @@ def _write_settings(file: Path, title: str, settings: Mapping[str, str]) -> None
         opened.write("\n".join([*lines, ""]))
 
 
-def _set_up(file: Path) -> None:
-    """Set Django up with a settings file."""
-    os.environ["TOOLBELT_ENV_FILE"] = str(file)
+def _set_up(file: str) -> None:
+    """Set Django up with a settings file in the directory of the installation."""
+    os.environ["TOOLBELT_ENV_FILE"] = file
     os.environ["DJANGO_SETTINGS_MODULE"] = "toolbelt.settings"
     import django
 

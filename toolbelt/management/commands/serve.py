@@ -31,7 +31,7 @@ class Command(terminal.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         host, port = options["host"], options["port"]
-        _check_port(host, port)
+        check_port(host, port)
         _check_installation()
         uvicorn.run(
             "toolbelt.asgi:application",
@@ -46,7 +46,7 @@ class Command(terminal.Command):
         )
 
 
-def _check_port(host: str, port: int) -> None:
+def check_port(host: str, port: int) -> None:
     """Raise CommandError if the server could not listen."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -1,0 +1,68 @@
+"""The command `toolbelt`: what it does before it reads the settings of an installation."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from toolbelt import command_line, locations
+
+INSTALLATION = {
+    "TOOLBELT_ENV": "production",
+    "TOOLBELT_SECRET_KB__API_KEY": "a",
+    "SECRET_KEY": "x",
+    "ALLOWED_HOSTS": "example.com",
+    "DATABASE_URL": "postgres://example.com/x",
+    "REDIS_URL": "redis://example.com",
+}
+
+
+def test_the_settings_of_another_installation_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {"TOOLBELT_HOME": "/somewhere", "NOT_TOOLBELT_ENV": "x"}
+    for name, value in {**INSTALLATION, **kept}.items():
+        monkeypatch.setenv(name, value)
+    # So that the test's own variables are restored.
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    command_line._forget_settings()
+    assert not INSTALLATION.keys() & os.environ.keys()
+    assert kept.items() <= os.environ.items()
+
+
+def test_a_settings_file_is_readable_by_its_owner_only_and_never_overwritten(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    command_line._write_settings(file, "Settings.", {"SECRET_KEY": "a#b$c"})
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("# Settings.\nSECRET_KEY='a#b$c'\n", 0o600)
+    with pytest.raises(FileExistsError):
+        command_line._write_settings(file, "Settings.", {})
+
+
+@pytest.mark.parametrize("value", ["a'b", "a\nb"])
+def test_a_value_that_would_break_the_settings_file_is_refused(tmp_path: Path, value: str) -> None:
+    with pytest.raises(SystemExit, match="DATABASE_URL must not contain"):
+        command_line._write_settings(tmp_path / ".env", "Settings.", {"DATABASE_URL": value})
+    assert not (tmp_path / ".env").exists()
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "http"])
+def test_a_port_that_cannot_be_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["demo", "--port", port])
+    assert "is not a port" in capsys.readouterr().err
+
+
+def test_without_the_server_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match=r"pip install 'toolbelt-switchboard\[server\]'"):
+        command_line.main(["serve"])
+
+
+def test_an_installation_has_its_files_in_its_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("TOOLBELT_HOME", raising=False)
+    assert locations.home() == locations.ASSETS
+    monkeypatch.setattr(locations, "IS_CHECKOUT", False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert locations.home() == tmp_path / "toolbelt"
+    monkeypatch.setenv("TOOLBELT_HOME", str(tmp_path / "own"))
+    assert locations.home() == tmp_path / "own"
