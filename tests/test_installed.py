@@ -140,6 +140,13 @@ def test_the_demo_is_served_logs_in_flips_and_answers(installation: Installation
         )
         assert flipped.status_code == 303, flipped.text
         assert tools(client, token[0], "assistant") < before
+        # The demo acts: its plugins are part of the package.
+        called = client.post(
+            "/api/v1/agents/assistant/calls",
+            json={"tool": "arxiv", "arguments": {"query": "attention"}},
+            headers={"Authorization": f"Bearer {token[0]}"},
+        )
+        assert "simulated" in called.text, called.text
 
 
 def test_init_and_serve_make_a_production_installation(installation: Installation) -> None:
