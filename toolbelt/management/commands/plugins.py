@@ -119,7 +119,7 @@ class Command(terminal.Command):
                 " these tools may not run."
             )
         if result.not_running:
-            self.stdout.write(f"Not running until then: {', '.join(result.not_running)}.")
+            self.stdout.write(f"Not running until servers are restarted: {', '.join(result.not_running)}.")
         if not (result.created or result.changed or result.problems):
             self.stdout.write("No changes: all plugins are up to date.")
 
