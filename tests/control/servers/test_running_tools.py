@@ -112,6 +112,8 @@ def test_a_command_brings_back_what_it_can_run_and_is_silent_where_nothing_is_mi
 
 
 def test_tools_wait_for_a_restart_only_where_a_process_is_known_to_run() -> None:
+    with clock.stopped(NOON):
+        running_tools.announce("old", ["kb__find"], may_end=False)
     assert running_processes.runnable() is None
     assert running_tools.waiting(["kb__add"]) == ()
     running_tools.announce("one", ["kb__find"], may_end=False)
