@@ -35,7 +35,7 @@ _stopping: threading.Event | None = None
 
 
 def start(runnable: Runnable) -> None:
-    """Start a background thread that says what this process can run, until :func:`stop`. For servers, and for programs
+    """Start a background thread that records what this process can run, until :func:`stop`. For servers, and for programs
     that run plugins without one.
     """
     global _stopping
@@ -55,7 +55,7 @@ def stop() -> None:
 
 
 def announce(process: str, tools: Collection[str], *, may_end: bool = True) -> None:
-    """Say what a process can run, and store with each plugin in code which of its tools no process can run.
+    """Record what a process can run, and store with each plugin in code which of its tools no process can run.
 
     Without ``may_end``, tools only come back: others may be starting at the same time.
     """
@@ -68,7 +68,7 @@ def announce(process: str, tools: Collection[str], *, may_end: bool = True) -> N
 
 
 def bring_back(runnable: Runnable) -> None:
-    """Say what this process can run, if some tools are stored as not running. For commands."""
+    """Record what this process can run, if some tools are stored as not running. For commands."""
     if any(plugin.not_running for plugin in snapshots.catalog().plugins.values()):
         announce(uuid.uuid4().hex, runnable(), may_end=False)
 
