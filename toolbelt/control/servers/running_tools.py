@@ -35,8 +35,9 @@ _stopping: threading.Event | None = None
 
 
 def start(runnable: Runnable) -> None:
-    """Start a background thread that records what this process can run, until :func:`stop`. For servers, and for programs
-    that run plugins without one.
+    """Start a background thread that records what this process can run, until :func:`stop`.
+
+    For servers, and for programs that run plugins without one.
     """
     global _stopping
     if _stopping is None and conf.RUNNING_SECONDS:
