@@ -1,11 +1,13 @@
 """Build and check the complete demo belt.
 
-Joins the hand-written `fixtures/demo/belt.yaml` with the tools of the real MCP catalogs beside it into one belt. Writes
-it as JSON (which is YAML too) to standard output and every problem to standard error; exits 1 if there is one.
+Joins the hand-written `fixtures/demo/belt.yaml` with the tools of the real MCP catalogs beside it, and with the tools
+and toolkits of the built-in plugins that it names, into one belt. Writes it as JSON (which is YAML too) to standard
+output and every problem to standard error; exits 1 if there is one.
 
     python -m scripts.build_demo > demo-belt.json
 """
 
+import importlib
 import json
 import pathlib
 import sys
@@ -15,11 +17,14 @@ from typing import Any
 import yaml
 
 from toolbelt.core import belts, keys
+from toolbelt.plugins import builtin, contract
 
 Entry = dict[str, Any]
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "demo"
 MIN_MEMBERS, MAX_MEMBERS = 3, 20
+# The faster one, if PyYAML was built with it.
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def plugin_tools(plugin: Entry, upstream: list[Entry], settings: list[Entry]) -> Iterator[Entry]:
@@ -48,12 +53,45 @@ def plugin_tools(plugin: Entry, upstream: list[Entry], settings: list[Entry]) ->
         )
 
 
-def build(folder: pathlib.Path = FOLDER) -> Entry:
-    """Return the whole belt, validated or not."""
-    belt: Entry = yaml.safe_load((folder / "belt.yaml").read_text(encoding="utf-8"))
+def code_tools(plugin: contract.ToolPlugin) -> Iterator[Entry]:
+    """Return the tools of a built-in plugin as belt entries."""
+    for tool in plugin.tools:
+        yield {
+            "key": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "plugin": plugin.name,
+            "input_schema": tool.input_schema,
+            "annotations": tool.annotations,
+        }
+
+
+def code_toolkit(toolkit: contract.CodeToolkit) -> Entry:
+    """Return the fields that a toolkit's code decides."""
+    return {
+        "title": toolkit.title,
+        "description": toolkit.description,
+        "members": list(toolkit.members),
+        "policy_when_off": toolkit.policy_when_off,
+    }
+
+
+def build(folder: pathlib.Path = FOLDER, *, builtin_plugins: bool = True) -> Entry:
+    """Return the whole belt, validated or not; optionally without what the built-in plugins provide."""
+    belt: Entry = yaml.load((folder / "belt.yaml").read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506
+    toolkits = {toolkit["key"]: toolkit for toolkit in belt["toolkits"]}
     for plugin in belt["plugins"]:
-        catalog = json.loads((folder / "catalogs" / f"{plugin['name']}.json").read_text(encoding="utf-8"))
-        belt["tools"] += plugin_tools(plugin, catalog["tools"], plugin.pop("tool_settings", []))
+        file = folder / "catalogs" / f"{plugin['name']}.json"
+        if file.exists():
+            catalog = json.loads(file.read_text(encoding="utf-8"))
+            belt["tools"] += plugin_tools(plugin, catalog["tools"], plugin.pop("tool_settings", []))
+        elif builtin_plugins and plugin["name"] in builtin.CLASSES:
+            module, class_name = builtin.CLASSES[plugin["name"]]
+            code: contract.ToolPlugin = getattr(importlib.import_module(module), class_name)()
+            plugin |= {"namespace": code.namespace, "title": code.title, "description": code.description}
+            belt["tools"] += code_tools(code)
+            for toolkit in code.toolkits:
+                toolkits[toolkit.key].update(code_toolkit(toolkit))
     return belt
 
 
@@ -82,7 +120,8 @@ def problems(belt: Entry) -> Iterator[str]:
         yield from (
             f"toolkits.{key}.{field}: missing"
             for field in ("title", "description", "policy")
-            if not toolkit.get(field)
+            # Code writes the policy of its toolkits when it is asked for.
+            if not toolkit.get(field) and not (field == "policy" and toolkit.get("plugin"))
         )
 
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# How does someone see Toolbelt? Installs it, fills a database of its own, says the login, and serves.
+# How does someone see Toolbelt? Installs it, fills a database of its own, says the login, and serves. What runs the
+# demo's tools is in fixtures/demo/plugins.yaml; real tools work on a repository of the demo's own.
 # Run again it keeps everything that was changed. PORT says where (8000).
 set -eu
 cd "$(dirname "$0")/.."
@@ -44,10 +45,15 @@ PYTHON
         mv .demo.env.new .demo.env
     )
 fi
+grep -q '^DEMO_REPOSITORY=' .demo.env || cat >>.demo.env <<END
+TOOLBELT_PLUGINS_FILE='$PWD/fixtures/demo/plugins.yaml'
+TOOLBELT_PLUGIN_INIT=start
+DEMO_REPOSITORY='$PWD/demo-repository'
+END
 
 # The demo is set up by its own file alone, whatever else this shell has set.
 . scripts/forget_settings.sh
-unset DEMO_PASSWORD
+unset DEMO_PASSWORD DEMO_REPOSITORY
 export TOOLBELT_ENV_FILE=.demo.env
 
 echo "==> Preparing the database demo.sqlite3"

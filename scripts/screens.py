@@ -210,8 +210,13 @@ def _demo(file: Path) -> Iterator[str]:
         SECRET_KEY=secrets.token_urlsafe(50),
         ALLOWED_HOSTS="127.0.0.1",
         DATABASE_URL=f"sqlite:///{file}",
+        TOOLBELT_PLUGINS_FILE="fixtures/demo/plugins.yaml",
+        DEMO_REPOSITORY=str(file.parent / "demo-repository"),
     )
     django.setup()
+    from toolbelt.management import demo_repository
+
+    demo_repository.create(file.parent / "demo-repository")
     call_command("migrate", verbosity=0)
     call_command("loaddata", "demo", verbosity=0)
     call_command("demo_activity", verbosity=0)

@@ -1,4 +1,4 @@
-"""Toolbelt's settings, each read when it is used.
+"""Toolbelt's settings, each read when it is first used.
 
 `SETTINGS` is the complete table. `conf.HIDE_DENIED` reads Django's setting `TOOLBELT_HIDE_DENIED`, and if that is not
 set, returns the default defined here. Importing this module does not require configured settings; reading a value does.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
+from django.core import signals
 
 KIND_LOADOUTS: Mapping[str, str]
 CONFIRM_OFF_TOOLS: int
@@ -245,8 +246,19 @@ def __getattr__(name: str) -> Any:
     default = _BY_NAME[name].default
     value = getattr(settings, f"TOOLBELT_{name}", default)
     if isinstance(default, Mapping) and value is not default:
-        return types.MappingProxyType({**default, **value})
+        value = types.MappingProxyType({**default, **value})
+    # Kept, because Django takes several microseconds to find that a setting is not set.
+    globals()[name] = value
     return value
+
+
+def _forget(**_: Any) -> None:
+    for name in _BY_NAME:
+        globals().pop(name, None)
+
+
+# Tests change settings, and announce it.
+signals.setting_changed.connect(_forget, dispatch_uid="toolbelt.conf")
 
 
 def invalid_settings() -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ import yaml
 from django.core import management
 from django.db import transaction
 
+from tests import demo_plugins
 from tests.docs import pages
 from toolbelt import testing
 from toolbelt.control.access import switches
@@ -31,7 +32,7 @@ SHOWING = [
 ]
 WITH_YAML = [page for page in pages.every() if pages.blocks(page, "yaml", "json")]
 # What a line of a console block is that this test runs; others (make, curl) were run by whoever wrote them.
-OURS = re.compile(r"^\$ (?:\w+=\S+ )*\.venv/bin/python manage\.py (belt|surface|try|why)\b(.*)$")
+OURS = re.compile(r"^\$ (?:\w+=\S+ )*\.venv/bin/python manage\.py (belt|call|flip|surface|try|why)\b(.*)$")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -100,9 +101,10 @@ def spoken(text: str, where: str, known: dict[str, Any]) -> Iterator[str]:
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_what_the_pages_show_comes_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any, subtests: pytest.Subtests
 ) -> None:
     """One test for all pages, because loading the demo takes seconds; each page finds it as it was loaded."""
+    demo_plugins.use(settings, monkeypatch, tmp_path)
     management.call_command("loaddata", "demo", verbosity=0)
     # What a page writes is thrown away with the directory.
     (tmp_path / "docs").symlink_to(pages.ROOT / "docs")

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from django.core import management
 
+from tests import demo_plugins
 from tests.docs import pages, test_examples
 from toolbelt import conf, testing
 from toolbelt.control.access import switches
@@ -122,6 +123,7 @@ def test_what_the_pages_on_plugins_show_comes_out(
             here.mkdir(parents=True)
             monkeypatch.chdir(here)
             monkeypatch.setenv("PWD", str(here))
+            demo_plugins.use(settings, monkeypatch, tmp_path)
             with subtests.test(pages.name(page)):
                 found = "\n".join(differing(page, Reader(monkeypatch, settings)))
                 assert not found, found

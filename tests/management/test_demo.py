@@ -1,6 +1,8 @@
 """The demo: filled once, and from then on left as it was changed."""
 
 import io
+import subprocess
+from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -35,7 +37,7 @@ def months(monkeypatch) -> list[dict[str, object]]:
     return wanted
 
 
-def demo(**options: str) -> str:
+def demo(**options: Any) -> str:
     said = io.StringIO()
     management.call_command("demo", stdout=said, **options)
     return said.getvalue()
@@ -96,6 +98,33 @@ def test_the_fixture_is_not_loaded_over_a_configuration_without_being_asked_to()
     assert not auth.Group.objects.filter(name="loaded").exists()
     management.call_command("loaddata", "demo", verbosity=0, overwrite=True)
     assert auth.Group.objects.filter(name="loaded").exists()
+
+
+def test_the_repository_of_the_real_tools_is_created_once(tmp_path, monkeypatch) -> None:
+    repository = tmp_path / "demo-repository"
+    monkeypatch.setenv("DEMO_REPOSITORY", str(repository))
+    demo()
+    log = ["git", "-C", str(repository), "log", "--format=%an %s", "main"]
+    assert subprocess.run(log, check=True, capture_output=True, text=True).stdout == "Demo Begin\n"
+    (repository / "README.md").write_text("Changed")
+    demo()
+    assert (repository / "README.md").read_text() == "Changed"
+
+
+def test_a_machine_without_git_has_the_rest_of_the_demo(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("DEMO_REPOSITORY", str(tmp_path / "demo-repository"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    errors = io.StringIO()
+    assert "Login" in demo(stderr=errors)
+    assert "git is missing" in errors.getvalue()
+    assert not (tmp_path / "demo-repository").exists()
+
+
+def test_it_says_how_to_let_its_tools_run(settings) -> None:
+    settings.TOOLBELT_PLUGINS_FILE = ""
+    assert "TOOLBELT_PLUGINS_FILE=fixtures/demo/plugins.yaml" in demo()
+    settings.TOOLBELT_PLUGINS_FILE = "fixtures/demo/plugins.yaml"
+    assert "TOOLBELT_PLUGINS_FILE" not in demo()
 
 
 def test_an_empty_installation_with_users_gets_the_demo_and_no_other_login() -> None:

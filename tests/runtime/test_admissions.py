@@ -175,7 +175,36 @@ def test_the_id_in_the_record_does_not_let_anybody_report(stored: None) -> None:
         admissions.report("ada", record().call_id or "", "ok")
 
 
-def test_a_report_that_comes_before_its_record_is_written_waits_for_it(
+@pytest.mark.django_db(transaction=True)
+def test_a_report_has_the_record_of_its_own_process_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    belts.import_(OPERATOR, BELT)
+    writer = record_writer.Writer()
+    for name in ("take", "flush"):
+        monkeypatch.setattr(record_writer, name, getattr(writer, name))
+    # Records wait for more of them, until somebody asks.
+    monkeypatch.setattr(record_writer, "DELAY", 60.0)
+    monkeypatch.setattr(admissions, "PAUSES", ())
+    writer.start()
+    try:
+        admissions.report("ada", admitted().call_id, "ok")
+        assert record().outcome == "ok"
+    finally:
+        writer.stop()
+
+
+def test_a_report_looks_a_few_times_for_a_record_that_nobody_writes(
+    stored: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused: list[float] = []
+    monkeypatch.setattr(time, "sleep", paused.append)
+    monkeypatch.setattr(record_writer, "take", lambda record: True)
+    call = admitted()
+    with pytest.raises(errors.NotFound):
+        admissions.report("ada", call.call_id, "ok")
+    assert paused == list(admissions.PAUSES)
+
+
+def test_a_report_waits_for_a_record_that_another_process_writes(
     stored: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting: list[Any] = []

@@ -99,6 +99,55 @@ def test_a_writer_that_never_started_has_no_room() -> None:
     assert not record_writer.Writer().has_room()
 
 
+def test_a_writer_that_is_flushed_has_written_what_it_took_before(
+    writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_writer, "DELAY", 60.0)
+
+    for number in range(3):
+        writer.take(record(number))
+        assert writer.flush(20)
+        assert len(sessions()) == number + 1
+
+
+def test_a_flush_does_not_hurry_what_comes_after_it(
+    writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_writer, "DELAY", 60.0)
+    assert writer.flush(20)
+    written: list[int] = []
+    write = calls.record_all
+
+    def count(records: Any) -> int:
+        written.append(len(records))
+        return write(records)
+
+    monkeypatch.setattr(calls, "record_all", count)
+
+    assert all(writer.take(record(number)) for number in range(5))
+    assert writer.flush(20)
+
+    assert written == [5]
+
+
+def test_a_flush_while_the_database_cannot_be_written_to_ends_without_it(
+    writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(records: Any) -> int:
+        raise OperationalError("database is locked")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(calls, "record_all", refuse)
+        writer.take(record())
+        assert not writer.flush(0.01)
+    assert writer.flush(20)
+    assert sessions() == {"s0"}
+
+
+def test_a_writer_that_never_started_flushes_nothing() -> None:
+    assert not record_writer.Writer().flush(0)
+
+
 def test_records_wait_while_the_database_cannot_be_written_to(
     writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,7 +69,7 @@ def test_a_subagent_has_what_its_kind_brings(operator: Client) -> None:
 
 def test_the_policy_stands_in_prompt_order_under_its_toolkits(operator: Client) -> None:
     page = look(operator, view="policy")
-    assert [(part.toolkit, part.text) for part in page.model.policy] == [
+    assert [(part.name, part.text) for part in page.model.policy] == [
         ("issues", "Read before you write."),
         ("releases", "Ask first: github__issue_read."),
     ]

@@ -88,10 +88,13 @@ def tokens(stored: catalog.Catalog, active: Iterable[str]) -> int:
         return 0
     in_order = sorted(active)
     built = build(stored, in_order, active_members(stored, in_order))
-    return sum(_section_tokens(stored, section) for section in built.sections)
+    return sum(section_tokens(stored, section) for section in built.sections)
 
 
-def _section_tokens(stored: catalog.Catalog, section: Section) -> int:
+def section_tokens(stored: catalog.Catalog, section: Section) -> int:
+    """Return the number of tokens of one section of the policy, with its tags; 0 for one without text."""
+    if not section.text:
+        return 0
     cached: dict[Section, int] = stored.derived.setdefault("section tokens", {})
     count = cached.get(section)
     if count is None and stored.count_tokens is not None:
@@ -143,6 +146,13 @@ def section(stored: catalog.Catalog, key: str, tools: tuple[str, ...]) -> Sectio
         text = (policy_text or "").strip()
         cached = cache[key, tools] = Section(toolkit=key, tool="", state="on", text=text)
     return cached
+
+
+def section_of(stored: catalog.Catalog, toolkit: catalog.Toolkit, active: Iterable[str]) -> Section:
+    """Return what the toolkit adds to the policy while these members are active; without one, its off text."""
+    if tools := tuple(sorted(active)):
+        return section(stored, toolkit.key, tools)
+    return Section(toolkit=toolkit.key, tool="", state="off", text=off_text(toolkit))
 
 
 def _sections_off(stored: catalog.Catalog) -> tuple[tuple[str, Section], ...]:

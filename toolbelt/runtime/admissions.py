@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import functools
 import hashlib
 import hmac
 import secrets as random_bytes
@@ -16,12 +17,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import structlog
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.utils import timezone
 
 from toolbelt import conf
 from toolbelt.adapters.connection import protocol
@@ -36,9 +36,10 @@ Outcome = protocol.OutcomeCode
 OUTCOMES: tuple[Outcome, ...] = ("ok", "tool-failed", "timed-out", "cancelled")
 Sender = Literal["agent", "operator", "program"]
 
-# The record of an admission is written a moment after it, possibly by another process: how long a report waits for it,
-# and how often it looks, in seconds.
-PATIENCE, PAUSE = 2.0, 0.05
+# The record of an admission is written a moment after it. How long a report waits for this process to write it, and at
+# which intervals it looks for a record that another process writes, in seconds.
+FLUSH_SECONDS = 2.0
+PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
 _HALF = 32
 # Begins the error of such a record.
 UNADMITTED = "Ran without an admission, because Toolbelt could not be reached."
@@ -139,23 +140,27 @@ def report(
     key = call_id[:_HALF]
     if not hmac.compare_digest(call_id.encode(), _call_id(key, agent, sender).encode()):
         raise errors.NotFound("admitted call", call_id[:_HALF])
-    until = time.monotonic() + PATIENCE
-    while True:
-        was_open = records.report(
-            agent,
-            key,
-            outcome,
-            error=secrets.mask(error),
-            duration_ms=duration_ms,
-            result_bytes=result_bytes,
-        )
-        if was_open:
-            return
-        if was_open is False:
-            raise errors.Refused("The outcome of this call was reported before. Report each call once.")
-        if time.monotonic() > until:
-            raise errors.NotFound("admitted call", key)
-        time.sleep(PAUSE)
+    complete = functools.partial(
+        records.report,
+        agent,
+        key,
+        outcome,
+        error=secrets.mask(error),
+        duration_ms=duration_ms,
+        result_bytes=result_bytes,
+    )
+    was_open = complete()
+    if was_open is None and record_writer.flush(FLUSH_SECONDS):
+        was_open = complete()
+    for seconds in PAUSES:
+        if was_open is not None:
+            break
+        time.sleep(seconds)
+        was_open = complete()
+    if was_open is None:
+        raise errors.NotFound("admitted call", key)
+    if not was_open:
+        raise errors.Refused("The outcome of this call was reported before. Report each call once.")
 
 
 def record(
@@ -284,7 +289,8 @@ def _judge(
         made.end(judged.code, error=made.because or judged.without_values())
         return judged
     key = random_bytes.token_hex(_HALF // 2)
-    made.call_id, made.report_by = key, _deadline()
+    made.call_id = key
+    made.report_by = _deadline(made.at)
     # Its record begins now, and the report completes it.
     made.begun = time.monotonic()
     made.end(records.ADMITTED)
@@ -306,13 +312,19 @@ def _recording(request: Request) -> recording.Recording:
     )
 
 
-def _deadline() -> dt.datetime:
-    """Return when a report is due, in whole seconds."""
-    return (timezone.now() + dt.timedelta(seconds=conf.REPORT_SECONDS)).replace(microsecond=0)
+def _deadline(at: dt.datetime) -> dt.datetime:
+    """Return when the report of a call that was admitted at this time is due, in whole seconds."""
+    return (at + dt.timedelta(seconds=conf.REPORT_SECONDS)).replace(microsecond=0)
 
 
 def _call_id(key: str, agent: str, sender: Sender) -> str:
     """Return the id of the call with this key: only Toolbelt can make it, for this agent and this kind of sender."""
     text = f"toolbelt.call {sender} {agent} {key}"
-    secret = cast(str, settings.SECRET_KEY).encode()
-    return key + hmac.digest(secret, text.encode(), hashlib.sha256).hex()[:_HALF]
+    secret = _secret(settings.SECRET_KEY)
+    return key + hashlib.blake2b(text.encode(), key=secret, digest_size=_HALF // 2).hexdigest()
+
+
+@functools.lru_cache(1)
+def _secret(key: str) -> bytes:
+    """Return the secret key at a length that a keyed hash takes."""
+    return hashlib.sha256(key.encode()).digest()

@@ -7,6 +7,7 @@ that is killed loses the records of that time, and nothing else.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import queue
 import threading
 import time
@@ -34,8 +35,10 @@ class Writer:
     """A thread that writes records; for one process."""
 
     def __init__(self) -> None:
-        # None is the end.
-        self._waiting: queue.Queue[Record | None] = queue.Queue(MAX_WAITING)
+        # None is the end; an event is set once what came in before it is written.
+        self._waiting: queue.SimpleQueue[Record | threading.Event | None] = queue.SimpleQueue()
+        # Set while a caller waits for what it gave to be written.
+        self._is_awaited = threading.Event()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._is_ending = False
@@ -45,22 +48,33 @@ class Writer:
         with self._starting:
             if self._thread is None:
                 self._is_ending = False
+                self._is_awaited.clear()
                 self._thread = threading.Thread(target=self._run, name="toolbelt-records", daemon=True)
                 self._thread.start()
 
     def take(self, record: Record) -> bool:
         """Take a record, to be written soon; return False where the caller has to write it."""
-        if self._thread is None or self._is_ending:
+        if self._thread is None or self._is_ending or self._waiting.qsize() >= MAX_WAITING:
             return False
-        try:
-            self._waiting.put_nowait(record)
-        except queue.Full:
-            return False
+        self._waiting.put(record)
         return True
 
     def has_room(self) -> bool:
         """Return whether it takes the record of a call that ends at once, and the caller need not write it."""
         return self._thread is not None and self._waiting.qsize() < MAX_WAITING - MARGIN
+
+    def flush(self, seconds: float) -> bool:
+        """Have written now what was taken so far, and wait for it at most this long; return whether it was.
+
+        False also if nothing is taken here.
+        """
+        is_written = threading.Event()
+        with self._starting:
+            if self._thread is None:
+                return False
+            self._is_awaited.set()
+            self._waiting.put(is_written)
+        return is_written.wait(seconds)
 
     def stop(self) -> None:
         """Write what there is, and take no more."""
@@ -69,37 +83,38 @@ class Writer:
             if thread is None:
                 return
             self._is_ending = True
+            self._is_awaited.set()
             self._waiting.put(None)
         thread.join()
 
     def _run(self) -> None:
         records: list[Record] = []
+        awaited: list[threading.Event] = []
         try:
             while not self._is_ending or not self._waiting.empty() or records:
-                records += self._gathered(records)
+                self._gather(records, awaited)
                 if self._write(records):
                     records = []
+                    while awaited:
+                        awaited.pop().set()
         finally:
             connections.close_all()
 
-    def _gathered(self, already: list[Record]) -> list[Record]:
-        """Return what came in, after waiting for more of it; less if there is something left to write."""
-        found: list[Record] = []
-        try:
-            first = self._waiting.get(timeout=PAUSE if already else None)
-            if first is None:
-                return found
-            found.append(first)
-            if not self._is_ending:
-                time.sleep(DELAY)
-            while len(found) + len(already) < MAX_AT_ONCE:
-                following = self._waiting.get_nowait()
-                if following is None:
+    def _gather(self, records: list[Record], awaited: list[threading.Event]) -> None:
+        """Add what came in, after waiting for more of it; less if there is something left to write."""
+        with contextlib.suppress(queue.Empty):
+            item = self._waiting.get(timeout=PAUSE if records else None)
+            if isinstance(item, Mapping):
+                self._is_awaited.wait(DELAY)
+            while item is not None:
+                if isinstance(item, threading.Event):
+                    self._is_awaited.clear()
+                    awaited.append(item)
+                else:
+                    records.append(item)
+                if len(records) >= MAX_AT_ONCE:
                     break
-                found.append(following)
-        except queue.Empty:
-            pass
-        return found
+                item = self._waiting.get_nowait()
 
     def _write(self, records: list[Record]) -> bool:
         """Write the records; return whether they are done with."""
@@ -136,6 +151,7 @@ _writer = Writer()
 take = _writer.take
 start = _writer.start
 has_room = _writer.has_room
+flush = _writer.flush
 stop = _writer.stop
 
 # For servers that do not say when they end.

@@ -25,6 +25,7 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 DEEPEST = 50
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
 _log = structlog.get_logger(__name__)
 
@@ -70,6 +71,7 @@ class Recording:
             return
         self.is_ended = True
         try:
+            arguments_bytes = size(self.arguments)
             record = {
                 "at": self.at,
                 "agent": self.agent,
@@ -82,9 +84,9 @@ class Recording:
                 "revision": self.revision,
                 "error": secrets.mask(error),
                 "duration_ms": round((time.monotonic() - self.begun) * 1000),
-                "arguments_bytes": size(self.arguments),
+                "arguments_bytes": arguments_bytes,
                 "result_bytes": result_bytes,
-                "arguments": self._kept(),
+                "arguments": masked(self.arguments) if arguments_bytes and conf.RECORD_ARGUMENTS else None,
                 "call_id": self.call_id,
                 "report_by": self.report_by,
             }
@@ -92,11 +94,6 @@ class Recording:
                 calls.record_all([record])
         except Exception:
             _log.exception("call not recorded", agent=self.agent, tool=self.tool, outcome=outcome)
-
-    def _kept(self) -> Any:
-        if not conf.RECORD_ARGUMENTS or not size(self.arguments):
-            return None
-        return json.loads(json.dumps(masked(self.arguments)))
 
 
 def prune(age: dt.timedelta) -> int:
@@ -110,7 +107,7 @@ def prune(age: dt.timedelta) -> int:
 def size(value: Any) -> int:
     """Return how many bytes the value has as JSON in UTF-8; 0 for what JSON cannot say."""
     try:
-        return len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode(errors="replace"))
+        return len(_ENCODER.encode(value).encode(errors="replace"))
     except (TypeError, ValueError, RecursionError):
         return 0
 

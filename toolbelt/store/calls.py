@@ -7,11 +7,14 @@ nothing has to watch for deadlines, and a late report still completes the record
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import connections, router, transaction
 from django.db import models as orm
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from toolbelt import models
@@ -21,11 +24,8 @@ ADMITTED, UNREPORTED = "admitted", "unreported"
 # How many records one statement deletes, so that others can write in between.
 AT_ONCE = 5000
 
-MAX_LENGTH = {
-    field.name: field.max_length
-    for field in models.CallRecord._meta.concrete_fields
-    if isinstance(field, orm.CharField)
-}
+_COLUMNS = {field.name: field for field in models.CallRecord._meta.concrete_fields if not field.primary_key}
+MAX_LENGTH = {name: field.max_length for name, field in _COLUMNS.items() if isinstance(field, orm.CharField)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,12 +155,16 @@ def report(
 
 
 def record_all(records: Iterable[Mapping[str, Any]]) -> int:
-    """Add calls in a few statements, each by the names of its columns; return how many.
+    """Add calls in one transaction, each by the names of its columns; return how many.
 
-    Texts that are longer than their column are cut.
+    Texts that are longer than their column are cut. The statement is not Django's, which takes twice as long.
     """
-    rows = [models.CallRecord(**_fitting(record)) for record in records]
-    return len(models.CallRecord.objects.bulk_create(rows, batch_size=500))
+    connection = connections[router.db_for_write(models.CallRecord)]
+    rows = [_row(record, connection) for record in records]
+    if rows:
+        with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+            cursor.executemany(_insertion(connection.alias), rows)
+    return len(rows)
 
 
 def prune(before: dt.datetime) -> int:
@@ -182,6 +186,30 @@ def _call(row: models.CallRecord) -> Call:
     return Call(**{**fields, "outcome": outcome_of(row)})
 
 
+@functools.cache
+def _insertion(alias: str) -> str:
+    quote = connections[alias].ops.quote_name
+    names = ", ".join(quote(str(field.column)) for field in _COLUMNS.values())
+    values = ", ".join(["%s"] * len(_COLUMNS))
+    table = quote(models.CallRecord._meta.db_table)
+    return f"INSERT INTO {table} ({names}) VALUES ({values})"  # noqa: S608 (no name is anybody's input)
+
+
+def _row(record: Mapping[str, Any], connection: BaseDatabaseWrapper) -> list[Any]:
+    """Return the values of the columns, as the database stores them."""
+    row = []
+    for name, field in _COLUMNS.items():
+        value = record[name] if name in record else field.get_default()
+        if name in MAX_LENGTH:
+            value = value and _fit(name, value)
+        elif isinstance(value, dt.datetime):
+            value = connection.ops.adapt_datetimefield_value(value)
+        elif value is not None and type(value) is not int:
+            value = field.get_db_prep_save(value, connection)
+        row.append(value)
+    return row
+
+
 def _fitting(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record with texts that fit its columns."""
     return {name: _fit(name, value) if isinstance(value, str) else value for name, value in record.items()}
@@ -189,5 +217,7 @@ def _fitting(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fit(name: str, text: str) -> str:
     # PostgreSQL stores no NUL, and UTF-8 no lone surrogates; names that a model invents may contain both.
+    if text.isascii() and "\0" not in text:
+        return text[: MAX_LENGTH[name]]
     sound = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
     return sound[: MAX_LENGTH[name]]

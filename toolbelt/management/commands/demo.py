@@ -1,12 +1,13 @@
 """``manage.py demo``: set up the demo, with a month of generated activity and an operator's login.
 
-The first run loads the demo and creates the operator. Later runs change nothing, and print the address and the login.
-A database with another configuration is refused.
+The first run loads the demo, and creates the operator and the repository that real tools work on. Later runs change
+nothing, and print the address and the login. A database with another configuration is refused.
 """
 
 import argparse
 import os
 import secrets
+from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -16,10 +17,11 @@ from django.db import transaction
 
 from toolbelt import conf
 from toolbelt.control.config import installation
-from toolbelt.management import terminal
+from toolbelt.management import demo_repository, terminal
 
 FIXTURE = "demo"
 OPERATOR = "operator"
+PLUGINS_FILE = "fixtures/demo/plugins.yaml"
 
 
 class Command(terminal.Command):
@@ -50,6 +52,12 @@ class Command(terminal.Command):
                     users.create_superuser(OPERATOR, password=password)
             self.stdout.write("Generating a month of activity ...")
             call_command("demo_activity", stdout=self.stdout)
+        if repository := os.environ.get("DEMO_REPOSITORY"):
+            try:
+                demo_repository.create(Path(repository))
+            except CommandError as error:
+                # The rest of the demo works without it.
+                self.stderr.write(str(error))
         operator = users.filter(username=OPERATOR).first()
         is_valid = operator is not None and operator.check_password(password)
         self.stdout.write(f"\n  Toolbelt   {options['address']}")
@@ -57,3 +65,8 @@ class Command(terminal.Command):
             f"  Login      {OPERATOR}, password {password}" if is_valid else "  Login      as you changed it"
         )
         self.stdout.write(f"  Commands   {conf.COMMAND} help")
+        if not conf.PLUGINS_FILE:
+            self.stdout.write(
+                f"  Tools      do not run: set TOOLBELT_PLUGINS_FILE={PLUGINS_FILE}, and DEMO_REPOSITORY to the"
+                " absolute path of a new directory"
+            )

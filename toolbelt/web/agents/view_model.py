@@ -121,6 +121,7 @@ def line(summary: queries.Summary) -> pieces.View:
         total=words.number(summary.total),
         percent=round(100 * spent.tools / summary.total) if summary.total else 0,
         tokens=words.about(spent.tokens),
+        shares=model.shares(spent),
         last_change=entries.last_change(summary.last, may_undo=False),
         trouble=trouble(summary.inventory),
         budget=model.meter(spent),
@@ -139,6 +140,7 @@ def header(summary: queries.Summary, *, may_undo: bool = False) -> pieces.View:
         active=words.number(spent.tools),
         total=words.number(summary.total),
         tokens=words.about(spent.tokens),
+        shares=model.shares(spent),
         last_change=entries.last_change(summary.last, may_undo=may_undo),
         budget=model.meter(spent),
     )

@@ -172,6 +172,7 @@ def _side(side: comparing.Side) -> pieces.View:
         profile=agents.profile(agent, side.loadout) if side.key else "loadout",
         tools=words.number(spent.tools),
         tokens=words.about(spent.tokens),
+        shares=model.shares(spent),
         notes=notes,
         url=_url_of(side),
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from toolbelt.core import agents, budgets, directives, effects, surface
+from toolbelt.core import agents, budgets, catalog, directives, effects, policy, surface
 from toolbelt.web.kit import pieces, words
 
 
@@ -35,11 +35,12 @@ def view(answer: surface.Surface, message: str = "", change: effects.Effect | No
     by_size = sorted(answer.tools, key=lambda definition: (-definition.tokens, definition.name))
     most = by_size[0].tokens if by_size else 0
     sizes = tuple(_size(definition.name, definition.tokens, most) for definition in by_size[:MAX_SIZES])
-    spent, budget = answer.spent, answer.spent.budget
+    stored, spent, budget = answer.resolution.context.catalog, answer.spent, answer.spent.budget
     most_tools, most_tokens = (budget.max_tools, budget.max_tokens) if budget is not None else (None, None)
     return pieces.View(
         tools=words.number(spent.tools),
         tokens=words.number(spent.tokens),
+        shares=shares(spent, words.number),
         most_tools=words.number(most_tools) if most_tools is not None else "",
         most_tokens=words.limit(most_tokens) if most_tokens is not None else "",
         percent=_filled(spent),
@@ -56,11 +57,34 @@ def view(answer: surface.Surface, message: str = "", change: effects.Effect | No
         others=sizes[MAX_SIZE:],
         smaller=words.number(len(by_size) - len(sizes)) if len(by_size) > len(sizes) else "",
         policy=tuple(
-            pieces.View(toolkit=s.toolkit or s.tool, on=s.state == "on", text=s.text)
+            pieces.View(
+                kind="tool" if s.tool else "toolkit",
+                name=s.tool or s.toolkit,
+                on=s.state == "on",
+                text=s.text,
+                tokens=section_tokens(stored, s),
+            )
             for s in answer.policy.sections
         ),
+        loadable=answer.policy.loadable,
         directive=directive(answer.directive, message),
     )
+
+
+def shares(spent: budgets.Spent, count: Callable[[int], str] = words.about) -> str:
+    """Return the tokens of tools and of policy apart: ``tools ~1.2k + policy ~340``; empty without policy."""
+    if not spent.policy_tokens:
+        return ""
+    # A line never ends between a word and its number.
+    return (
+        f"tools\u00a0{count(spent.tokens - spent.policy_tokens)} + policy\u00a0{count(spent.policy_tokens)}"
+    )
+
+
+def section_tokens(stored: catalog.Catalog, section: policy.Section) -> str:
+    """Return the tokens of one section of the policy; empty if they are not counted."""
+    tokens = policy.section_tokens(stored, section)
+    return words.number(tokens) if tokens else ""
 
 
 def warnings(spent: budgets.Spent, deferred: int, conflicts: Iterable[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolbelt.control.reports import queries
-from toolbelt.core import catalog, grants, reasons, risks
+from toolbelt.core import catalog, grants, policy, reasons, risks
 from toolbelt.web.kit import model, pieces, words
 
 
@@ -85,7 +85,6 @@ def section(
     tools = [key for key in group.tools if key not in access.catalog.non_tools]
     states = [access.decision(key).state for key in group.tools]
     active = [key for key in tools if access.decision(key).state == "active"]
-    tokens = sum(access.catalog.tools[key].tokens for key in active)
     overridden = [key for key in group.tools if key in access.agent.overrides]
     toolkit = group.toolkit
     if toolkit is not None:
@@ -105,7 +104,7 @@ def section(
         active=len(active),
         total=len(tools),
         matching=matching,
-        size=f"{words.about(tokens)} tokens" if active else "",
+        size=_size(access.catalog, toolkit, active),
         hint=_hint(access, group, states),
         overrides=tuple(f"{key}={words.stored(access.agent.overrides[key])}" for key in overridden),
         open=is_open,
@@ -137,6 +136,16 @@ def row(access: queries.Access, key: str) -> pieces.View:
         until=_until(access, key),
         by=_by(access, key),
     )
+
+
+def _size(stored: catalog.Catalog, toolkit: catalog.Toolkit | None, active: Sequence[str]) -> str:
+    """Return the tokens of the active tools and of the toolkit's policy apart."""
+    parts = [f"{words.about(sum(stored.tools[key].tokens for key in active))} tokens"] if active else []
+    if toolkit is not None:
+        section = policy.section_of(stored, toolkit, active)
+        tokens = policy.section_tokens(stored, section)
+        parts += [f"policy {words.about(tokens)}"] if tokens else []
+    return " + ".join(parts)
 
 
 def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:

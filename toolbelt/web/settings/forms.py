@@ -38,7 +38,10 @@ class Settings(entry_forms.EntryForm):
         required=False, label="Maximum tools", widget=forms.NumberInput(attrs={**_LIMIT})
     )
     max_tokens = forms.IntegerField(
-        required=False, label="Maximum tokens", widget=forms.NumberInput(attrs={**_LIMIT})
+        required=False,
+        label="Maximum tokens",
+        help_text="Tools and policy together, with the texts of toolkits that are off.",
+        widget=forms.NumberInput(attrs={**_LIMIT}),
     )
     on_exceed = forms.ChoiceField(
         required=False,

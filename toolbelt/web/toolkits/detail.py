@@ -106,8 +106,10 @@ def told(
         } & stored.tools.keys()
     trial = directives.try_message(stored, toolkit, reach, filters["message"])
     in_python = stored.hooks(toolkit) is not None
+    section = policy.section_of(stored, toolkit, active)
     return pieces.View(
-        policy=policy.section(stored, toolkit.key, active).text if active else policy.off_text(toolkit),
+        policy=section.text,
+        tokens=model.section_tokens(stored, section),
         off=not active,
         active=f"{len(active)} of {words.tools(len(there))} on",
         written=toolkit.policy if policy.PLACEHOLDER in toolkit.policy and not in_python else "",

@@ -1,0 +1,67 @@
+"""Where do the screens show what the policy costs, apart from the tools and in the sum that a budget limits?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.web import acting
+from toolbelt.core import budgets
+from toolbelt.runtime import surfaces
+from toolbelt.web.kit import words
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+
+def spent(agent: str = "ada") -> budgets.Spent:
+    return surfaces.ask(agent).spent
+
+
+def look(browser: Client, address: str) -> Any:
+    return browser.get(address).context["page"]
+
+
+def apart(count: Any) -> str:
+    has = spent()
+    assert has.policy_tokens
+    return f"tools {count(has.tokens - has.policy_tokens)} + policy {count(has.policy_tokens)}"
+
+
+@pytest.mark.parametrize(
+    "address", ["/", "/agents/", "/agents/ada/", "/agents/ada/preview/", "/compare/?a=ada&b=bob"]
+)
+def test_tokens_of_tools_and_of_policy_stand_apart_beside_their_sum(operator: Client, address: str) -> None:
+    html = acting.text(operator.get(address))
+    assert apart(words.about) in html
+    assert words.about(spent().tokens) in html
+
+
+def test_the_panel_counts_them_exactly_against_the_budget(operator: Client) -> None:
+    model = look(operator, "/agents/ada/").model
+    assert model.tokens == words.number(spent().tokens)
+    assert model.shares.replace("\u00a0", " ") == apart(words.number)
+
+
+def test_each_section_of_the_policy_has_its_tokens_also_the_text_of_what_is_off(operator: Client) -> None:
+    parts = look(operator, "/agents/ada/").model.policy
+    assert sum(int(part.tokens) for part in parts) == spent().policy_tokens
+    acting.switch(operator, "issues", "false", "true")
+    off = look(operator, "/agents/ada/").model.policy
+    assert [(part.name, part.on) for part in off] == [("issues", False)]
+    assert [int(part.tokens) for part in off] == [spent().policy_tokens]
+
+
+def test_a_toolkit_shows_what_its_policy_adds(operator: Client) -> None:
+    sizes = {section.key: section.size for section in look(operator, "/agents/ada/").toolkits}
+    tokens = {part.name: part.tokens for part in look(operator, "/agents/ada/").model.policy}
+    assert sizes["issues"].endswith(f"tokens + policy ~{tokens['issues']}")
+    assert sizes["research"] == ""
+    assert look(operator, "/toolkits/issues/").told.tokens == tokens["issues"]
+
+
+def test_the_model_is_shown_the_list_of_toolkits_that_it_may_load(operator: Client) -> None:
+    assert "research" in look(operator, "/agents/ada/").model.loadable
+    assert "<loadable_toolkits>" in look(operator, "/agents/ada/preview/?view=policy").model.loadable
+    assert look(operator, "/agents/bob/").model.loadable == ""
