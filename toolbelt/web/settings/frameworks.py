@@ -22,9 +22,9 @@ agent = agents.create_agent(model, system_prompt="You are helpful.", middleware=
 
 
 def answer(message, session):
-    told = {"messages": [("user", message)]}
-    said = agent.invoke(told, {"configurable": {"thread_id": session}})
-    return said["messages"][-1].text
+    messages = {"messages": [("user", message)]}
+    result = agent.invoke(messages, {"configurable": {"thread_id": session}})
+    return result["messages"][-1].text
 """
 _PYDANTIC_AI = """import os
 
@@ -54,8 +54,8 @@ def answer(message, session):
     agent = openai_agents.Agent(
         name="Assistant", instructions="You are helpful.", model=model, toolbelt=toolbelt, session=session
     )
-    done = agents.Runner.run_sync(agent, message, run_config=openai_agents.run_config())
-    return done.final_output
+    result = agents.Runner.run_sync(agent, message, run_config=openai_agents.run_config())
+    return result.final_output
 """
 _GOOGLE_ADK = """import os
 
@@ -74,13 +74,13 @@ agent = agents.LlmAgent(
     tools=[toolbelt],
     before_tool_callback=toolbelt.before_tool_callback,
 )
-kept = sessions.InMemorySessionService()
-runner = runners.Runner(app_name="app", agent=agent, session_service=kept, auto_create_session=True)
+service = sessions.InMemorySessionService()
+runner = runners.Runner(app_name="app", agent=agent, session_service=service, auto_create_session=True)
 
 
 def answer(message, session):
-    told = types.UserContent(message)
-    events = [*runner.run(user_id="u1", session_id=session, new_message=told)]
+    content = types.UserContent(message)
+    events = [*runner.run(user_id="u1", session_id=session, new_message=content)]
     return events[-1].content.parts[0].text
 """
 _CODE = {
