@@ -18,6 +18,7 @@ from tests.web import acting, editing
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
+from toolbelt.control.reports import queries
 from toolbelt.runtime import surfaces
 from toolbelt.testing import OPERATOR
 
@@ -366,3 +367,51 @@ def test_an_agent_that_is_not_there_is_said(copier: Client) -> None:
         copier.post("/agents/nobody/duplicate/", {"key": "x"}),
     ):
         assert answer.status_code == 404
+
+
+@pytest.fixture
+def explorers(belt: None) -> None:
+    """Let explorers have the tool papers, which ada may only load, and clock__now, which ada has."""
+    entries.put(
+        OPERATOR,
+        "loadout",
+        {"name": "research", "plugins": ["acme.clock", "acme.papers"]},
+    )
+    entries.put(OPERATOR, "plugin", {"name": "acme.papers"})
+    entries.change(OPERATOR, "tool", "papers", {"plugin": "acme.papers"})
+
+
+def subagent(page: Any, kind: str = "explore") -> Any:
+    return next(one for one in page.subagents if one.kind == kind)
+
+
+@pytest.mark.usefixtures("explorers")
+def test_each_kind_of_subagent_says_what_it_adds_before_it_is_allowed(operator: Client) -> None:
+    papers = queries.settings("ada").surface.resolution.context.catalog.tools["papers"]
+    shown = subagent(look(operator))
+    assert shown.adds == f"1 tool, ~{papers.tokens} tokens"
+    assert shown.total.startswith("2 tools, ")
+    html = acting.text(operator.get(SETTINGS))
+    assert f"<strong>adds {shown.adds}</strong>" in html
+    assert f'href="{shown.url}"' in html
+    preview = operator.get(shown.url).context["page"]
+    assert {tool.key for tool in preview.tools if not tool.own} == {"clock__now", "papers"}
+
+
+@pytest.mark.usefixtures("explorers")
+def test_what_the_agent_is_denied_no_kind_adds(operator: Client) -> None:
+    acting.override(operator, "papers", "false", "unset")
+    assert subagent(look(operator)).adds == ""
+
+
+@pytest.mark.usefixtures("explorers")
+def test_kinds_of_subagents_are_allowed_on_the_page(operator: Client, viewer: Client) -> None:
+    assert save(operator, subagent_kinds="explore").status_code == 303
+    assert entries.read("agent", "ada")["subagent_kinds"] == ["explore"]
+    had = {one.title: one.names for one in look(viewer).had}
+    assert had["Subagents"] == (("explore", f"adds {subagent(look(viewer)).adds}"),)
+    assert 'value="explore" autocomplete="off" checked' in acting.text(operator.get(SETTINGS))
+    sent = typed(operator)
+    del sent["subagent_kinds"]
+    operator.post(CHANGE, sent)
+    assert "subagent_kinds" not in entries.read("agent", "ada")

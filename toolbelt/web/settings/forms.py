@@ -61,6 +61,7 @@ class Settings(entry_forms.EntryForm):
         ],
     )
     protected = forms.BooleanField(required=False)
+    subagent_kinds = fields.Ticks(label="Kinds of subagents that its token may request")
 
     @classmethod
     def initial_of(cls, value: agents.Agent) -> dict[str, Any]:
@@ -69,6 +70,7 @@ class Settings(entry_forms.EntryForm):
         names = ("title", "role", "description", "model", "kind", "loadout", "mcp_loading", "protected")
         return {
             **{name: getattr(value, name) for name in names},
+            "subagent_kinds": list(value.subagent_kinds),
             "max_tools": budget.max_tools,
             "max_tokens": budget.max_tokens,
             "on_exceed": budget.on_exceed,
@@ -93,6 +95,9 @@ class Settings(entry_forms.EntryForm):
             **{name: given[name] for name in texts},
             "budget": budget,
             "mcp_loading": given["mcp_loading"],
+            "subagent_kinds": entry_forms.merge(
+                given["subagent_kinds"], self.initial.get("subagent_kinds", ())
+            ),
         }
         if entry["mcp_loading"] == agents.MCP_LOADINGS[0]:
             entry["mcp_loading"] = None

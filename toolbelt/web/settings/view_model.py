@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from toolbelt import conf
+from toolbelt.control.agents import subagents
 from toolbelt.control.people import roles
 from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
@@ -69,9 +71,11 @@ def page(
     ``changing`` says who may flip its switches; ``may_flip``: the reader may, ``may_name``: they may say who else.
     """
     agent = settings.summary.agent
+    reach = tuple(subagents.compare(settings.surface.resolution))
     return pieces.View(
         agent=agents.header(settings.summary),
-        had=tuple(_had(agent)),
+        had=tuple(_had(agent, reach)),
+        subagents=tuple(map(functools.partial(_subagent, agent), reach)),
         address=address,
         issue=mcp_clients.Snippet(
             id="snippet-issue",
@@ -104,7 +108,24 @@ def _changing(allowed: roles.AllowedUsers, *, may_name: bool) -> pieces.View:
     )
 
 
-def _had(agent: values.Agent) -> Iterator[Had]:
+def _subagent(agent: values.Agent, subagent: subagents.Subagent) -> pieces.View:
+    url = f"{reverse('web:preview', args=[agent.key])}?{urlencode({'subagent': subagent.kind})}"
+    return pieces.View(
+        kind=subagent.kind,
+        loadout=f"→ {subagent.loadout}" if subagent.loadout else "",
+        adds=_added(subagent),
+        total=f"{words.tools(subagent.spent.tools)}, {words.about(subagent.spent.tokens)} tokens in total",
+        url="" if agent.archived else url,
+    )
+
+
+def _added(subagent: subagents.Subagent) -> str:
+    if not subagent.added:
+        return ""
+    return f"{words.tools(len(subagent.added))}, {words.about(subagent.added_tokens)} tokens"
+
+
+def _had(agent: values.Agent, reach: Iterable[subagents.Subagent]) -> Iterator[Had]:
     yield Had(
         title="Always on",
         names=tuple((use.tool, "" if use.options is None else "with options") for use in agent.tools),
@@ -123,7 +144,11 @@ def _had(agent: values.Agent) -> Iterator[Had]:
     )
     yield Had(
         title="Subagents",
-        names=tuple((kind, "") for kind in agent.subagent_kinds),
+        names=tuple(
+            (subagent.kind, f"adds {_added(subagent)}" if subagent.added else "adds no tools")
+            for subagent in reach
+            if subagent.kind in agent.subagent_kinds
+        ),
         otherwise="Its token may not request subagents.",
     )
 

@@ -1,0 +1,37 @@
+"""What subagents of an agent have, beside the agent itself (semantics: The resolution; More)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolbelt import conf
+from toolbelt.core import agents, budgets, resolution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subagent:
+    """What a subagent of one kind has. ``added`` are the active tools that its agent does not have itself."""
+
+    kind: str
+    loadout: str
+    spent: budgets.Spent
+    added: tuple[str, ...]
+    added_tokens: int
+
+
+def compare(own: budgets.Resolution) -> Iterator[Subagent]:
+    """Yield what a subagent of each kind has beyond its agent, whose resolution outside any session is ``own``."""
+    stored, agent = own.context.catalog, own.context.agent
+    for kind in agents.KINDS:
+        resolved = budgets.resolve(
+            resolution.Snapshot(catalog=stored, agent=agent, subagent=kind, kind_loadouts=conf.KIND_LOADOUTS)
+        )
+        added = tuple(sorted(resolved.active.keys() - own.active.keys()))
+        yield Subagent(
+            kind=kind,
+            loadout=conf.KIND_LOADOUTS.get(kind, ""),
+            spent=resolved.spent,
+            added=added,
+            added_tokens=sum(stored.tools[key].tokens for key in added),
+        )
