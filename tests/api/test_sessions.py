@@ -68,7 +68,7 @@ def test_an_agent_equips_its_session_with_what_it_may(ada):
     assert "kb__read" not in surfaces.ask("ada", "s2").document()["active_tools"]
     answer = ada.put("/agents/ada/sessions/s1", {"loadout": "full"})
     assert (answer.status_code, answer.json()["code"]) == (409, "refused")
-    assert "it may take night" in answer.json()["detail"]
+    assert "it may choose night" in answer.json()["detail"]
     assert ada.put("/agents/ada/sessions/s1", {"loadout": ""}).json()["loadout"] == ""
 
 

@@ -84,7 +84,7 @@ def test_a_session_is_equipped_and_it_is_undone(ada, operator):
 
 
 def test_a_session_takes_the_loadouts_it_may(ada, operator):
-    with pytest.raises(errors.Refused, match="it may take minimal"):
+    with pytest.raises(errors.Refused, match="it may choose minimal"):
         sessions.equip(operator, "ada", "s1", "full", among=["minimal"])
     with pytest.raises(errors.NotFound, match="Did you mean minimal"):
         sessions.equip(operator, "ada", "s1", "minimall", among=["minimal"])
@@ -97,7 +97,7 @@ def test_an_agent_takes_off_only_what_it_may_put_on(ada, operator):
     sessions.equip(operator, "ada", "s1", "full")
     for loadout in ("", "minimal"):
         with pytest.raises(
-            errors.Refused, match="may not take full from session s1: it may give back minimal"
+            errors.Refused, match="may not replace the loadout full of session s1: it may replace minimal"
         ):
             sessions.equip(operator, "ada", "s1", loadout, among=["minimal"])
     with pytest.raises(errors.Refused, match="equipped with full: it may give back none"):

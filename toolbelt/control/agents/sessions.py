@@ -72,11 +72,12 @@ def equip(
         if loadout and not loadouts.exists(current.catalog.loadouts, loadout):
             raise errors.NotFound("loadout", loadout, loadouts.all_names(current.catalog))
         if not _may(loadout, among):
-            raise _refused(agent, f"equip a session with {loadout}", "take", among)
+            raise _refused(agent, f"give a session the loadout {loadout}", "choose", among)
 
         def decide(session_: sessions.Session) -> tuple[tuple[str, bool], sessions.Session | None]:
             if not _may(session_.loadout, among):
-                raise _refused(agent, f"take {session_.loadout} from session {session}", "give back", among)
+                doing = f"replace the loadout {session_.loadout} of session {session}"
+                raise _refused(agent, doing, "replace", among)
             if was is not None and session_.loadout != was:
                 raise errors.Stale(f"The loadout of session {session}", was or None, session_.loadout or None)
             # An operator's choice stays the operator's; a loadout that an operator sets again becomes one.
@@ -112,8 +113,8 @@ def evict(
 
     def check(session_: sessions.Session) -> None:
         if not _may(session_.loadout, among):
-            doing = f"evict session {session}, which is equipped with {session_.loadout}"
-            raise _refused(agent, doing, "give back", among)
+            doing = f"evict session {session}, which has the loadout {session_.loadout}"
+            raise _refused(agent, doing, "evict one with", among)
 
     with writing.begin():
         current = _agent(agent)
