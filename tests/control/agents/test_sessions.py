@@ -98,10 +98,10 @@ def test_an_agent_takes_off_only_what_it_may_put_on(ada, operator):
     for loadout in ("", "minimal"):
         with pytest.raises(
             errors.Refused,
-            match="may not replace the loadout full of session s1. Its session_loadouts are minimal",
+            match="may not replace the loadout full of session s1",
         ):
             sessions.equip(operator, "ada", "s1", loadout, among=["minimal"])
-    with pytest.raises(errors.Refused, match="which has the loadout full. Its session_loadouts are empty"):
+    with pytest.raises(errors.Refused, match="which has the loadout full"):
         sessions.evict(operator, "ada", "s1", among=[])
     held = sessions.read("ada", "s1").session
     assert (held.loadout, [change.name for change in held.changes]) == ("full", ["reading"])
