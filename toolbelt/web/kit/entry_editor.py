@@ -213,7 +213,7 @@ def _ask(request: http.Request, back: str, asked: proposals.UnseenEffect) -> Htt
         for value in request.POST.getlist(field)
     ]
     page = proposal_pages.page(
-        asked, again=bool(shown), action=request.path, fields=fields, reason=reason, back=back
+        asked, fields, again=bool(shown), action=request.path, reason=reason, back=back
     )
     if not request.htmx:
         return render(request, "kit/proposal.html", {"page": page})
