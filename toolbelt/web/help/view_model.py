@@ -1,8 +1,4 @@
-"""What the words, marks and states on the pages mean.
-
-The questions come from the core that asks them, so that the page cannot say otherwise; what their codes say is written
-here, for people who have never seen one.
-"""
+"""The rules on the help page: the questions come from the core, and the texts of their codes are here."""
 
 from __future__ import annotations
 
@@ -21,6 +17,10 @@ _ANSWERS: Mapping[int, tuple[str, Mapping[str, tuple[str, str]]]] = {
             "tool-retired": (
                 "its plugin no longer offers it",
                 "nothing to do: its settings and history are kept",
+            ),
+            "not-running": (
+                "no running process can run it",
+                "restart Toolbelt's servers with its plugin listed, or turn the plugin off",
             ),
             "tool-unseen": ("new, and not reviewed yet", "review it on its plugin's page"),
             "tool-changed": ("changed since it was approved", "review the difference and approve it again"),
