@@ -26,6 +26,9 @@ def test_a_switch_and_an_override_are_set_and_cleared() -> None:
     assert tools_config.read("ada") == {"git__log": False, "reading": True}
     run("flip", "ada", "reading", "default")
     assert tools_config.read("ada") == {"git__log": False}
+    run("flip", "ada", "git__log", "unset")
+    assert tools_config.read("ada") == {}
+    run("flip", "ada", "git__log", "off")
     assert run("flip", "ada", "git__log", "off").startswith("No changes: ")
 
 

@@ -15,7 +15,8 @@ from toolbelt.control.reports import queries
 from toolbelt.core import effects, errors, grants
 from toolbelt.management import durations, terminal
 
-_ON = {"on": True, "off": False, "default": None}
+# "unset" is what belts and the API call the default.
+_ON = {"on": True, "off": False, "default": None, "unset": None}
 
 
 class Command(terminal.Command):
