@@ -164,10 +164,12 @@ def test_the_policy_stands_behind_the_programs_own_words(play: Play) -> None:
 def test_a_directive_holds_for_the_first_step_alone(play: Play) -> None:
     played = play(kit.session(), "Please add 2 and 3.", [ADD, "Five."])
     first, second = played.steps
-    assert set(first.tools) == {"desk__add", *LOADERS}
-    assert first.choice == "required"
-    assert {"desk__add", "desk__order"} < set(second.tools)
-    assert second.choice is None
+    assert first.tools == second.tools
+    assert {"desk__add", "desk__order"} < set(first.tools)
+    focus = f"Call one of these tools in your next step: {', '.join(sorted({'desk__add', *LOADERS}))}."
+    assert focus in first.system
+    assert focus not in second.system
+    assert (first.choice, second.choice) == ("required", None)
 
 
 def test_a_schema_goes_to_the_model_as_it_is(play: Play) -> None:

@@ -175,7 +175,8 @@ def step(form: str, given: documents.Document) -> dict[str, Any]:
     said = render(form, given)
     first: dict[str, Any] = said["first_step"]
     # It replaces some of what every step is sent, and brings nothing that the next step would have to take back.
-    assert first.keys() <= {"system", *said}
+    assert first.keys() <= {"system", "instructions", *said}
+    assert not first.keys() & {"tools", "activeTools"}
     return first
 
 
@@ -212,7 +213,6 @@ def test_anthropic_keeps_every_definition_and_is_told_the_focus_behind_the_polic
         {"type": "text", "text": "Call one of these tools in your next step: a, b, load_tools."},
     ]
     narrow, must = step("anthropic", NARROW), step("anthropic", MUST)
-    assert not {"tools"} & (narrow.keys() | must.keys())
     assert (
         narrow["system"][-1]["text"]
         == "If you call a tool, call one of these in your next step: a, b, load_tools."
@@ -233,18 +233,22 @@ def test_gemini_is_held_to_the_names_in_focus_and_never_in_auto() -> None:
     assert step("gemini", ALL) == config("ANY", "a", "b")
 
 
-def test_vercel_takes_active_tools_and_a_choice_for_the_first_step() -> None:
-    focused = ["a", "b", "load_tools"]
-    assert step("vercel", NARROW) == {"activeTools": focused, "toolChoice": "auto"}
-    assert step("vercel", MUST) == {"activeTools": focused, "toolChoice": "required"}
-    assert step("vercel", ONE) == {"activeTools": ["a"], "toolChoice": {"type": "tool", "toolName": "a"}}
-    assert step("vercel", ALL) == {"activeTools": ["a", "b"], "toolChoice": "required"}
+MAY_TEXT = "If you call a tool, call one of these in your next step: a, b, load_tools."
+MUST_TEXT = "Call one of these tools in your next step: a, b, load_tools."
 
 
-def test_mcp_samples_with_the_tools_in_focus() -> None:
-    narrow, must = step("mcp", NARROW), step("mcp", MUST)
-    assert names(narrow["tools"]) == names(must["tools"]) == ["a", "b", "load_tools"]
-    assert (narrow["toolChoice"], must["toolChoice"]) == ({"mode": "auto"}, {"mode": "required"})
+def test_vercel_keeps_every_tool_active_and_is_told_the_focus_behind_the_policy() -> None:
+    assert step("vercel", NARROW) == {"toolChoice": "auto", "system": MAY_TEXT}
+    assert step("vercel", MUST) == {"toolChoice": "required", "system": MUST_TEXT}
+    assert step("vercel", {**MUST, "policy": {"text": "Be kind."}})["system"] == f"Be kind.\n\n{MUST_TEXT}"
+    assert step("vercel", ONE) == {"toolChoice": {"type": "tool", "toolName": "a"}}
+    assert step("vercel", ALL) == {"toolChoice": "required"}
+
+
+def test_mcp_samples_with_every_tool_and_the_focus_behind_the_policy() -> None:
+    assert step("mcp", NARROW) == {"toolChoice": {"mode": "auto"}, "instructions": MAY_TEXT}
+    assert step("mcp", MUST) == {"toolChoice": {"mode": "required"}, "instructions": MUST_TEXT}
+    assert step("mcp", {**MUST, "policy": {"text": "Be."}})["instructions"] == f"Be.\n\n{MUST_TEXT}"
     assert step("mcp", ALL) == {"toolChoice": {"mode": "required"}}
 
 

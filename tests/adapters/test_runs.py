@@ -51,10 +51,17 @@ def test_a_step_is_sent_the_active_tools_by_name_and_the_policy() -> None:
     assert (step.names, step.policy, step.required) == (("a", "b"), "Be kind.", False)
 
 
-def test_a_first_step_is_sent_its_focus_and_toolbelts_own() -> None:
+def test_a_first_step_keeps_every_definition_and_states_its_focus_behind_the_policy() -> None:
     directive = documents.focus("b", required=True)
-    step = runs.step(documents.document("a", "b", "load_tools", directive=directive))
-    assert (step.names, step.required, step.only_tool) == (("b", "load_tools"), True, None)
+    step = runs.step(documents.document("a", "b", "load_tools", policy="Be kind.", directive=directive))
+    assert step.names == ("a", "b", "load_tools")
+    assert step.policy == "Be kind.\n\nCall one of these tools in your next step: b, load_tools."
+    assert (step.focus, step.required, step.only_tool) == (("b", "load_tools"), True, None)
+
+
+def test_a_focus_on_every_tool_needs_no_words() -> None:
+    step = runs.step(documents.document("a", "b", directive=documents.focus("a", "b", required=True)))
+    assert (step.policy, step.focus, step.required) == ("", ("a", "b"), True)
 
 
 def test_the_only_tool_that_must_be_called_is_named() -> None:

@@ -62,7 +62,5 @@ def _first(step: surface.FirstStep, system: list[dict[str, Any]]) -> dict[str, A
         return {"tool_choice": {"type": "tool", "name": step.only_tool}}
     rendered: dict[str, Any] = {"tool_choice": {"type": "any" if step.required else "auto"}}
     if step.narrows:
-        must = "Call one of these tools" if step.required else "If you call a tool, call one of these"
-        text = f"{must} in your next step: {', '.join(step.names)}."
-        rendered["system"] = [*system, {"type": "text", "text": text}]
+        rendered["system"] = [*system, {"type": "text", "text": step.text}]
     return rendered

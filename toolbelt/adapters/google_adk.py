@@ -80,7 +80,7 @@ class Toolbelt(base_toolset.BaseToolset):
             llm_request.append_instructions([step.policy])
         if step.required and not llm_request.config.tool_config:
             config = types.FunctionCallingConfig(
-                mode=types.FunctionCallingConfigMode.ANY, allowed_function_names=list(step.names)
+                mode=types.FunctionCallingConfigMode.ANY, allowed_function_names=list(step.focus)
             )
             llm_request.config.tool_config = types.ToolConfig(function_calling_config=config)
 

@@ -1,4 +1,8 @@
-"""Tools as in MCP's ``tools/list``, and parameters for ``sampling/createMessage``."""
+"""Tools as in MCP's ``tools/list``, and parameters for ``sampling/createMessage``.
+
+The provider behind a sampling request is unknown, and some lose their cache and the thinking that they preserve if
+tools are left out. So every step has all definitions, and a focus is stated as text behind the policy.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]
     if content.policy:
         rendered["instructions"] = content.policy
     if content.first_step:
-        rendered["first_step"] = _first(content.first_step, tools)
+        rendered["first_step"] = _first(content.first_step, content.policy)
     return rendered
 
 
@@ -65,8 +69,8 @@ def _tool(tool: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     return rendered
 
 
-def _first(step: surface.FirstStep, tools: list[dict[str, Any]]) -> dict[str, Any]:
+def _first(step: surface.FirstStep, policy: str) -> dict[str, Any]:
     rendered: dict[str, Any] = {"toolChoice": {"mode": "required" if step.required else "auto"}}
     if step.narrows:
-        rendered["tools"] = [tool for tool in tools if tool["name"] in step.names]
+        rendered["instructions"] = step.policy(policy)
     return rendered

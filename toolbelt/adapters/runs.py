@@ -25,12 +25,14 @@ class Step:
     """What the model receives in one step of a run: the surface's ``tools`` and ``policy``, and whether it must call a
     tool.
 
-    A first step with a focus has only the tools of the focus and the meta-tools.
+    A first step with a focus has all tools, too: some providers lose their cache and the thinking that they preserve if
+    tools are left out. Its policy states the focus, and ``focus`` contains its tools and the meta-tools.
     """
 
     tools: tuple[Mapping[str, Any], ...]
     policy: str
     required: bool = False
+    focus: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,7 +42,7 @@ class Step:
     @property
     def only_tool(self) -> str | None:
         """Return the tool that must be called, if there is no choice."""
-        return self.names[0] if self.required and len(self.tools) == 1 else None
+        return self.focus[0] if self.required and len(self.focus) == 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +81,8 @@ def step(document: Mapping[str, Any]) -> Step:
         return Step(tools=(), policy=content.policy)
     if first is None:
         return Step(tools=content.tools, policy=content.policy)
-    tools = tuple(tool for tool in content.tools if tool["name"] in first.names)
-    return Step(tools=tools, policy=content.policy, required=first.required)
+    policy = first.policy(content.policy)
+    return Step(tools=content.tools, policy=policy, required=first.required, focus=first.names)
 
 
 def check_names(step: Step, own: Iterable[str]) -> Step:

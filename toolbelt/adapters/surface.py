@@ -34,6 +34,18 @@ class FirstStep:
         """Return the tool that must be called, if there is no choice."""
         return self.names[0] if self.required and len(self.names) == 1 else None
 
+    def policy(self, text: str) -> str:
+        """Return the policy with the focus behind it, in words: what precedes it stays in a provider's cache."""
+        return "\n\n".join(filter(None, (text, self.text)))
+
+    @property
+    def text(self) -> str:
+        """Return the focus in words, for models that cannot be restricted to some of their tools."""
+        if not self.narrows:
+            return ""
+        must = "Call one of these tools" if self.required else "If you call a tool, call one of these"
+        return f"{must} in your next step: {', '.join(self.names)}."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surface:

@@ -1,7 +1,8 @@
 """Parameters for Vercel's AI SDK: ``generateText``, ``streamText``, or ``prepareStep`` for the first step.
 
 The SDK requires each tool to be wrapped (``dynamicTool`` and ``jsonSchema``), which only the caller's code can do. The
-provider behind the SDK is unknown here, so schemas stay unchanged.
+provider behind the SDK is unknown here, so schemas stay unchanged; and because some providers lose their cache and the
+thinking that they preserve if tools are left out, every step has all definitions, and a focus is stated as text.
 """
 
 from __future__ import annotations
@@ -33,11 +34,15 @@ def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]
     if content.policy:
         rendered["instructions"] = content.policy
     if content.first_step:
-        rendered["first_step"] = _first(content.first_step)
+        rendered["first_step"] = _first(content.first_step, content.policy)
     return rendered
 
 
-def _first(step: surface.FirstStep) -> dict[str, Any]:
+def _first(step: surface.FirstStep, policy: str) -> dict[str, Any]:
     if step.only_tool:
-        return {"activeTools": [step.only_tool], "toolChoice": {"type": "tool", "toolName": step.only_tool}}
-    return {"activeTools": list(step.names), "toolChoice": "required" if step.required else "auto"}
+        return {"toolChoice": {"type": "tool", "toolName": step.only_tool}}
+    rendered: dict[str, Any] = {"toolChoice": "required" if step.required else "auto"}
+    if step.narrows:
+        # ``prepareStep`` has had this name for the instructions in all of the SDK's versions.
+        rendered["system"] = step.policy(policy)
+    return rendered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import functools
+import contextlib
 from typing import Any
 
 import httpx2
@@ -11,7 +11,7 @@ import pytest
 
 from tests.plugins.upstream import scripting, serving
 from toolbelt.core import connections
-from toolbelt.plugins.upstream import connection, last_check, transports
+from toolbelt.plugins.upstream import connection, last_check, network, transports
 
 
 class Denied(Exception):
@@ -72,18 +72,21 @@ def test_a_denied_call_is_not_written_to_a_process(tmp_path: Any) -> None:
     assert script.calls == 1
 
 
-def test_a_request_that_waits_for_a_connection_is_checked_when_it_has_one() -> None:
+def test_a_request_that_waits_for_a_connection_is_checked_when_it_has_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(network, "MAX_CONNECTIONS", 1)
     checked: list[str] = []
 
     async def story() -> None:
         let_go = asyncio.Event()
 
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.readuntil(b"\r\n\r\n")
-            await let_go.wait()
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
-            await writer.drain()
-            writer.close()
+            with contextlib.closing(writer), contextlib.suppress(asyncio.IncompleteReadError):
+                await reader.readuntil(b"\r\n\r\n")
+                await let_go.wait()
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+                await writer.drain()
 
         async def resolve(host: str, port: int) -> list[str]:
             return ["127.0.0.1"]
@@ -99,7 +102,7 @@ def test_a_request_that_waits_for_a_connection_is_checked_when_it_has_one() -> N
 
         served = await asyncio.start_server(answer, "127.0.0.1", 0)
         port = served.sockets[0].getsockname()[1]
-        inner = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=1))
+        inner = network.Transport()
         async with (
             asyncio.timeout(30),
             served,
@@ -118,24 +121,3 @@ def test_a_request_that_waits_for_a_connection_is_checked_when_it_has_one() -> N
         assert checked == ["first", "second"]
 
     asyncio.run(story())
-
-
-def test_what_comes_after_the_check_is_not_told_any_more() -> None:
-    made: list[str] = []
-
-    async def check() -> None:
-        made.append("checked")
-
-    last = last_check.LastCheck(check)
-    extensions: dict[str, object] = {}
-    extensions["trace"] = tell = functools.partial(transports._before_writing, last, extensions)
-
-    async def send() -> None:
-        await tell("connection.connect_tcp.started", {})
-        assert "trace" in extensions
-        await tell("http11.send_request_headers.started", {})
-
-    asyncio.run(send())
-
-    assert made == ["checked"]
-    assert "trace" not in extensions

@@ -10,12 +10,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from pathlib import Path
 from typing import Any
 
-import httpcore2
 import httpx2
 import pytest
 import uvloop
 
-from toolbelt.plugins.upstream import network
+from toolbelt.plugins.upstream import http_connection, network
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -83,21 +82,22 @@ class Sent:
         return 0
 
 
-def test_a_request_is_sent_at_once_when_its_answer_is_waited_for(run: Run) -> None:
+def test_a_request_is_sent_in_one_system_call(run: Run) -> None:
     async def story() -> list[bytes]:
-        stream, sent = network.Stream(), Sent()
-        stream.connection_made(sent)  # type: ignore[arg-type]
-        await stream.write(b"head")
-        await stream.write(b"body")
-        assert sent.calls == []
-        with pytest.raises(httpcore2.ReadTimeout):
-            await stream.read(100, timeout=0)
+        origin = http_connection.Origin("127.0.0.1", 80, "tools.test", False)
+        connection, sent = http_connection.Connection(origin, set()), Sent()
+        connection.connection_made(sent)  # type: ignore[arg-type]
+        await connection.send(httpx2.Request("POST", "http://tools.test/mcp", content=b"body"), 1)
         return sent.calls
 
-    assert run(story()) == [b"headbody"]
+    (call,) = run(story())
+    assert call.startswith(b"POST /mcp HTTP/1.1\r\n")
+    assert call.endswith(b"\r\n\r\nbody")
 
 
-@pytest.mark.parametrize("size", [0, 10, 10 * network.MAX_HELD_BYTES, 40 * network.MAX_UNREAD_BYTES])
+@pytest.mark.parametrize(
+    "size", [0, 10, 2 * http_connection.MAX_UNREAD_BYTES, 40 * http_connection.MAX_UNREAD_BYTES]
+)
 def test_requests_and_answers_of_any_size_arrive_whole(size: int, run: Run) -> None:
     async def story() -> None:
         body = bytes(index % 251 for index in range(1000)) * (size // 1000) + b"x" * (size % 1000)
@@ -178,7 +178,7 @@ def test_an_answer_is_read_that_came_before_the_request_was_sent_whole(run: Run)
         writer.close()
 
     async def story() -> int:
-        body = b"x" * 4 * network.MAX_HELD_BYTES
+        body = b"x" * http_connection.MAX_UNREAD_BYTES
         async with served(refuse) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
             return (await client.post(f"http://127.0.0.1:{port}/", content=body)).status_code
 
@@ -208,11 +208,9 @@ def test_data_that_comes_before_the_connection_is_encrypted_is_not_read(run: Run
         answer(writer, b"injected")
 
     async def story() -> None:
-        async with served(inject) as port:
-            stream = await network.Backend().connect_tcp("127.0.0.1", port)
-            await asyncio.sleep(0.05)
-            with pytest.raises(httpcore2.ConnectError, match="before the connection was encrypted"):
-                await stream.start_tls(ssl.create_default_context(), "localhost", timeout=5)
+        async with served(inject) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+            with pytest.raises(httpx2.ConnectError):
+                await client.post(f"https://127.0.0.1:{port}/", content=b"secret")
 
     run(story())
 
@@ -241,12 +239,89 @@ def test_a_connection_is_encrypted_and_its_certificate_checked(tmp_path: Path, r
             async with httpx2.AsyncClient(transport=network.Transport()) as client:
                 with pytest.raises(httpx2.ConnectError, match="certificate"):
                     await client.post(f"https://127.0.0.1:{port}/", content=b"secret")
-            transport = network.Transport()
-            transport._pool._ssl_context = ssl.create_default_context(cafile=str(certificate))
-            about = {"sni_hostname": "localhost"}
+            transport = network.Transport(ssl.create_default_context(cafile=str(certificate)))
+            about = {network.ADDRESS: "127.0.0.1"}
             async with httpx2.AsyncClient(transport=transport) as client:
-                for body in (b"secret", b"x" * 4 * network.MAX_UNREAD_BYTES):
-                    answered = await client.post(f"https://127.0.0.1:{port}/", content=body, extensions=about)
+                for body in (b"secret", b"x" * 4 * http_connection.MAX_UNREAD_BYTES):
+                    answered = await client.post(f"https://localhost:{port}/", content=body, extensions=about)
                     assert answered.content == body
+
+    run(story())
+
+
+def test_the_connection_of_a_response_that_is_not_read_to_its_end_is_used_again(run: Run) -> None:
+    opened: list[asyncio.StreamWriter] = []
+
+    async def in_events(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """End each stream a moment after its last event, as servers do."""
+        opened.append(writer)
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                await request_of(reader)
+                writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n6\r\nevent\n\r\n")
+                await asyncio.sleep(0.02)
+                writer.write(b"0\r\n\r\n")
+
+    async def story() -> None:
+        async with served(in_events) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+            for _ in range(3):
+                async with client.stream("POST", f"http://127.0.0.1:{port}/", content=b"x") as response:
+                    assert await anext(response.aiter_raw()) == b"event\n"
+                await asyncio.sleep(0.2)
+
+    run(story())
+
+    assert len(opened) == 1
+
+
+def test_the_server_notices_that_a_request_is_cancelled(run: Run) -> None:
+    async def story() -> None:
+        called, hung_up = asyncio.Event(), asyncio.Event()
+
+        async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await request_of(reader)
+            writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+            called.set()
+            assert await reader.read() == b""
+            hung_up.set()
+
+        async with served(endless) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+            asking = asyncio.create_task(client.post(f"http://127.0.0.1:{port}/", content=b"x"))
+            await called.wait()
+            await asyncio.sleep(0.05)
+            asking.cancel()
+            await asyncio.wait({asking})
+            async with asyncio.timeout(network.REST_SECONDS / 2):
+                await hung_up.wait()
+
+    run(story())
+
+
+def test_a_request_waits_while_all_connections_are_in_use(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "MAX_CONNECTIONS", 1)
+
+    async def story() -> None:
+        let_go = asyncio.Event()
+        answered: list[bytes] = []
+
+        async def when_told(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(asyncio.IncompleteReadError):
+                while True:
+                    answered.append(await request_of(reader))
+                    await let_go.wait()
+                    answer(writer, answered[-1])
+
+        transport = network.Transport()
+        async with served(when_told) as port, httpx2.AsyncClient(transport=transport, timeout=0.2) as client:
+            url = f"http://127.0.0.1:{port}/"
+            first = asyncio.create_task(client.post(url, content=b"first", timeout=5))
+            while not answered:  # noqa: ASYNC110 (the server notes it)
+                await asyncio.sleep(0.01)
+            with pytest.raises(httpx2.PoolTimeout):
+                await client.post(url, content=b"second")
+            let_go.set()
+            assert (await first).content == b"first"
+            assert (await client.post(url, content=b"third")).content == b"third"
+        assert answered == [b"first", b"third"]
 
     run(story())

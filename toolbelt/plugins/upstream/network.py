@@ -1,207 +1,170 @@
-"""The network of the HTTP client, on asyncio's transports: faster than anyio's, with one system call for a request.
+"""The HTTP client's transport: connections to servers that are kept open, and used for one request at a time.
 
-The client writes a request's head and body separately. They are sent together when the client waits for the answer.
+It has what MCP needs of HTTP/1.1, in fewer steps than the client's own pool, which cost more than the rest of a call.
 """
 
 from __future__ import annotations
 
 import asyncio
-import select
+import functools
 import ssl
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
 
-import httpcore2
 import httpx2
 
-# How much is received before the client reads it, and how much is held back before it is sent.
-MAX_UNREAD_BYTES, MAX_HELD_BYTES = 256 * 1024, 64 * 1024
+from toolbelt.plugins.upstream.http_connection import Connection, Origin
+
+T = TypeVar("T")
+
+# How many connections are open at a time, and how many of them wait for a request.
+MAX_CONNECTIONS, MAX_IDLE = 100, 20
+# How long and how large the rest of a response may be that the client does not read, so that its connection is kept.
+REST_SECONDS, MAX_REST_BYTES = 1.0, 64 * 1024
+
+# The extensions of a request: the address that is connected to instead of the host, and what is awaited once there is
+# a connection, before anything is written.
+ADDRESS, BEFORE_WRITING = "toolbelt_address", "toolbelt_before_writing"
 
 
-class Transport(httpx2.AsyncHTTPTransport):
-    """The HTTP client's own transport, over this network. Creating one reads certificates, which takes a moment."""
+class Transport(httpx2.AsyncBaseTransport):
+    """Sends requests over connections that are kept open. Creating one reads certificates, which takes a moment."""
 
-    def __init__(self) -> None:
-        limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20)
-        # Not by the parent's constructor, which takes no network.
-        self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=httpx2.create_ssl_context(trust_env=False),
-            max_connections=limits.max_connections,
-            max_keepalive_connections=limits.max_keepalive_connections,
-            keepalive_expiry=limits.keepalive_expiry,
-            network_backend=Backend(),
+    def __init__(self, certificates: ssl.SSLContext | None = None) -> None:
+        self._certificates = certificates or httpx2.create_ssl_context(trust_env=False)
+        self._certificates.set_alpn_protocols(["http/1.1"])
+        # The connections that wait for a request; those used last come last.
+        self._idle: dict[Origin, list[Connection]] = {}
+        self._open: set[Connection] = set()
+        self._places = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request and return its response, whose body is still to be read. Raise httpx2's errors."""
+        about = request.extensions
+        timeouts = about.get("timeout", {})
+        if self._places.locked():
+            await _within(timeouts.get("pool"), self._places.acquire(), httpx2.PoolTimeout)
+        else:
+            await self._places.acquire()
+        connection: Connection | None = None
+        try:
+            connection = await self._connected(_origin(request), timeouts.get("connect"))
+            before: Callable[[], Awaitable[object]] | None = about.get(BEFORE_WRITING)
+            if before is not None:
+                await before()
+            await connection.send(request, timeouts.get("write"))
+            head = await connection.head(timeouts.get("read"))
+        except BaseException:
+            self._release(connection)
+            raise
+        return httpx2.Response(
+            head.status_code,
+            headers=head.headers.raw_items(),
+            stream=_Body(self, connection, timeouts.get("read")),
+            extensions={"http_version": b"HTTP/" + head.http_version, "reason_phrase": head.reason},
         )
 
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for task in self._tasks:
+            task.cancel()
+        for connection in [*self._open]:
+            connection.close()
+        self._idle.clear()
 
-class Backend(httpcore2.AsyncNetworkBackend):
-    """Opens connections on the running event loop."""
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 (httpcore's)
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        """Connect to an address. Raise ConnectError or ConnectTimeout."""
-        local = (local_address, 0) if local_address is not None else None
+    async def _connected(self, origin: Origin, seconds: float | None) -> Connection:
+        """Return an idle connection, or a new one."""
+        idle = self._idle.get(origin, [])
+        while idle:
+            connection = idle.pop()
+            if connection.is_usable():
+                return connection
+            connection.close()
+        connecting = asyncio.get_running_loop().create_connection(
+            functools.partial(Connection, origin, self._open),
+            origin.address,
+            origin.port,
+            ssl=self._certificates if origin.is_encrypted else None,
+            server_hostname=origin.host if origin.is_encrypted else None,
+        )
         try:
-            async with asyncio.timeout(timeout):
-                loop = asyncio.get_running_loop()
-                _, stream = await loop.create_connection(Stream, host, port, local_addr=local)
-        except TimeoutError as error:
-            raise httpcore2.ConnectTimeout from error
+            _, connection = await _within(seconds, connecting, httpx2.ConnectTimeout)
+            return connection
         except OSError as error:
-            raise httpcore2.ConnectError(str(error)) from error
-        for option in socket_options or ():
-            stream.socket.setsockopt(*option)
-        return stream
+            raise httpx2.ConnectError(str(error)) from error
 
-    async def sleep(self, seconds: float) -> None:
-        """Pause before another attempt."""
-        await asyncio.sleep(seconds)
-
-
-class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
-    """One connection."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._received = bytearray()
-        self._held: list[bytes] = []
-        self._is_over = self._is_paused = False
-        self._error: Exception | None = None
-        # What waits to read, and to write.
-        self._reader: asyncio.Future[None] | None = None
-        self._writer: asyncio.Future[None] | None = None
-        self._poll = select.poll()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the transport."""
-        self._transport: Any = transport
-        self.socket = transport.get_extra_info("socket")
-        self._poll.register(self.socket.fileno(), select.POLLIN)
-
-    def data_received(self, data: bytes) -> None:
-        """Buffer received data."""
-        self._received += data
-        if len(self._received) > MAX_UNREAD_BYTES and not self._is_paused:
-            self._is_paused = True
-            self._transport.pause_reading()
-        _wake(self._reader)
-
-    def eof_received(self) -> None:
-        """Note the end of the data; the transport then closes."""
-        self._is_over = True
-        _wake(self._reader)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Wake what waits to read or to write."""
-        self._is_over, self._error = True, error
-        _wake(self._reader)
-        _wake(self._writer)
-
-    def pause_writing(self) -> None:
-        """Make writers wait."""
-        self._writer = self._loop.create_future()
-
-    def resume_writing(self) -> None:
-        """Wake the waiting writer."""
-        _wake(self._writer)
-        self._writer = None
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
-        """Send what is held, and return received data; nothing if the connection is closed."""
-        if self._held:
-            self._send()
-        if not self._received and not self._is_over:
-            self._reader = self._loop.create_future()
-            try:
-                async with asyncio.timeout(timeout):
-                    await self._reader
-            except TimeoutError as error:
-                raise httpcore2.ReadTimeout from error
-            finally:
-                self._reader = None
-        if not self._received and self._error is not None:
-            raise httpcore2.ReadError(str(self._error)) from self._error
-        data = bytes(self._received[:max_bytes])
-        del self._received[:max_bytes]
-        if self._is_paused and len(self._received) <= MAX_UNREAD_BYTES:
-            self._is_paused = False
-            self._transport.resume_reading()
-        return data
-
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        """Hold data until the client reads; send it immediately if it is much."""
-        self._held.append(buffer)
-        if sum(map(len, self._held)) <= MAX_HELD_BYTES:
+    def _release(self, connection: Connection | None) -> None:
+        """Keep a connection for another request if its response was read to the end, or close it."""
+        self._places.release()
+        if connection is None:
             return
-        self._send()
-        if self._writer is not None:
-            try:
-                async with asyncio.timeout(timeout):
-                    await asyncio.shield(self._writer)
-            except TimeoutError as error:
-                raise httpcore2.WriteTimeout from error
-        if self._is_over and self._error is not None:
-            raise httpcore2.WriteError(str(self._error)) from self._error
+        idle = self._idle.setdefault(connection.origin, [])
+        while idle and idle[0].is_expired():
+            idle.pop(0).close()
+        if len(idle) < MAX_IDLE and connection.can_be_kept():
+            idle.append(connection)
+        else:
+            connection.close()
+
+    def let_go(self, connection: Connection) -> None:
+        """Release a connection whose response is not read any further. What little is missing of it is waited for."""
+        if not connection.is_receiving or not connection.may_complete:
+            self._release(connection)
+            return
+        task = asyncio.create_task(self._finish(connection))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _finish(self, connection: Connection) -> None:
+        """Read the rest of a response, unless it is long."""
+        try:
+            rest = 0
+            async with asyncio.timeout(REST_SECONDS):
+                while rest <= MAX_REST_BYTES and (part := await connection.part(REST_SECONDS)) is not None:
+                    rest += len(part)
+        except (TimeoutError, httpx2.TransportError):
+            pass
+        finally:
+            self._release(connection)
+
+
+class _Body(httpx2.AsyncByteStream):
+    """The body of a response."""
+
+    def __init__(self, transport: Transport, connection: Connection, seconds: float | None) -> None:
+        self._transport, self._connection, self._seconds = transport, connection, seconds
+        self._is_over = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            while (part := await self._connection.part(self._seconds)) is not None:
+                yield part
+        except (Exception, asyncio.CancelledError):
+            # The server notices that a request is cancelled by the end of its connection.
+            self._connection.may_complete = False
+            raise
+        finally:
+            await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connection. What is held, or waits for a server that does not read, is not sent."""
-        self._held.clear()
-        if self._transport.get_write_buffer_size():
-            self._transport.abort()
-        else:
-            self._transport.close()
-
-    async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109
-    ) -> httpcore2.AsyncNetworkStream:
-        """Encrypt from here on. Raise ConnectError or ConnectTimeout."""
-        if self._received:
-            # Anyone on the way could have sent it, and it would be read as if the server had sent it encrypted.
-            await self.aclose()
-            raise httpcore2.ConnectError("The server sent data before the connection was encrypted.")
-        try:
-            async with asyncio.timeout(timeout):
-                self._transport = await self._loop.start_tls(
-                    self._transport, self, ssl_context, server_hostname=server_hostname
-                )
-        except TimeoutError as error:
-            await self.aclose()
-            raise httpcore2.ConnectTimeout from error
-        except OSError as error:
-            await self.aclose()
-            raise httpcore2.ConnectError(str(error)) from error
-        return self
-
-    def get_extra_info(self, info: str) -> Any:
-        """Return information about the connection."""
-        match info:
-            case "is_readable":
-                # Of a connection that is not in use: whether it cannot be used again, because its server has closed it
-                # or sent what no request asked for.
-                if self._is_over or self._received or self._transport.is_closing():
-                    return True
-                return bool(self._poll.poll(0))
-            case "client_addr":
-                return self._transport.get_extra_info("sockname")
-            case "server_addr":
-                return self._transport.get_extra_info("peername")
-        return self._transport.get_extra_info(info)
-
-    def _send(self) -> None:
-        data, self._held = b"".join(self._held), []
-        # If the server has closed the connection, its answer may still be unread.
-        if data and not self._transport.is_closing():
-            self._transport.write(data)
+        """Release the connection."""
+        if not self._is_over:
+            self._is_over = True
+            self._transport.let_go(self._connection)
 
 
-def _wake(waiter: asyncio.Future[None] | None) -> None:
-    if waiter is not None and not waiter.done():
-        waiter.set_result(None)
+def _origin(request: httpx2.Request) -> Origin:
+    url = request.url
+    is_encrypted = url.scheme == "https"
+    address = request.extensions.get(ADDRESS, url.host)
+    return Origin(address, url.port or (443 if is_encrypted else 80), url.host, is_encrypted)
+
+
+async def _within(seconds: float | None, work: Awaitable[T], late: type[httpx2.TimeoutException]) -> T:
+    """Return what the work returns. Raise ``late`` if it takes longer."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError as error:
+        raise late("The server took too long.") from error

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import json
 import os
 import re
@@ -30,11 +29,9 @@ SILENT_SECONDS = 300.0
 # How long a name that was resolved and checked is not resolved again.
 RESOLVED_SECONDS = 10.0
 
-# How many URLs are cached. Usually there is one.
-MAX_URLS = 16
-
 # How servers report with HTTP 400 that they do not know a session. (MCP requires 404, with any wording.)
 _UNKNOWN_SESSION = re.compile(r"session|not initiali[sz]ed", re.IGNORECASE)
+_SESSION = streamable_http.MCP_SESSION_ID.encode()
 # How much of such an answer is searched.
 MAX_REFUSAL_LENGTH = 64 * 1024
 
@@ -126,7 +123,7 @@ async def http(
     session_over: Notify,
     session_given: Notify = lambda: None,
 ) -> AsyncIterator[Any]:
-    """Communicate over Streamable HTTP. ``answered`` is called with the status of each answer.
+    """Communicate over Streamable HTTP. ``answered`` is called with the status of each answer to a message.
 
     ``give_up`` is called with the reason if an answer cannot be read, ``ended`` at the end, ``session_over`` if the
     server refuses the stream of a session that it kept open before, and ``session_given`` if an answer has a session's
@@ -137,9 +134,11 @@ async def http(
     gate = Gate(
         inner, answered=answered, give_up=give_up, session_over=session_over, session_given=session_given
     )
+    sent = httpx2.Headers(dict(headers))
+    sent["accept-encoding"] = "identity"
     client = httpx2.AsyncClient(
         transport=gate,
-        headers=dict(headers),
+        headers=sent,
         timeout=httpx2.Timeout(seconds, read=SILENT_SECONDS),
         trust_env=False,
         cookies=cookiejar.CookieJar(cookiejar.DefaultCookiePolicy(allowed_domains=[])),
@@ -174,28 +173,22 @@ class Gate(httpx2.AsyncBaseTransport):
         self.session_id: str | None = None
         # Whether the server has a stream for GET. Some without one answer 404 as well.
         self._has_stream = False
-        self._urls: dict[tuple[str, str], httpx2.URL] = {}
         # The addresses of each server that was recently asked, and until when they are valid.
         self._known: dict[tuple[str, int], tuple[float, list[str]]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Check the address, send the request there, and limit the size of the answer."""
         self.session_id = request.headers.get(streamable_http.MCP_SESSION_ID)
+        check = last_check.CURRENT.get()
+        # A request that follows a redirect has the extensions of the one before.
+        request.extensions.pop(network.BEFORE_WRITING, None)
+        if check is not None:
+            request.extensions[network.BEFORE_WRITING] = check.make
         refused: httpx2.ConnectError | None = None
         for address in await self._allowed(request):
-            sent = httpx2.Request(
-                request.method,
-                self._url_at(address, request.url),
-                headers=request.headers,
-                stream=request.stream,
-                extensions={**request.extensions, "sni_hostname": request.url.host},
-            )
-            sent.headers["accept-encoding"] = "identity"
-            check = last_check.CURRENT.get()
-            if check is not None:
-                sent.extensions["trace"] = functools.partial(_before_writing, check, sent.extensions)
+            request.extensions[network.ADDRESS] = address
             try:
-                response = await self._inner.handle_async_request(sent)
+                response = await self._inner.handle_async_request(request)
             except httpx2.ConnectError as error:
                 refused = error
                 continue
@@ -204,11 +197,15 @@ class Gate(httpx2.AsyncBaseTransport):
                     raise
                 # An exception would end the connection for all its users.
                 return _not_sent()
-            self._answered(response.status_code)
-            if streamable_http.MCP_SESSION_ID in response.headers:
+            if request.method == "POST":
+                # Not of the stream for GET, which a server need not have, and opens while a call is running.
+                self._answered(response.status_code)
+            headers = {name.lower(): value for name, value in response.headers.raw}
+            if _SESSION in headers:
                 self._session_given()
-            await self._refuse_compressed(response, request)
-            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            if b"content-encoding" in headers:
+                await self._refuse_compressed(response, request)
+            if not headers.get(b"content-type", b"").startswith(b"text/event-stream"):
                 response.stream = _Limited(response.stream)
             await self._note_session(request, response, check)
             return response
@@ -251,15 +248,6 @@ class Gate(httpx2.AsyncBaseTransport):
         )
         self._give_up(error)
         raise error
-
-    def _url_at(self, address: str, url: httpx2.URL) -> httpx2.URL:
-        """Return the URL with the address instead of the name. Cached, because parsing is slow."""
-        key = address, str(url)
-        if (known := self._urls.get(key)) is None:
-            if len(self._urls) >= MAX_URLS:
-                self._urls.clear()
-            known = self._urls[key] = url.copy_with(host=address)
-        return known
 
     async def _allowed(self, request: httpx2.Request) -> list[str]:
         host = request.url.host
@@ -305,18 +293,6 @@ async def _refuses_session(response: httpx2.Response) -> bool:
         code, text = None, body[:MAX_REFUSAL_LENGTH].decode(errors="replace")
     # Invalid arguments may mention sessions as well.
     return code != mcp_types.INVALID_PARAMS and _UNKNOWN_SESSION.search(text) is not None
-
-
-async def _before_writing(
-    check: last_check.LastCheck, extensions: dict[str, Any], event: str, about: Mapping[str, Any]
-) -> None:
-    """Make the check once there is a connection and before the request is written. (httpcore's trace extension)
-
-    Later events are not needed, so the trace is removed.
-    """
-    if event.endswith(".send_request_headers.started"):
-        await check.make()
-        extensions.pop("trace", None)
 
 
 def _not_sent() -> httpx2.Response:
