@@ -344,11 +344,10 @@ def _prepare(gate: gates.Gate) -> Answer | gates.Admitted:
 def _judge(gate: gates.Gate) -> Answer | gates.Admitted:
     made, by_dispatch, subagent = gate.made, gate.by_dispatch, gate.subagent
     if made.tool in meta_tools.DEFINITIONS and not by_dispatch:
-        told = own_tools.call(made.agent, made.tool, made.arguments, made.session, made.request_id, subagent)
-        return _refuse(made, told) if isinstance(told, calls.Refusal) else _answered(made, told.content)
+        return _call_own(made, subagent)
     snapshot, resolved, state = gate.resolve()
     if by_dispatch and made.tool == meta_tools.SEARCH:
-        found = dispatch.search_tools(resolved, made.arguments)
+        found = dispatch.search_tools(resolved, made.arguments, has_session=made.session is not None)
         return _refuse(made, found) if isinstance(found, calls.Refusal) else _answered(made, found.content)
     if by_dispatch and made.tool == meta_tools.CALL:
         named = dispatch.parse_call(resolved, made.arguments)
@@ -356,8 +355,16 @@ def _judge(gate: gates.Gate) -> Answer | gates.Admitted:
             return _refuse(made, named)
         # From here on it is a call of the tool that is meant, and recorded as one.
         made.tool, made.arguments = named
+        if made.tool in dispatch.LOADING and made.session is not None:
+            return _call_own(made, subagent)
         gate.is_dispatched = True
     return _judge_tool(gate, snapshot, resolved, state)
+
+
+def _call_own(made: recording.Recording, subagent: str | None) -> Answer:
+    """Answer the call of a meta-tool that lists or loads."""
+    told = own_tools.call(made.agent, made.tool, made.arguments, made.session, made.request_id, subagent)
+    return _refuse(made, told) if isinstance(told, calls.Refusal) else _answered(made, told.content)
 
 
 def _judge_tool(
