@@ -25,7 +25,7 @@ class OutcomeFilter(admin.SimpleListFilter):
     title = parameter_name = "outcome"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
-        """Return the outcomes, which are the same for everybody."""
+        """Return the outcomes of calls."""
         return [(word, word) for word in (*calls.OUTCOMES, calls.UNREPORTED)]
 
     def queryset(
