@@ -256,12 +256,12 @@ def report(found: list[dict[str, Any]]) -> None:
     rows = [
         ("compile the catalog, ms", "compile_ms"),
         ("compiled catalog, MB", "catalog_mb"),
-        ("queries of a question", "queries"),
+        ("queries per surface", "queries"),
         ("resolve alone, µs", "resolve_us"),
         ("resolve with a message, µs", "resolve_message_us"),
-        ("question in process, µs", "ask_us"),
+        ("surface in process, µs", "ask_us"),
         ("… with a message, µs", "ask_message_us"),
-        ("flip and ask again, µs", "flip_us"),
+        ("flip, then surface, µs", "flip_us"),
         ("catalog compiled by 40 flips", "compiled_again"),
         ("answer, bytes", "bytes"),
         ("bare Django view, µs", "bare_us"),
@@ -288,7 +288,7 @@ def report(found: list[dict[str, Any]]) -> None:
     goals = {
         f"{last['size']:,} tools cost at most 1.2 × what {first['size']:,} cost": last["ask_us"][0]
         <= 1.2 * first["ask_us"][0],
-        "a question takes under 150 µs beyond its queries": last["resolve_us"][0] < 150,
+        "a surface takes under 150 µs beyond its queries": last["resolve_us"][0] < 150,
         "a compiled catalog is under 60 MB": last["catalog_mb"] < 60,
         "it compiles in under 1 s": last["compile_ms"] < 1_000,
         "a flip for one agent does not compile it again": last["compiled_again"] == 0,

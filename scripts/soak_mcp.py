@@ -187,7 +187,7 @@ async def idle(server: interop.Server, count: int, seconds: float) -> dict[str, 
         "streams": count,
         "memory of a stream, KiB": round((after - before) / count / 1024, 1),
         "CPU while idle, % of a core": round(100 * spent / taken, 2),
-        "one flip told to all, ms": round(1000 * woken),
+        "one flip reaches all, ms": round(1000 * woken),
         "shutdown with all of them open, s": round(stopping, 2),
         "spurious": spurious,
     }

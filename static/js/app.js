@@ -42,8 +42,8 @@
     showTheme();
   }
 
-  // Controls follow what is stored, which is the `was` that an answer brings; never what somebody has just chosen and
-  // what is still to be sent.
+  // Controls show the stored state, which is the `was` of a response, unless the operator has just chosen another
+  // state that is still to be sent.
   const touched = new WeakSet();
 
   function follow(form) {
@@ -132,7 +132,7 @@
   let focused = { element: null, place: null };
 
   document.addEventListener("htmx:beforeSwap", ({ target, detail }) => {
-    // What somebody has just chosen is sent before it is taken away; and then it stays (order.js).
+    // A choice is sent before its form is replaced; then the form stays (order.js).
     for (const form of detail.requestConfig.verb === "get" ? every("form[data-control=override]", target) : []) {
       if (touched.has(form)) htmx.trigger(form, "submit");
     }
@@ -187,7 +187,7 @@
     true,
   );
 
-  // A change that takes long: somebody who waits is told so, and no longer once there is an answer.
+  // The notice that a change takes long, until the response arrives.
   const PATIENCE = 4000;
   let patience = null;
 

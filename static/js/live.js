@@ -21,9 +21,9 @@
     gone: "Not live: reload the page",
     unsaved: "Not live: unsaved changes",
   };
-  // What moves no revision (calls, sessions) is looked for now and then.
+  // What changes no revision (calls, sessions) is polled.
   const EVERY = 1000 * Number(place.dataset.every ?? 0);
-  // A page that costs too much to be made anew for each change says so, and is told only how much there is by now.
+  // A page that is too expensive to reload for each change only receives the number of new entries.
   const IS_STILL = "still" in place.dataset;
   const POLLS = `every ${EVERY / 1000} s`;
 
@@ -95,7 +95,7 @@
     return kind === "once";
   }
 
-  // A stream is never silent for long: one that is, is dead, though nobody said so.
+  // A stream is never silent for long: a silent stream is dead.
   function watch(mine) {
     clearTimeout(watchdog);
     watchdog = setTimeout(() => mine.abort(), SILENCE);
@@ -109,8 +109,8 @@
     before?.abort();
   }
 
-  // The page: asked for anew, but not more often than anyone can read it, nor while an answer is on its way that
-  // would be older or newer than it.
+  // Reload the page, but not more often than it can be read, nor during another request, whose response could be older
+  // or newer.
   function refresh() {
     clearTimeout(refreshing);
     if (IS_STILL) return;
@@ -141,7 +141,7 @@
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.getElementById("revision");
       if (!fresh) return stopWith("gone");
-      // Meanwhile somebody did something here: what came is not what is to be seen now.
+      // The operator did something in the meantime, so this response is out of date.
       if (asked !== requests || here !== location.href || underWay) return refresh();
       current().value = fresh.value;
       const isNews = window.toolbelt.bring(page, PARTS);
@@ -155,7 +155,7 @@
     refresh();
   }
 
-  // Where somebody reads a log, nothing moves: it is said how much there is by now. Else the page is asked for anew.
+  // A log does not move while it is read: it shows how many entries are new. Other pages reload.
   async function look() {
     if (!["live", "often"].includes(place.dataset.state) || document.visibilityState === "hidden" || underWay) return;
     const news = document.getElementById("news");
@@ -190,7 +190,7 @@
     refresh();
   });
 
-  // Nobody looks: then the place at the server is somebody else's, for a browser has few.
+  // A hidden page closes its stream, because a browser has few connections to a server.
   let hidden = 0;
   document.addEventListener("visibilitychange", () => {
     clearTimeout(hidden);

@@ -28,8 +28,8 @@
     xhr.addEventListener("loadend", () => end(xhr));
   });
 
-  // Another answer may have taken the form away that this one is for, as it does with a button that undoes. Then htmx
-  // would tell nobody of it: the form comes back for as long as it takes to be told, which nobody sees.
+  // Another response may have removed the form of this one, as it does with an Undo button. Then htmx would send no
+  // event: the form is put back, invisibly, until the event is sent.
   function hear(xhr, form) {
     if (xhr.readyState !== XMLHttpRequest.DONE || form.isConnected) return;
     document.body.append(form);

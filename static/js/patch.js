@@ -1,10 +1,10 @@
-// How does a page become what the server says it is by now, without taking anything from under somebody's hands?
-// Element by element, each where it was: what is in use stays as it is until it is let go of, and says what changed.
+// Update a page to the state of the server, element by element, without changing what the operator is using: that stays
+// as it is until it is no longer used, and says what changed.
 (() => {
   "use strict";
 
   const every = (selector, within = document) => [...within.querySelectorAll(selector)];
-  // What is one thing to whoever uses it: it changes as a whole, or waits as a whole.
+  // Units: each changes as a whole, or waits as a whole.
   const UNIT = "li.tool, td, [data-control]";
   const ARRIVES = "li, tr, td, .switch-said, .section-counts";
   // What is filled in and then sent. A switch has nothing to fill in, and a filter is at the page's address.
@@ -28,7 +28,7 @@
     return field.options.length > 0 && field.selectedIndex !== Math.max(0, first);
   }
 
-  // Whether somebody filled in what is not stored: here, or so that the server gave the form back as it was.
+  // Whether the form has input that is not stored: typed here, or returned by the server.
   function isUnsaved(form) {
     return "unsaved" in form.dataset || every(FILLED, form).some(isOther);
   }
@@ -62,7 +62,7 @@
     );
   }
 
-  // Whether somebody opened it is theirs to say; and a form goes on with the token that it has.
+  // The operator decides what is open; and a form keeps its token.
   function keeps(element, name) {
     if (name === "open") return element.localName === "details";
     return name === "value" && ["csrfmiddlewaretoken", "next"].includes(element.name);
@@ -88,7 +88,7 @@
       if (!old.parentElement.closest("time")) arrived.add(old.parentElement.closest(ARRIVES));
       return;
     }
-    // A field in which somebody typed, and took it back, would not follow otherwise.
+    // Otherwise a field that was edited and restored would not follow.
     if (old.matches(FORM)) old.reset();
     patchAttributes(old, fresh);
     patchChildren(old, fresh);
@@ -220,7 +220,7 @@
     finish(focused);
   }
 
-  // Somebody would rather have what is there by now than what they filled in.
+  // The operator chose the current state over their input.
   function discard(form) {
     const [unit, fresh] = [...waiting].find(([one]) => one.contains(form)) ?? [];
     if (!unit) return;

@@ -68,7 +68,7 @@ def test_an_agent_equips_its_session_with_what_it_may(ada):
     assert "kb__read" not in surfaces.ask("ada", "s2").document()["active_tools"]
     answer = ada.put("/agents/ada/sessions/s1", {"loadout": "full"})
     assert (answer.status_code, answer.json()["code"]) == (409, "refused")
-    assert "it may take night" in answer.json()["detail"]
+    assert "Its session_loadouts are night" in answer.json()["detail"]
     assert ada.put("/agents/ada/sessions/s1", {"loadout": ""}).json()["loadout"] == ""
 
 
@@ -85,7 +85,7 @@ def test_an_agent_lifts_no_denial_that_an_operator_equipped(bob, olga):
         bob.delete("/agents/bob/sessions/s1"),
     ):
         assert (answer.status_code, answer.json()["code"]) == (409, "refused")
-        assert "it may give back none" in answer.json()["detail"]
+        assert "Its session_loadouts are empty" in answer.json()["detail"]
         assert denied()
     assert olga.delete("/agents/bob/sessions/s1").status_code == 204
     assert not denied()

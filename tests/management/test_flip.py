@@ -37,9 +37,9 @@ def test_a_span_or_a_moment_gives_it_an_end_and_the_end_is_written() -> None:
         2099, 1, 2, 3, 4, 5, tzinfo=dt.UTC
     )
     end = snapshots.find("ada", None).agent.ends["reading"].at
-    assert run("end_grants") == "Nothing has expired since the last run.\n"
+    assert run("end_grants") == "Nothing has ended since the last run.\n"
     with clock.stopped(end):
-        assert run("end_grants") == "1 expired.\n"
+        assert run("end_grants") == "1 ended.\n"
 
 
 def test_what_has_to_be_confirmed_says_how() -> None:

@@ -310,7 +310,7 @@ def test_more_than_may_be_sent_is_refused(
     error = client.ask("resources/read", {"uri": "note://a"}).error
 
     assert error["code"] == protocol.INTERNAL_ERROR
-    assert "more than the 1000 that may be sent" in error["message"]
+    assert "more than the 1000 that are allowed" in error["message"]
 
 
 @pytest.mark.parametrize(

@@ -101,3 +101,9 @@ def test_a_login_that_another_system_looks_after_has_no_password_here(
     html = acting.text(operator.get("/account/"))
     assert "Toolbelt stores no password for you" in html
     assert "/account/password/" not in html
+
+
+def test_the_rules_for_passwords_stand_there_once(operator: Client) -> None:
+    html = acting.text(operator.get("/account/"))
+    assert html.count("at least 12 characters") == 1
+    assert 'aria-describedby="password-rules"' in html

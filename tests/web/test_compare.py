@@ -85,10 +85,10 @@ def test_a_loadout_and_a_moment_are_sides_as_well(operator: Client) -> None:
 def test_nothing_chosen_and_nonsense_are_told(operator: Client) -> None:
     assert "Choose two sides" in acting.text(operator.get(COMPARE))
     assert look(operator, "nobody").trouble.startswith("There is no agent named 'nobody'.")
-    assert "is not a moment" in look(operator, "ada@soon").trouble
+    assert "is not a time" in look(operator, "ada@soon").trouble
     # Nobody's clock can say these in its own zone.
-    assert "is not a moment" in look(operator, "ada@9999-12-31T23:59:59-23:00").trouble
-    assert "is not a moment" in look(operator, "ada@0001-01-01T00:00+23:00").trouble
+    assert "is not a time" in look(operator, "ada@9999-12-31T23:59:59-23:00").trouble
+    assert "is not a time" in look(operator, "ada@0001-01-01T00:00+23:00").trouble
     assert look(operator, "loadout:<b>").found is None
     assert "<b>" not in operator.get(COMPARE, {"a": "loadout:<b>", "b": "ada"}).content.decode()
 

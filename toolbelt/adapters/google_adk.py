@@ -1,4 +1,4 @@
-"""A toolset for agents of Google's ADK. (pip install 'toolbelt[google-adk]')
+"""A toolset for agents of Google's ADK. (pip install 'toolbelt-switchboard[google-adk]')
 
 ::
 

@@ -1,4 +1,4 @@
-"""A middleware for LangChain agents. (pip install 'toolbelt[langchain]')
+"""A middleware for LangChain agents. (pip install 'toolbelt-switchboard[langchain]')
 
 ::
 

@@ -1,4 +1,4 @@
-"""An agent class for the OpenAI Agents SDK. (pip install 'toolbelt[openai-agents]')
+"""An agent class for the OpenAI Agents SDK. (pip install 'toolbelt-switchboard[openai-agents]')
 
 ::
 

@@ -1,4 +1,4 @@
-"""A capability for agents of Pydantic AI. (pip install 'toolbelt[pydantic-ai]')
+"""A capability for agents of Pydantic AI. (pip install 'toolbelt-switchboard[pydantic-ai]')
 
 ::
 

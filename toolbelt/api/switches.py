@@ -40,7 +40,7 @@ _Ends = Annotated[
     str | None,
     pydantic.AfterValidator(_check_time),
     pydantic.Field(
-        description="When it expires, with a time zone. It then returns to its previous value."
+        description="When it ends, with a time zone. It then returns to its previous value."
         " Without it, the change is permanent.",
         json_schema_extra={"format": "date-time"},
     ),

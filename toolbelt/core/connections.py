@@ -167,7 +167,7 @@ def problems(given: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
 def _of_command(given: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     for place, text in (("command", given["command"]), ("cwd", given.get("cwd") or "")):
         if _CONTROL.search(text):
-            yield (place,), f"{place!r} holds a control character: take it out."
+            yield (place,), f"{place!r} contains a control character: remove it."
     if _has_secret(given.get("args") or ()):
         yield ("args",), _ARGS_WAY_OUT
 
@@ -246,7 +246,7 @@ def _of_value(
         what = "a variable" if field_name == "env" else "a header"
         yield at, f"{name!r} is not the name of {what}."
     if _CONTROL.search(value):
-        yield at, f"{name!r} holds a control character: take it out."
+        yield at, f"{name!r} contains a control character: remove it."
     is_literal_header = field_name == "headers" and value and _literal(value)
     if (
         _holds_secret(value)

@@ -118,7 +118,11 @@ def unload(snapshot: resolution.Snapshot, name: str, at: str = "") -> Outcome:
         return _answer(context, "not_loaded", name, f"{name} is not loaded.")
     after = sessions.with_change(snapshot.session, target.kind, target.name, False, snapshot.request_id, at)
     return _changed(
-        snapshot, after, "unloaded", name, f"{name} is unloaded: its tools are gone from the next request."
+        snapshot,
+        after,
+        "unloaded",
+        name,
+        f"{name} is unloaded: its tools are not available from the next request.",
     )
 
 

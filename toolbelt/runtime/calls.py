@@ -421,13 +421,13 @@ def _answered(made: recording.Recording, found: Any, definition: catalog.Tool | 
         # Read back, as a tuple, a key that is a number and a subclass of a text are sent as JSON says them.
         text = _masked(found.result if is_upstream else _mapping(found))
     except (TypeError, ValueError, RecursionError) as error:
-        message = f"{made.tool} answered what cannot be sent. This was logged for an operator."
+        message = f"{made.tool} returned a result that cannot be sent. This was logged for an operator."
         _log.error("result is not JSON", tool=made.tool, plugin=made.plugin, error=str(error))
         return _refuse(made, calls.Refusal(code="tool-failed", message=message), f"not JSON: {error}")
     if len(text) > conf.CALL_RESULT_BYTES:
         most = conf.CALL_RESULT_BYTES
         message = (
-            f"{made.tool} answered {len(text)} bytes, more than the {most} that may be sent: ask for less."
+            f"{made.tool} returned {len(text)} bytes, more than the {most} that are allowed: request less."
         )
         return _refuse(made, calls.Refusal(code="tool-failed", message=message))
     made.end("ok", result_bytes=len(text))
@@ -470,7 +470,7 @@ def _refused(made: recording.Recording, admitted: gates.Admitted, error: Excepti
         case gates.DeniedError():
             return _refuse(made, error.refusal, error.because)
         case gates.UncheckedError():
-            return _refuse(made, unchecked(), f"It could not be judged again: {error}")
+            return _refuse(made, unchecked(), f"It could not be checked again: {error}")
         case gates.UnauthorizedError(__cause__=Exception() as cause):
             made.end("tool-denied", error=f"The caller may no longer call: {cause}")
             raise cause
@@ -511,7 +511,7 @@ def _refuse(made: recording.Recording, refusal: calls.Refusal, because: str = ""
 def unavailable(tool: str) -> calls.Refusal:
     """Refuse a call because what provides the tool is not there."""
     return calls.Refusal(
-        code="tool-unavailable", message=f"{tool} is not available at present. Try something else."
+        code="tool-unavailable", message=f"{tool} is not available at the moment. Try something else."
     )
 
 

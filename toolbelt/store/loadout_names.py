@@ -105,7 +105,7 @@ def _unresolved(known: _Loadouts, alias: str) -> Iterator[checks.CheckMessage]:
         for entry in loadouts.unresolved(stored, loadout):
             yield checks.Warning(
                 f"The loadout {entry.loadout!r} names {entry.name!r} in {entry.field}: {entry.message}",
-                hint="Correct the name, or remove it, unless it is still to come.",
+                hint="Correct or remove the name, unless you will add the plugin or tool later.",
                 id="toolbelt.W006",
             )
 

@@ -68,7 +68,7 @@ def check(
     return [
         checks.Warning(
             f"Writes may go unnoticed: {len(missing)} triggers are missing in the database {alias!r}.",
-            hint=f"Run `{conf.COMMAND} migrate`, which puts them in place. Until then, agents may get old answers.",
+            hint=f"Run `{conf.COMMAND} migrate`, which creates them. Until then, agents may get outdated answers.",
             id="toolbelt.W002",
         )
         for alias in databases or ()

@@ -49,7 +49,7 @@ def claim(wanted: Claim, *, over: str = "") -> Claim:
         # None if another process gives its claim up in between.
         if (row_ := stored.filter(key=key).first()) is not None:
             return _claim(row_)
-    raise DatabaseError("Other processes claim the connection and give it up all the time.")
+    raise DatabaseError("Other processes keep claiming and releasing the connection.")
 
 
 def renew(ids: Collection[str]) -> frozenset[str]:

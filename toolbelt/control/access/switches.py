@@ -133,7 +133,7 @@ def end_of(
         return None
     at = until.at if isinstance(until, agents.End) else until
     if on is None:
-        raise _cannot_end(f"{key} would be unset, so it cannot end: set it on or off to give it an end.")
+        raise _cannot_end(f"{key} would be reset to default, so it cannot have an end: turn it on or off.")
     if at.tzinfo is None:
         raise _cannot_end(f"{at.isoformat()} has no time zone: add one, such as Z for UTC.")
     at = at.astimezone(dt.UTC).replace(microsecond=0)
@@ -147,7 +147,7 @@ def end_of(
     if then is on:
         word = errors.describe_value(on)
         raise _cannot_end(
-            f"{key} is permanently {word}, so an end would change nothing: clear it or change it first."
+            f"{key} is permanently {word}, so an end would change nothing: reset it or change it first."
         )
     return agents.End(at=at, then=then, by=actor.name)
 

@@ -123,9 +123,7 @@ def parse_moment(text: str, path: str) -> agent_versions.Moment:
     try:
         parsed = dt.datetime.fromisoformat(text)
     except ValueError as error:
-        message = (
-            f"{text!r} is not a moment: give the number of a change, or a time such as 2026-11-20T09:30."
-        )
+        message = f"{text!r} is not a time: write the number of a change, or a time such as 2026-11-20T09:30."
         raise errors.Invalid([errors.Problem(path=path, message=message)]) from error
     return _in_zone(parsed, text, path)
 
@@ -138,7 +136,7 @@ def _in_zone(parsed: dt.datetime, text: str, path: str) -> dt.datetime:
         _ = aware.astimezone(dt.UTC), timezone.localtime(aware)
         return aware
     except (ValueError, OverflowError) as error:
-        raise errors.Invalid([errors.Problem(path=path, message=f"{text!r} is not a moment.")]) from error
+        raise errors.Invalid([errors.Problem(path=path, message=f"{text!r} is not a time.")]) from error
 
 
 def _side(name: str, path: str, stored: catalog.Catalog) -> Side:

@@ -68,7 +68,7 @@ def copy(write: writing.Write, a: str, b: str, rows: Collection[str], *, seen: s
         missing = [row for row in rows if row not in ids]
         chosen = _chosen(comparison, [row for row in rows if row in ids])
         if missing or _seen(chosen) != seen:
-            raise errors.Stale(f"What you copy to {b}", "the rows that were ticked", "another state")
+            raise errors.Stale(f"What you copy to {b}", "the rows that you selected", "different")
         now = comparison.b.entry
         merged = belts.copy_rows(now, chosen)
         changed = [key for key in {**now, **merged} if now.get(key) != merged.get(key)]

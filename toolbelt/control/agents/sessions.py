@@ -72,11 +72,12 @@ def equip(
         if loadout and not loadouts.exists(current.catalog.loadouts, loadout):
             raise errors.NotFound("loadout", loadout, loadouts.all_names(current.catalog))
         if not _may(loadout, among):
-            raise _refused(agent, f"equip a session with {loadout}", "take", among)
+            raise _refused(agent, f"give a session the loadout {loadout}", among)
 
         def decide(session_: sessions.Session) -> tuple[tuple[str, bool], sessions.Session | None]:
             if not _may(session_.loadout, among):
-                raise _refused(agent, f"take {session_.loadout} from session {session}", "give back", among)
+                doing = f"replace the loadout {session_.loadout} of session {session}"
+                raise _refused(agent, doing, among)
             if was is not None and session_.loadout != was:
                 raise errors.Stale(f"The loadout of session {session}", was or None, session_.loadout or None)
             # An operator's choice stays the operator's; a loadout that an operator sets again becomes one.
@@ -112,8 +113,8 @@ def evict(
 
     def check(session_: sessions.Session) -> None:
         if not _may(session_.loadout, among):
-            doing = f"evict session {session}, which is equipped with {session_.loadout}"
-            raise _refused(agent, doing, "give back", among)
+            doing = f"evict session {session}, which has the loadout {session_.loadout}"
+            raise _refused(agent, doing, among)
 
     with writing.begin():
         current = _agent(agent)
@@ -149,10 +150,10 @@ def _may(loadout: str, among: Collection[str] | None) -> bool:
     return not loadout or among is None or keys.fold(loadout) in map(keys.fold, among)
 
 
-def _refused(agent: str, doing: str, way: str, among: Collection[str] | None) -> errors.Refused:
+def _refused(agent: str, doing: str, among: Collection[str] | None) -> errors.Refused:
     return errors.Refused(
-        f"{agent} may not {doing}: it may {way} {', '.join(among or ()) or 'none'}."
-        " An operator can change that, in its session_loadouts."
+        f"{agent} may not {doing}. Its session_loadouts are {', '.join(among or ()) or 'empty'}; an operator can"
+        " change them."
     )
 
 

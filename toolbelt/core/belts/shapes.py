@@ -39,7 +39,7 @@ class Text:
         if not isinstance(value, str):
             yield _unfit(at, "text", value)
         elif not _is_storable(value):
-            yield findings.Finding(at, f"{_name(at)} holds a character that cannot be stored: take it out.")
+            yield findings.Finding(at, f"{_name(at)} contains a character that cannot be stored: remove it.")
 
     def read(self, value: Any) -> str | None:
         return value if isinstance(value, str) and _is_storable(value) else None

@@ -25,7 +25,9 @@ class Command(terminal.Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the file, and what it does not say."""
         parser.add_argument("file", metavar="FILE", help="a YAML or JSON file; - for standard input")
-        parser.add_argument("--kind", choices=adopting.KINDS, help="whose file it is (default: recognized)")
+        parser.add_argument(
+            "--kind", choices=adopting.KINDS, help="the program that wrote the file (default: detected)"
+        )
         parser.add_argument(
             "--agent", metavar="AGENT", default="", help="the agent of a tools_config that names none"
         )

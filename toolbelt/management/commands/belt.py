@@ -32,7 +32,7 @@ class Command(terminal.Command):
             help="a YAML or JSON file; - for standard input or output",
         )
         parser.add_argument(
-            "--confirm", action="store_true", help="import even what must be confirmed (import)"
+            "--confirm", action="store_true", help="import even changes that require confirmation (import)"
         )
         parser.add_argument(
             "--dry-run",

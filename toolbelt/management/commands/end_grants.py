@@ -9,15 +9,14 @@ from toolbelt.management import terminal
 
 
 class Command(terminal.Command):
-    """Record expired switches and overrides."""
+    """Record switches and overrides that have ended."""
 
     help = (
-        "Record expired switches and overrides in the configuration and the audit log. They expire on time"
-        " without this command, and a running server records them automatically: use it with cron where no"
-        " server runs."
+        "Record in the audit log which switches and overrides have ended. They end on time without this command, and"
+        " a running server records ends automatically: run this from cron only if no server runs."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Record them, and print how many there were."""
         written = expirations.write_due()
-        self.stdout.write(f"{written} expired." if written else "Nothing has expired since the last run.")
+        self.stdout.write(f"{written} ended." if written else "Nothing has ended since the last run.")

@@ -23,7 +23,7 @@ class Command(terminal.Command, loaddata.Command):
         """Add the consent to Django's arguments."""
         super().add_arguments(parser)
         parser.add_argument(
-            "--overwrite", action="store_true", help="load the demo over what is configured already"
+            "--overwrite", action="store_true", help="load the demo even if something is configured"
         )
 
     def handle(self, *fixture_labels: Any, **options: Any) -> None:

@@ -20,7 +20,7 @@ class Command(terminal.Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the --days option."""
         parser.add_argument(
-            "--days", metavar="N", type=int, required=True, help="keep calls of the last N days"
+            "--days", metavar="N", type=int, required=True, help="keep the calls of the last N days"
         )
 
     def handle(self, *args: Any, days: int, **options: Any) -> None:

@@ -38,8 +38,9 @@ class AnotherPassword(forms.Fields, auth_forms.PasswordChangeForm):
             ("new_password1", "New password"),
             ("new_password2", "Repeat the new password"),
         ):
-            self.fields[name].label = label
+            self.fields[name].label, self.fields[name].help_text = label, ""
             self.fields[name].widget.attrs |= {"required": True, "autofocus": False}
+        self.fields["new_password1"].widget.attrs["aria-describedby"] = "password-rules"
 
     def clean_old_password(self) -> str:
         """Check the password by logging in with it."""

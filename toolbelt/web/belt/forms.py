@@ -9,14 +9,14 @@ from toolbelt.web.kit import forms as kit
 
 
 class Import(kit.Change):
-    """What was shown of the belt that is to come in: the digest of it, and the revision that it was checked beside."""
+    """What the check showed of the belt: its digest, and the revision that it was compared with."""
 
     revision = forms.IntegerField(min_value=0, max_value=2**63 - 1)
     shown = forms.CharField(max_length=64)
 
 
 class Export(forms.Form):
-    """Which sections are to go out, and in which form."""
+    """Which sections to export, and in which format."""
 
     section = fields.Names(required=False)
     form = forms.ChoiceField(required=False, choices=[("yaml", "yaml"), ("json", "json")])

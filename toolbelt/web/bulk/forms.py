@@ -12,7 +12,7 @@ from toolbelt.web.kit import forms as kit
 
 
 class SetAll(kit.Change):
-    """What all that is shown shall be (``set``: ``tools-true``, ``toolkits-unset``), for whom, and which toolkit."""
+    """What everything shown is set to (``set``: ``tools-true``, ``toolkits-unset``), the agents, and the toolkit."""
 
     set = forms.ChoiceField(
         choices=[(f"{what}-{word}",) * 2 for what in ("tools", "toolkits") for word, _ in kit.STATES]
@@ -21,7 +21,7 @@ class SetAll(kit.Change):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        # No name for an attribute.
+        # A keyword, so it cannot be an attribute of the class.
         self.fields["for"] = fields.Names(required=False)
 
     def wanted(self) -> tuple[str, bool | None]:
@@ -37,11 +37,11 @@ class Bulk(kit.Change):
     seen = fields.Document()
 
     def clean_seen(self) -> dict[str, dict[str, grants.SwitchState]]:
-        """Take nothing but states, by the keys of agents and of what is switched."""
+        """Accept only states, by agent and by the key of the toolkit or tool."""
         seen = self.cleaned_data["seen"]
         sound = isinstance(seen, dict) and all(
             isinstance(keys, dict)
-            # On, off, unset, or one of these with its end.
+            # On, off, unset, or a state with its end.
             and all(was is None or isinstance(was, bool | dict) for was in keys.values())
             for keys in seen.values()
         )

@@ -1,4 +1,4 @@
-"""The audit log, and taking a change back."""
+"""The audit log, and undoing a change."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def download(request: http.Request) -> HttpResponseBase:
 
 @require_POST
 def undo(request: http.Request, entry: int) -> HttpResponse:
-    """Take one change back, or with ``whole`` all that was done in the same act.
+    """Undo a change, or with ``whole`` all changes that were made together.
 
-    Whoever may make the change that takes it back may do so.
+    It needs the permission for the change that undoes it.
     """
     done = queries.change(entry)
     if done is None:

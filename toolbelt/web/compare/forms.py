@@ -9,7 +9,7 @@ from toolbelt.web.kit import forms as kit
 
 
 class Copying(kit.Change):
-    """What is to be copied from one side to the other: the ticked rows, or all; and what of it was shown."""
+    """What to copy from one side to the other: the ticked rows, or all; ``seen`` is a digest of what was shown."""
 
     a = forms.CharField(max_length=200)
     b = forms.CharField(max_length=200)
@@ -19,7 +19,7 @@ class Copying(kit.Change):
 
 
 class Comparison(forms.Form):
-    """Which two sides are compared; the moment of a side, where it is wanted as it was."""
+    """Which two sides are compared, and at which moment."""
 
     a = forms.CharField(required=False, max_length=200)
     b = forms.CharField(required=False, max_length=200)

@@ -1,8 +1,4 @@
-"""What the words, marks and states on the pages mean.
-
-The questions come from the core that asks them, so that the page cannot say otherwise; what their codes say is written
-here, for people who have never seen one.
-"""
+"""The rules on the help page: the questions come from the core, and the texts of their codes are here."""
 
 from __future__ import annotations
 

@@ -11,19 +11,12 @@ from toolbelt.web.kit import model, notices, pieces, words
 
 
 def confirmation(
-    asked: errors.ConfirmationRequired,
-    *,
-    title: str,
-    verb: str,
-    action: str,
-    fields: Iterable[tuple[str, str]],
-    back: str,
+    asked: errors.ConfirmationRequired, fields: Iterable[tuple[str, str]], **form: Any
 ) -> notices.Confirmation:
-    """Ask before a far-reaching change, with its differences; ``fields`` are those of the first try."""
+    """Return the question before a far-reaching change, with its differences; ``fields`` are those of the request."""
     differences: dict[str, Any] = asked.differences
     tools = tuple(tool_changes(differences["added"], differences["removed"]))
     return notices.Confirmation(
-        title=title,
         reasons=tuple(_short(reason) for reason in asked.reasons),
         effect=pieces.Effect(
             tools=differences["tools"],
@@ -35,11 +28,9 @@ def confirmation(
             or (() if tools else ("No change for the model.",)),
         ),
         differences=tools,
-        action=action,
         fields=(*fields, ("confirm", "yes")),
-        confirm_word=verb,
         dangerous=bool(differences["added"]),
-        back=back,
+        **form,
     )
 
 

@@ -1,4 +1,4 @@
-"""How long something may be given for with one button."""
+"""The durations that one button sets."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def end(span: str) -> datetime:
     if span == "tomorrow":
         midnight = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
         return midnight + timedelta(days=1)
-    # To the next full minute: whoever gives an hour thinks of no seconds.
+    # To the next full minute.
     whole = now.replace(second=0, microsecond=0)
     return whole + timedelta(hours=int(span.removesuffix("h")), minutes=0 if whole == now else 1)

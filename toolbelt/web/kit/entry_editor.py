@@ -170,15 +170,18 @@ class Editor:
             new=form.is_new,
             shown=shown,
         )
-        word = belts.KINDS[self.kind].word
-        if done.is_nothing:
-            notice = notices.Notice(text=f"No changes: the {word} {form.entry_name} is already up to date.")
-        else:
-            text = f"{word.capitalize()} {form.entry_name} {'created' if form.is_new else 'saved'}."
-            detail = "" if shown else "No agent is affected."
-            notice = notices.Notice(text=text, detail=detail, undo=_undo(request, done))
         responses.declare(request, self._home(form.entry_name))
-        return responses.respond(request, notice)
+        return responses.respond(request, self._notice(request, form, done, is_shown=bool(shown)))
+
+    def _notice(
+        self, request: http.Request, form: entry_forms.EntryForm, done: writing.Change, *, is_shown: bool
+    ) -> notices.Notice:
+        word, name = belts.KINDS[self.kind].word, form.entry_name
+        if done.is_nothing:
+            return notices.Notice(text=f"No changes: the {word} {name} is already up to date.")
+        text = f"{word.capitalize()} {name} {'created' if form.is_new else 'saved'}."
+        detail = "" if is_shown else "No agent is affected."
+        return notices.Notice(text=text, detail=detail, undo=_undo(request, done))
 
     def _home(self, name: str) -> str:
         return reverse(f"web:{self.kind}", args=[name])
@@ -210,7 +213,7 @@ def _ask(request: http.Request, back: str, asked: proposals.UnseenEffect) -> Htt
         for value in request.POST.getlist(field)
     ]
     page = proposal_pages.page(
-        asked, again=bool(shown), action=request.path, fields=fields, reason=reason, back=back
+        asked, fields, again=bool(shown), action=request.path, reason=reason, back=back
     )
     if not request.htmx:
         return render(request, "kit/proposal.html", {"page": page})

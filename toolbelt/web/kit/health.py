@@ -1,4 +1,4 @@
-"""Is this process up, may it be sent requests, and what has it counted? For load balancers and scrapers."""
+"""Health, readiness and metrics of this process, for load balancers and scrapers."""
 
 import threading
 
@@ -25,7 +25,7 @@ EXCHANGED = "the database file was replaced while the server was running: restar
 @cache.never_cache
 @http.require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """The process answers. It asks nothing else: a database that is away is no reason to restart it."""
+    """Answer that the process runs. A database that is away is no reason to restart it."""
     return JsonResponse({"status": "ok"})
 
 
@@ -61,7 +61,7 @@ def _unavailable(because: str) -> HttpResponse:
 @cache.never_cache
 @http.require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Prometheus metrics, for staff and for whoever has the token."""
+    """Return the Prometheus metrics, to staff and to requests with the token."""
     if not (_has_metrics_token(request) or (request.user.is_active and request.user.is_staff)):
         refusal = HttpResponse("Log in as staff, or send the metrics token.\n", "text/plain", 401)
         refusal.headers["WWW-Authenticate"] = 'Bearer realm="metrics"'

@@ -62,7 +62,7 @@ class Counted:
 
 
 def signed_in_user(session_key: str) -> str | None:
-    """Return the primary key of the active user whose session this is, as text; None if nobody is logged in."""
+    """Return the primary key of the active user whose session this is, as text; None without a login."""
     if not session_key:
         return None
     request = HttpRequest()

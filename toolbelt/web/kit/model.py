@@ -121,7 +121,7 @@ def notes(policy: Iterable[Sequence[str]]) -> tuple[str, ...]:
 
 
 def consequences(breaks: Sequence[str], sessions: int | None) -> tuple[str, ...]:
-    """Return what no number of tools tells: how many live sessions see it, and which prompt caches begin anew."""
+    """Return how many live sessions see a change, and which prompt caches it resets."""
     if not breaks or sessions is None:
         return ()
     what = " and ".join(f"the {part}" for part in breaks)

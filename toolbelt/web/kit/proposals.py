@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from toolbelt.control.catalog import consequences
 from toolbelt.control.catalog import proposals as doors
@@ -15,16 +16,8 @@ _MAX_LENGTH = 160
 _TEXTS = frozenset({"policy", "policy_when_off", "tool_notes"})
 
 
-def page(
-    asked: doors.UnseenEffect,
-    *,
-    again: bool,
-    action: str,
-    fields: Iterable[tuple[str, str]],
-    reason: str,
-    back: str,
-) -> pieces.View:
-    """Fill the page; ``fields`` are those of the form, but for what was shown before."""
+def page(asked: doors.UnseenEffect, fields: Iterable[tuple[str, str]], **form: Any) -> pieces.View:
+    """Fill the page; ``fields`` are those of the form, except the digest of what was shown before."""
     proposal = asked.proposal
     word = belts.KINDS[proposal.kind].word
     removal = proposal.after is None
@@ -41,16 +34,13 @@ def page(
         if any(reached.effect.breaks for reached in proposal.touched)
         else "",
         warnings=tuple(denial.message for denial in proposal.denials),
-        again=again,
         differences=() if removal else tuple(_differences(proposal)),
         reached=tuple(_reached(reached, proposal) for reached in proposal.touched),
-        action=action,
         fields=(*fields, ("shown", proposal.digest)),
-        reason=reason,
         word="Save changes" if verb == "Save" else f"{verb} {word}",
         dangerous=removal or any(reached.destructive for reached in proposal.touched),
         may_edit=not removal,
-        back=back,
+        **form,
     )
 
 

@@ -1,4 +1,4 @@
-"""Which request was this? Every request has an id: in each of its log lines, in its answer, on its error page."""
+"""The id of each request: in its log lines, in its response, and on its error page."""
 
 import sys
 from typing import Any
@@ -17,18 +17,18 @@ class RequestMiddleware(middlewares.RequestMiddleware):
     """Log each request; a fault of the database as one line, like any answer, and not as a defect with a traceback."""
 
     def process_got_request_exception(self, sender: type[Any], request: HttpRequest, **kwargs: Any) -> None:
-        """Note what the request failed with, for whoever makes the answer (`toolbelt.web.kit.frame.server_error`)."""
+        """Keep the error of the request for its error page (`toolbelt.web.kit.frame.server_error`)."""
         unavailable = availability.classify(sys.exc_info()[1])
         if unavailable is None:
             super().process_got_request_exception(sender, request, **kwargs)
             return
         request.unavailable = unavailable  # type: ignore[attr-defined]
-        # The log names the user: that would ask the database once more.
+        # The log names the user, which would need the database again.
         request.user = models.AnonymousUser()
 
 
 def current() -> str:
-    """The id of the request being answered; empty outside of one."""
+    """Return the id of the current request; empty outside of a request."""
     return str(structlog.contextvars.get_contextvars().get("request_id", ""))
 
 
@@ -39,7 +39,7 @@ def connect() -> None:
 
 
 def _bind_address(request: HttpRequest, **kwargs: Any) -> None:
-    # Whoever serves this application has put the client's address here, behind trusted proxies too.
+    # The server put the client's address here, also behind trusted proxies.
     structlog.contextvars.bind_contextvars(ip=request.META.get("REMOTE_ADDR"))
 
 

@@ -110,10 +110,10 @@ def question(request: http.Request, error: errors.ConfirmationRequired) -> notic
     how = request.answers
     return confirmations.confirmation(
         error,
+        [(name, value) for name in how.fields for value in request.POST.getlist(name)],
         title=how.title,
-        verb=how.verb,
+        confirm_word=how.verb,
         action=request.path,
-        fields=[(name, value) for name in how.fields for value in request.POST.getlist(name)],
         back=back(request, how.home),
     )
 

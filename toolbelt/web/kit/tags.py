@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString
 
 register = template.Library()
 
-# Stands for the last part of an address while the rest of it is worked out. No name holds this character.
+# Stands for the last part of an address while the rest is computed. No name contains this character.
 _PLACE = "\ue000"
 _SAFE = RFC3986_SUBDELIMS + "~:@"
 
@@ -28,8 +28,7 @@ _SAFE = RFC3986_SUBDELIMS + "~:@"
 def alike(parser: Parser, token: Token) -> Alike:
     """Render what is inside once for equal values: ``{% alike risk=row.risk %}…{% endalike %}``.
 
-    Inside, only these values are known, and the token of forms: what else the rows differ in cannot get in. The values
-    are hashable: texts, numbers, and frozen values of them.
+    Its content knows only these values, which must be hashable, and the token of forms.
     """
     name, *bits = token.split_contents()
     values = token_kwargs(bits, parser)
@@ -76,7 +75,7 @@ def address(parser: Parser, token: Token) -> Address:
 
 
 class Address(template.Node):
-    """An address whose last part is put in anew each time; all before it is worked out once."""
+    """An address whose last part differs each time; everything before it is computed once."""
 
     def __init__(self, view: FilterExpression, parts: Sequence[FilterExpression], name: str) -> None:
         self.view, self.before, self.last, self.name = view, parts[:-1], parts[-1], name

@@ -21,7 +21,7 @@ from toolbelt.web.kit import words
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
     """A run of characters. `tone` is "changed" where only these words of a line differ, and "hidden" where they name a
-    character that nobody would see ("U+202E", with its name in `title`).
+    invisible character ("U+202E", with its name in `title`).
     """
 
     text: str
@@ -51,7 +51,7 @@ MAX_LINES = 14
 MAX_CHARACTERS = 900
 # Where more words than this differ, they are marked as one.
 MAX_WORDS = 600
-# Lines that have less than this in common were written anew: marks in them would only be noise.
+# Lines with less than this in common were rewritten, so marks in them would not help.
 ALIKE = 0.4
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")

@@ -1,4 +1,4 @@
-"""Pages for who opens Toolbelt at an address that it is not set up for: they say what to set, and so does the log."""
+"""Pages for an address that Toolbelt is not set up for: they say what to set, and so does the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from django.utils.html import format_html
 
 from toolbelt.web.kit import http
 
-# How often one such page is logged, in seconds: anybody can ask for it.
+# How often such a page is logged, in seconds: every visitor can cause it.
 LOG_EVERY = 60.0
 MAX_HOST_LENGTH = 255
 
@@ -71,7 +71,7 @@ def disallowed_host(request: http.Request) -> HttpResponse:
 
 
 def plain_http(request: http.Request) -> HttpResponse:
-    """Return that Toolbelt expects HTTPS, and what to set on a machine of one's own."""
+    """Return that Toolbelt expects HTTPS, and what to set on your own machine."""
     _log_now_and_then("plain HTTP on this machine", setting="TOOLBELT_INSECURE_HTTP")
     return _page(
         request,
@@ -95,7 +95,7 @@ def _page(request: http.Request, **shown: str) -> HttpResponse:
 
 
 def _log_now_and_then(event: str, **facts: str) -> None:
-    """Log the event, unless it was logged a moment ago."""
+    """Log the event, unless it was logged in the last minute."""
     now = time.monotonic()
     with _lock:
         if now - _logged.get(event, -LOG_EVERY) < LOG_EVERY:

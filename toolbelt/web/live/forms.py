@@ -6,6 +6,6 @@ from django import forms
 
 
 class Followed(forms.Form):
-    """What an open page wants to hear of: one agent with the catalog, or everything."""
+    """What an open page follows: one agent with the catalog, or everything."""
 
     agent = forms.CharField(required=False, max_length=64)

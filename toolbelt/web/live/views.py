@@ -1,4 +1,4 @@
-"""The present revision. Over ASGI, `toolbelt.front.event_stream` continues the answer as a stream."""
+"""The current revision. Over ASGI, `toolbelt.front.event_stream` continues the answer as a stream."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from toolbelt.web.live import forms
 
 @require_GET
 def stream(request: http.Request) -> HttpResponse:
-    """Return it of one agent and the catalog, or of everything."""
+    """Return the revision of one agent and the catalog, or of everything."""
     form = forms.Followed(request.GET)
     if not form.is_valid():
         raise errors.NotFound("agent", request.GET.get("agent", ""))
     revision = queries.revision(form.cleaned_data["agent"])
     answer = HttpResponse(live.event("once", revision), content_type=f"{live.MEDIA_TYPE}; charset=utf-8")
-    # So that no proxy keeps what is said now until there is more of it.
+    # No proxy may buffer the events.
     answer.headers["X-Accel-Buffering"] = "no"
     answer.headers[live.USER] = str(request.user.pk)
     return answer

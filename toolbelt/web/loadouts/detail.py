@@ -19,13 +19,7 @@ from toolbelt.web.tools import view_model as tools_view_model
 MAX_TOOLS, MAX_PER_ONE = 500, 20
 
 
-def page(
-    index: access_index.AccessIndex,
-    name: str,
-    filters: Mapping[str, Any],
-    *,
-    path: str,
-) -> pieces.View:
+def page(index: access_index.AccessIndex, name: str, filters: Mapping[str, Any], *, path: str) -> pieces.View:
     """Fill the page; ``filters`` is which of its agents are looked for. Raise errors.NotFound."""
     stored = index.catalog
     loadout = view_model.get(stored, name)
@@ -39,14 +33,8 @@ def page(
         for key in loadouts.tools_discoverable(stored, name)
         if key not in brought and not seen.disables(key, stored.tools[key].plugin)
     ]
-    others = tuple(_others(index, name))
-    having = [(holder, how) for holder in index.holders if (how := _how(index, holder, name))]
-    matching = {
-        holder.agent.key for holder in paging.named([holder for holder, _ in having], filters["agents"])
-    }
-    users = paging.part([pair for pair in having if pair[0].agent.key in matching], filters["offset"])
     own = keys.fold(name) in stored.loadouts
-    return pieces.View(
+    page = pieces.View(
         name=name,
         marks=tuple(view_model.marks(stored, name)),
         description=loadout.description,
@@ -63,26 +51,28 @@ def page(
         brings=tuple(_groups(stored, brings, seen, patterns=False)),
         discoverable=tuple(_groups(stored, to_discover, seen, patterns=True)),
         discovers=words.tools(len(to_discover)),
-        agents=tuple(
-            pieces.View(
-                name=holder.agent.key, url=reverse("web:agent_access", args=[holder.agent.key]), how=how
-            )
-            for holder, how in users.items
-        ),
-        agents_pages=users.pages(filters, path, anchor="#users"),
-        find=paging.find_agents(having, filters, path, ("offset",)),
-        others=others,
-        kinds=tuple(
-            kind
-            for kind, loadout_name in conf.KIND_LOADOUTS.items()
-            if any(
-                keys.fold(link.name) == keys.fold(name)
-                for link in loadouts.chain(stored.loadouts, loadout_name)
-            )
-        ),
+        others=tuple(_others(index, name)),
+        kinds=tuple(_kinds(stored, name)),
         seen=json.dumps(belts.entry("loadout", loadout), ensure_ascii=False) if own else "",
         is_stored=own,
     )
+    having = [(holder.agent.key, how) for holder in index.holders if (how := _how(index, holder, name))]
+    matching = {holder.agent.key for holder in paging.named(index.holders, filters["agents"])}
+    users = paging.part([pair for pair in having if pair[0] in matching], filters["offset"])
+    page.agents = tuple(
+        pieces.View(name=agent, url=reverse("web:agent_access", args=[agent]), how=how)
+        for agent, how in users.items
+    )
+    page.agents_pages = users.pages(filters, path, anchor="#users")
+    page.find = paging.find_agents(having, filters, path, ("offset",))
+    return page
+
+
+def _kinds(stored: catalog.Catalog, name: str) -> Iterator[str]:
+    """Return the kinds of agents whose loadout is this one, or extends it."""
+    for kind, own in conf.KIND_LOADOUTS.items():
+        if keys.fold(name) in {keys.fold(link.name) for link in loadouts.chain(stored.loadouts, own)}:
+            yield kind
 
 
 def _levels(stored: catalog.Catalog, name: str) -> Iterator[pieces.View]:
@@ -112,7 +102,7 @@ def _groups(
     by_plugin: dict[str, list[str]] = {}
     for key in tools:
         by_plugin.setdefault(stored.tools[key].plugin, []).append(key)
-    # All of them where they are few; of very many, the first of each plugin.
+    # If there are very many tools, only the first of each plugin.
     most = MAX_PER_ONE if sum(map(len, by_plugin.values())) > MAX_TOOLS else MAX_TOOLS
     for plugin, members in sorted(by_plugin.items(), key=lambda item: (not item[0], item[0].casefold())):
         because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in members)
@@ -141,7 +131,7 @@ def _because(tool: catalog.Tool, stored: catalog.Catalog, seen: loadouts.View, p
 
 
 def _how(index: access_index.AccessIndex, holder: access_index.AgentAccess, name: str) -> str:
-    """Return in which way the agent has to do with the loadout; empty: it has not."""
+    """Return how the agent uses the loadout; empty if it does not."""
     agent, folded = holder.agent, keys.fold(name)
     links = [link.name for link in view_model.chain(index, holder)]
     hows = []

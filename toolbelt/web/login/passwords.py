@@ -21,7 +21,7 @@ from django.http.response import HttpResponseBase
 from toolbelt.web.kit import frame, http
 
 AT_ONCE = 2
-# How long a login waits for its turn.
+# How long a login waits.
 SECONDS = 5.0
 # How many wrong logins an address may have, whatever the names, in the time that Axes counts.
 MAX_FAILURES_OF_ADDRESS = 50
@@ -37,18 +37,18 @@ class Argon2PasswordHasher(hashers.Argon2PasswordHasher):
     """Django's, with a limit on how many run at once in a process. The hashes are the same."""
 
     def encode(self, password: str, salt: str) -> str:
-        """Hash a password. Raises Busy."""
+        """Hash a password. Raise BusyError."""
         with _turn():
             return super().encode(password, salt)
 
     def verify(self, password: str, encoded: str) -> bool:
-        """Return whether it is the password. Raises Busy."""
+        """Return whether it is the password. Raise BusyError."""
         with _turn():
             return super().verify(password, encoded)
 
 
 class BusyMiddleware:
-    """Answer 503 where no password can be hashed at present."""
+    """Answer 503 while no password can be hashed."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
@@ -65,7 +65,7 @@ class AxesHandler(database.AxesDatabaseHandler):  # type: ignore[misc]
     """Axes's own, which also limits an address."""
 
     def is_locked(self, request: Any, credentials: dict[str, Any] | None = None) -> bool:
-        """Return whether this login is not even tried."""
+        """Return whether this login is rejected without a check."""
         if super().is_locked(request, credentials):
             return True
         since = attempts.get_cool_off_threshold(request)

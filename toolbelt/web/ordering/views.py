@@ -11,14 +11,14 @@ from toolbelt.control.catalog import ordering
 from toolbelt.control.people import rights
 from toolbelt.web.kit import http, notices, responses
 
-# What has an order that these pages show, and where the list of it is.
+# The kinds of entries with an order, and the page of each.
 _LISTS = {"loadout": "web:loadouts", "toolkit": "web:toolkits", "sub_app": "web:sub_apps"}
 
 
 @require_POST
 def swap(request: http.Request, kind: str) -> HttpResponse:
-    """Let ``first`` stand where ``second`` stood, right behind it before."""
-    # Also for kinds that there are not: who may not change them learns no more.
+    """Swap ``first`` with ``second``, which is directly before it."""
+    # Unknown kinds too: without permission, the response is the same.
     if not request.user.has_perm(rights.permission("change", kind if kind in _LISTS else "loadout")):
         raise PermissionDenied
     if kind not in _LISTS:

@@ -10,7 +10,7 @@ from toolbelt.web.kit import forms as kit
 
 
 class Eviction(kit.Change):
-    """Which session is to begin anew."""
+    """Which session to evict."""
 
     session = forms.CharField(max_length=sessions.MAX_ID_LENGTH, strip=False)
 

@@ -13,7 +13,7 @@ from toolbelt.web.status import view_model
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
-    """Show the page to staff, as the metrics and the admin are: what runs here is nobody else's to know."""
+    """Show the page to staff only, as the metrics and the admin are."""
     if not getattr(request.user, "is_staff", False):
         raise PermissionDenied
     return render(request, "status/status.html", {"page": view_model.page()})

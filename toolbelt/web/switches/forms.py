@@ -11,10 +11,10 @@ from toolbelt.web.kit import forms as kit
 
 
 class Flip(kit.Change):
-    """One flip: what is wanted, and what the page showed.
+    """One flip: the new state (``on``), and the state that the page showed (``was``).
 
-    A button that gives something for a while says all of it in one word, ``true-2h``, beside which ``on`` is what the
-    page showed; with ``true-at`` it ends at the moment ``at``, in the time zone of the server.
+    A button that sets a state for a limited time sends it in one word (``given``: ``true-2h``), which replaces ``on``;
+    ``true-at`` ends at the moment ``at``, in the time zone of the server.
     """
 
     on = forms.ChoiceField(choices=kit.STATES, required=False)
@@ -26,7 +26,7 @@ class Flip(kit.Change):
     at = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"])
 
     def clean(self) -> dict[str, Any]:
-        """Ask for what is wanted, and for the moment if it shall end at one."""
+        """Require a new state, and the moment for a state that ends at one."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         given = cleaned.get("given")
         if not given and not cleaned.get("on") and "on" not in self.errors:
@@ -48,7 +48,7 @@ class Flip(kit.Change):
 
 
 class Reset(kit.Change):
-    """The overrides that are to go, as the page showed them."""
+    """The overrides to reset, as the page showed them."""
 
     was = fields.Overrides()
 

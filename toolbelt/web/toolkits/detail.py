@@ -34,46 +34,40 @@ def page(
     if toolkit is None:
         raise errors.NotFound("toolkit", key, index.catalog.toolkits)
     held = view_model.held(index, toolkit)
-    line = view_model.line(held)
     closed = access_index.closed(index.catalog)
-    order = list(index.catalog.toolkits)
-    place = order.index(key)
-    holders = paging.named(index.holders, filters["agents"])
-    if len(holders) > paging.AT_ONCE:
-        # Agents that it concerns come first, because there are many pages.
-        concerned = {*held.users, *held.switches}
-        holders.sort(key=lambda holder: holder.agent.key not in concerned)
-    part = paging.part(holders, filters["offset"])
-    cells = tuple(
+    page = view_model.line(held)
+    page.owner, page.examples = toolkit.plugin, toolkit.examples.strip()
+    page.crowded = forms.too_many(len(toolkit.members), len(toolkit.triggers)) if may_edit else ""
+    page.tools = words.tools(len(held.members))
+    page.members = tuple(_member(index.catalog, toolkit, member, closed) for member in toolkit.members)
+    page.find = paging.find_agents(index.holders, filters, path, ("offset",))
+    page.message, page.preview = filters["message"], preview(index, toolkit, filters)
+    page.whose = tuple(whose((holder.agent.key for holder in index.holders), filters["whose"]))
+    page.stop, page.may_stop = stop(toolkit), may_edit
+    page.seen = json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False)
+    page.may_change = any(may_flip(holder.agent.key) for holder in index.holders)
+    part = _holders(index, held, filters)
+    page.cells = tuple(
         view_model.cell(holder, toolkit, may_change=may_flip(holder.agent.key)) for holder in part.items
     )
-    return pieces.View(
-        key=key,
-        title=line.title,
-        description=toolkit.description,
-        owner=toolkit.plugin,
-        crowded=forms.too_many(len(toolkit.members), len(toolkit.triggers)) if may_edit else "",
-        marks=line.marks,
-        tools=words.tools(len(held.members)),
-        tokens=line.tokens,
-        users=line.users,
-        switched=line.switched,
-        members=tuple(_member(index.catalog, toolkit, member, closed) for member in toolkit.members),
-        cells=cells,
-        find=paging.find_agents(index.holders, filters, path, ("offset",)),
-        pages=part.pages(filters, path, anchor="#holders"),
-        message=filters["message"],
-        whose=tuple(whose((holder.agent.key for holder in index.holders), filters["whose"])),
-        preview=preview(index, toolkit, filters),
-        examples=toolkit.examples.strip(),
-        stop=stop(toolkit),
-        seen=json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False),
-        place=f"{words.number(place + 1)} of {words.number(len(order))}",
-        up=order[place - 1] if may_edit and place else "",
-        down=order[place + 1] if may_edit and place + 1 < len(order) else "",
-        may_change=any(may_flip(holder.agent.key) for holder in index.holders),
-        may_stop=may_edit,
-    )
+    page.pages = part.pages(filters, path, anchor="#holders")
+    order = list(index.catalog.toolkits)
+    place = order.index(key)
+    page.place = f"{words.number(place + 1)} of {words.number(len(order))}"
+    page.up = order[place - 1] if may_edit and place else ""
+    page.down = order[place + 1] if may_edit and place + 1 < len(order) else ""
+    return page
+
+
+def _holders(
+    index: access_index.AccessIndex, held: view_model.Held, filters: Mapping[str, Any]
+) -> paging.Part[access_index.AgentAccess]:
+    """Return the agents that the page shows; those that have the toolkit come first if there are many pages."""
+    holders = paging.named(index.holders, filters["agents"])
+    if len(holders) > paging.AT_ONCE:
+        concerned = {*held.users, *held.switches}
+        holders.sort(key=lambda holder: holder.agent.key not in concerned)
+    return paging.part(holders, filters["offset"])
 
 
 def stop(toolkit: catalog.Toolkit) -> pieces.View:

@@ -14,7 +14,7 @@ from toolbelt.control.catalog import proposals
 from toolbelt.core import belts, catalog
 from toolbelt.web.kit import entry_forms, fields, filters, pieces, words
 
-# More rows than anybody would scroll through; a belt takes any number.
+# How many rows the editor takes; a belt takes any number.
 MAX_ROWS = 300
 _MEMBER = ("member", "note", "options")
 _TRIGGER = ("name", "any", "every", "none", "about", "focus", "choice")

@@ -38,12 +38,8 @@ def page(
     if tool is None:
         raise errors.NotFound("tool", key, stored.tools)
     state, word, trouble = view_model.standing(access_index.closed(stored).get(key))
-    having = [holder for holder in index.holders if key in holder.granted]
-    shown = paging.named(index.holders, filters["agents"])
-    holders = paging.part([holder for holder in shown if key in holder.granted], filters["offset"])
-    others = paging.part([holder for holder in shown if key not in holder.granted], filters["others_offset"])
     taken = list(itertools.islice(arguments.listed(tool.input_schema), arguments.MAX_COUNT + 1))
-    return pieces.View(
+    page = pieces.View(
         key=key,
         title=texts.visible(tool.title),
         risk=tool_sections.risk(tool),
@@ -52,7 +48,6 @@ def page(
         marks=tuple(_marks(tool)),
         toolkits=view_model.in_toolkits(stored, key),
         tokens=words.number(tool.tokens),
-        users=f"{words.number(len(having))} of {words.number(len(index.holders))}",
         state=state,
         word=word,
         trouble=trouble,
@@ -63,16 +58,29 @@ def page(
         schema=_document(tool.input_schema),
         output_schema=_document(tool.output_schema) if tool.output_schema else "",
         policy=tool.policy.strip() if key not in stored.toolkits_of else "",
-        holders=tuple(_holding(holder, key) for holder in holders.items),
-        holders_pages=holders.pages(filters, path, anchor="#holders"),
-        others=tuple(_holding(holder, key) for holder in others.items),
-        others_total=others.total,
-        others_pages=others.pages(filters, path, name="others_offset", anchor="#holders"),
-        others_open=not holders.total or bool(filters["others_offset"]),
-        find=paging.find_agents(index.holders, filters, path, ("offset", "others_offset")),
         usage=_usage(usage.by_tool(tool=key), key) if may_see_calls else None,
         stop=stop(tool),
     )
+    _add_holders(page, index, filters, path)
+    return page
+
+
+def _add_holders(
+    page: pieces.View, index: access_index.AccessIndex, filters: Mapping[str, Any], path: str
+) -> None:
+    """Add the agents that have the tool, and those that do not."""
+    key = page.key
+    having = [holder for holder in index.holders if key in holder.granted]
+    page.users = f"{words.number(len(having))} of {words.number(len(index.holders))}"
+    shown = paging.named(index.holders, filters["agents"])
+    holders = paging.part([holder for holder in shown if key in holder.granted], filters["offset"])
+    others = paging.part([holder for holder in shown if key not in holder.granted], filters["others_offset"])
+    page.holders = tuple(_holding(holder, key) for holder in holders.items)
+    page.holders_pages = holders.pages(filters, path, anchor="#holders")
+    page.others, page.others_total = tuple(_holding(holder, key) for holder in others.items), others.total
+    page.others_pages = others.pages(filters, path, name="others_offset", anchor="#holders")
+    page.others_open = not holders.total or bool(filters["others_offset"])
+    page.find = paging.find_agents(index.holders, filters, path, ("offset", "others_offset"))
 
 
 def stop(tool: catalog.Tool) -> pieces.View:
