@@ -242,6 +242,8 @@ def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None)
         "TOOLBELT_ENV_FILE": os.devnull,
         "TOOLBELT_INSECURE_HTTP": "true",
         "TOOLBELT_PLUGINS_FILE": str(PLUGINS),
+        # Nothing runs the demo's tools here.
+        "TOOLBELT_RUNNING_SECONDS": "0",
         "SECRET_KEY": secrets.token_urlsafe(50),
         "ALLOWED_HOSTS": "127.0.0.1,localhost",
         "DATABASE_URL": f"sqlite:///{scratch / 'interop.sqlite3'}",

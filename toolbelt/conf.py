@@ -27,6 +27,7 @@ UPSTREAM_CONNECTIONS: int
 SOCKET_DIR: str
 RECORD_ARGUMENTS: bool
 REPORT_SECONDS: float
+RUNNING_SECONDS: float
 ALLOW_PRIVATE_HTTP: bool
 STDIO_BY_WEB: bool
 WEB_VARIABLES: Sequence[str]
@@ -178,6 +179,13 @@ SETTINGS = (
         " a report, the call counts as unreported from then on.",
         is_valid=lambda value: type(value) in (int, float) and 0 < value <= 30 * 86400,
         expected="a number of seconds above 0, at most 30 days",
+    ),
+    _seconds(
+        "RUNNING_SECONDS",
+        600,
+        "How long a server's last word about the plugins that it runs counts, so that a restart is not an outage; 0 to"
+        " never find out which tools no server runs.",
+        may_be_zero=True,
     ),
     _boolean(
         "ALLOW_PRIVATE_HTTP",

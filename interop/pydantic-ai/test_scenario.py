@@ -82,7 +82,7 @@ def start() -> Any:
 def test_the_toolset_alone_gives_tools_and_policy(play: Player) -> None:
     play.given = {"toolsets": [adapter.Toolset(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN))]}
     played = play(kit.session(), "Please add 2 and 3.", [scenario.ADD, "Five."])
-    assert set(played.steps[0].tools) == {"desk__add", *scenario.LOADERS}
+    assert set(played.steps[0].tools) >= {"desk__add", *scenario.LOADERS}
     assert "Never add in your head" in played.steps[0].system
 
 

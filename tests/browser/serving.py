@@ -27,7 +27,13 @@ def run(file: Path) -> Iterator[str]:
         str(port),
         "--no-access-log",
     ]
-    environment = {**os.environ, "TOOLBELT_ENV": "test", "DATABASE_URL": f"sqlite:///{file}"}
+    environment = {
+        **os.environ,
+        "TOOLBELT_ENV": "test",
+        # Nothing runs the demo's tools here.
+        "TOOLBELT_RUNNING_SECONDS": "0",
+        "DATABASE_URL": f"sqlite:///{file}",
+    }
     running = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     for _ in range(300):
         with contextlib.suppress(OSError), socket.create_connection(("localhost", port)):

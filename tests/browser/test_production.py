@@ -47,6 +47,8 @@ def production(demo_file: Path, tmp_path: Path) -> Iterator[str]:
         "TOOLBELT_ENV": "production",
         "TOOLBELT_INSECURE_HTTP": "true",
         "TOOLBELT_LOG_LEVEL": "WARNING",
+        # Nothing runs the demo's tools here.
+        "TOOLBELT_RUNNING_SECONDS": "0",
         "SECRET_KEY": secrets.token_urlsafe(50),
         "ALLOWED_HOSTS": "127.0.0.1",
         "DATABASE_URL": f"sqlite:///{file}",

@@ -115,6 +115,7 @@ class Rulebook:
             (plugin.get("status") == "failed", "plugin-failed"),
             (plugin.get("active") is False, "plugin-disabled"),
             (one.get("retired"), "tool-retired"),
+            (tool in plugin.get("not_running", ()), "not-running"),
             (one.get("seen") is False and not plugin.get("trusted"), "tool-unseen"),
             (one.get("approved"), "tool-changed"),
         ):

@@ -60,6 +60,7 @@ EVERYTHING: dict[str, Any] = {
             },
             "in_code": True,
             "declared_by": ["ada"],
+            "not_running": ["git__log"],
         }
     ],
     "tools": [

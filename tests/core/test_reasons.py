@@ -8,7 +8,7 @@ from toolbelt.core import reasons, resolution, rules
 
 # The reason codes of semantics.md, by question.
 CODES = {
-    1: ("plugin-failed", "plugin-disabled", "tool-retired", "tool-unseen", "tool-changed"),
+    1: ("plugin-failed", "plugin-disabled", "tool-retired", "not-running", "tool-unseen", "tool-changed"),
     2: ("blocked",),
     3: ("switch-off",),
     4: ("override-off",),

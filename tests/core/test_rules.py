@@ -42,9 +42,10 @@ def test_a_tool_that_nobody_has_seen_is_held_unless_its_plugin_is_trusted() -> N
     [
         (catalog.Plugin(name="mail", status="failed", active=False), "plugin-failed"),
         (catalog.Plugin(name="mail", active=False, blocked=True), "plugin-disabled"),
+        (catalog.Plugin(name="mail", in_code=True, not_running=("mail__send",), blocked=True), "not-running"),
     ],
 )
-def test_a_tool_of_a_plugin_that_failed_or_is_disabled_is_unavailable(
+def test_a_tool_of_a_plugin_that_failed_is_disabled_or_not_running_is_unavailable(
     plugin: catalog.Plugin, code: str
 ) -> None:
     made = building.catalog_of("mail__send", plugins=[plugin])

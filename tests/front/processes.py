@@ -60,6 +60,8 @@ def served(
         env={
             **os.environ,
             "TOOLBELT_ENV": "test",
+            # Many tests store plugins that nothing runs.
+            "TOOLBELT_RUNNING_SECONDS": "0",
             "DATABASE_URL": address(),
             "DJANGO_SETTINGS_MODULE": "toolbelt.settings",
             "PYTHONPATH": os.pathsep.join([*paths, str(settings.BASE_DIR)]),

@@ -156,6 +156,7 @@ def served(installation: Installation, url: str) -> Iterator[Load]:
             "ALLOWED_HOSTS": "127.0.0.1",
             "DATABASE_URL": url,
             "TOOLBELT_API_PER_MINUTE": "0",
+            "TOOLBELT_RUNNING_SECONDS": "0",
         },
         cwd=settings.BASE_DIR,
         stderr=subprocess.DEVNULL,

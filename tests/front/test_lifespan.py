@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from toolbelt.control.access import expirations
+from toolbelt.control.servers import running_tools
 from toolbelt.front import access_log, lifespan
 from toolbelt.front import application as front
 from toolbelt.runtime import credentials, plugins, prepared_answers, record_writer, upstream_connections
 
 
 def writing() -> list[threading.Thread]:
-    """Return the threads that record expiries."""
-    return [thread for thread in threading.enumerate() if thread.name == "toolbelt-ends"]
+    """Return the threads that record expiries, and say what this process can run."""
+    names = ("toolbelt-ends", "toolbelt-running")
+    return [thread for thread in threading.enumerate() if thread.name in names]
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +27,7 @@ def no_thread_is_left() -> Iterator[None]:
     """Stop the threads that a test starts, and wait for those that are still ending."""
     for is_before in (True, False):
         expirations.stop()
+        running_tools.stop()
         for thread in writing():
             thread.join(20)
         if is_before:
@@ -139,11 +142,14 @@ def test_plugins_that_fail_to_end_do_not_keep_the_server_from_ending(told, monke
     assert "plugins not stopped" in caplog.text
 
 
-def test_the_thread_that_writes_ends_begins_and_ends_with_the_server(told: list[str]) -> None:
+def test_the_threads_that_write_begin_and_end_with_the_server(told: list[str]) -> None:
     for _ in range(2):
-        expirations.start()
-        expirations.start()
-        (thread,) = writing()
+        for _ in range(2):
+            expirations.start()
+            running_tools.start(frozenset)
+        threads = writing()
+        assert len(threads) == 2
         asyncio.run(lifespan.Lifespan(None, access_log.AccessLog()).end())
-        thread.join(5)
+        for thread in threads:
+            thread.join(5)
         assert writing() == []

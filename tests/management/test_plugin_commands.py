@@ -22,6 +22,7 @@ from tests.plugins import samples
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.config import belts
+from toolbelt.control.servers import running_tools
 from toolbelt.runtime import plugins
 from toolbelt.store import snapshots
 
@@ -172,6 +173,23 @@ def test_check_names_a_namespace_that_is_taken_in_the_database(example: Path) ->
 def test_a_sync_that_changes_something_says_that_servers_have_to_be_restarted(example: Path) -> None:
     assert "Restart Toolbelt's servers" in run("plugins", "sync")[0]
     assert "Restart" not in run("plugins", "sync")[0]
+
+
+def test_a_sync_names_the_tools_that_run_only_after_a_restart(example: Path) -> None:
+    running_tools.announce("server", [])
+    out, _, _ = run("plugins", "sync")
+    assert "Not running until servers are restarted: mytool__search." in out
+    running_tools.announce("restarted", ["mytool__search"])
+    assert "Not running" not in run("plugins", "sync")[0]
+
+
+def test_a_call_runs_what_this_process_has_even_if_no_server_runs_it(example: Path) -> None:
+    run("plugins", "sync")
+    belts.import_(OLIVE, {"agents": [{"key": "ada", "tools": ["mytool__search"]}]})
+    running_tools.announce("server", [])
+    assert "not-running: no running process can run it" in run("why", "ada", "mytool__search")[0]
+    out, _, code = run("call", "ada", "mytool__search", '{"query": "x"}')
+    assert (json.loads(out)["is_error"], code) == (False, 0)
 
 
 def test_a_plugin_that_cannot_get_ready_is_named_with_its_line(

@@ -21,6 +21,7 @@ from tests.runtime.conftest import install as install
 from tests.runtime.conftest import listed as listed
 from toolbelt.control.access import expirations
 from toolbelt.control.config import belts
+from toolbelt.control.servers import running_tools
 from toolbelt.front import application as front
 from toolbelt.mcp import protocol
 from toolbelt.runtime import feed, prepared_answers
@@ -313,6 +314,7 @@ class Client:
 def on_their_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let no server write down ends by itself, nor any test find the servers of the one before it."""
     monkeypatch.setattr(expirations, "start", lambda: None)
+    monkeypatch.setattr(running_tools, "start", lambda runnable: None)
     yield
     _made.clear()
 

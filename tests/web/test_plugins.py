@@ -229,6 +229,19 @@ def test_a_server_that_cannot_be_asked_is_named_in_the_outcome(
     assert page.asking.words == "0 servers responded, files failed."
 
 
+def test_a_plugin_in_code_that_no_process_runs_is_marked_here_and_on_an_agents_page(
+    keeper: Client, operator: Client, belt: None
+) -> None:
+    tools = [key for key in snapshots.catalog().tools if key.startswith("github__")]
+    models.Plugin.objects.filter(name="github").update(in_code=True, not_running=tools)
+    state = line(look(keeper), "github").state
+    assert (state.shape, state.word) == ("unavailable", "Not running")
+    assert f"no running process can run {len(tools)} of its tools" in state.about
+    sections = operator.get(acting.ACCESS).context["page"].toolkits
+    marked = [section.key for section in sections if "not running" in [mark.word for mark in section.marks]]
+    assert marked == ["issues", "releases"]
+
+
 def test_a_plugin_in_code_that_has_failed_gets_another_chance(
     keeper: Client, belt: None, asked: list[Any]
 ) -> None:

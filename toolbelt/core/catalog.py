@@ -85,7 +85,8 @@ class Plugin:
 
     ``upstream`` is the JSON of the connection (:mod:`toolbelt.core.connections`) of an MCP server. The synchronization
     with installed code sets ``in_code``. A plugin with neither is the client's: the agent's own program runs its tools,
-    and ``declared_by`` names the agents whose tokens may declare them.
+    and ``declared_by`` names the agents whose tokens may declare them. ``not_running`` are those of its
+    tools that no running process can run.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Plugin:
     upstream: str = ""
     in_code: bool = False
     declared_by: tuple[str, ...] = ()
+    not_running: tuple[str, ...] = ()
 
     @property
     def runner(self) -> Runner:
@@ -340,6 +342,11 @@ class Catalog:
     def category(self, tool: Tool) -> str:
         """Return the tool's category: its own, else its plugin's, else the default for its plugin's name."""
         return tool.category or _plugin_category(self.plugins.get(tool.plugin), tool.plugin)
+
+    def is_not_running(self, key: str) -> bool:
+        """Return whether no running process can run the tool, though its plugin is code."""
+        plugin = self.plugins.get(self.tools[key].plugin)
+        return plugin is not None and key in plugin.not_running
 
     def runner(self, tool: Tool) -> Runner:
         """Return who runs the tool; one that belongs to no plugin is the client's."""

@@ -215,6 +215,21 @@ def active(context: rules.EvaluationContext) -> dict[str, Decision]:
     return active_tools
 
 
+def not_running(context: rules.EvaluationContext) -> list[str]:
+    """Return the tools that would be active if a running process could run them, by key."""
+    absent = {key for plugin in context.catalog.plugins.values() for key in plugin.not_running}
+    if not absent:
+        return []
+    return [
+        key
+        for key in sorted(absent.intersection(candidates(context), context.catalog.tools))
+        if (closed := _closed(context, key)) is not None
+        and closed.code == "not-running"
+        and (decision := _first(context, context.rules, key)) is not None
+        and decision.state == "active"
+    ]
+
+
 def _denied(context: rules.EvaluationContext) -> set[str]:
     """Return the tools that the agent's own configuration denies, by rules 3 to 5."""
     agent, stored = context.agent, context.catalog

@@ -95,6 +95,8 @@ def _unavailable(context: EvaluationContext, tool: catalog.Tool) -> Answer | Non
         return Answer("unavailable", "plugin-disabled", Origin("plugin", plugin.name))
     if tool.retired:
         return Answer("unavailable", "tool-retired", Origin("tool", tool.key))
+    if context.catalog.is_not_running(tool.key):
+        return Answer("unavailable", "not-running", Origin("plugin", tool.plugin))
     if not tool.seen and not (plugin is not None and plugin.trusted):
         return Answer("unavailable", "tool-unseen", Origin("tool", tool.key))
     if catalog.is_changed(tool):
@@ -188,7 +190,7 @@ def _otherwise(context: EvaluationContext, tool: catalog.Tool) -> Answer:
 RULES = (
     Rule(
         1,
-        "Has its plugin failed or been disabled, or is the tool retired, new, or changed since its approval?",
+        "Has its plugin failed or been disabled, or is the tool retired, not running, new, or changed?",
         _unavailable,
     ),
     Rule(2, "Is the tool, its plugin or one of its toolkits blocked for everyone?", _blocked),

@@ -236,6 +236,12 @@ def _warnings(resolved: budgets.Resolution) -> tuple[Warning_, ...]:
             )
         )
     context = resolved.context
+    if absent := resolution.not_running(context):
+        message = (
+            f"{len(absent)} granted {'tool is' if len(absent) == 1 else 'tools are'} not running:"
+            f" {budgets.in_short(absent)}. Restart Toolbelt's servers with their plugin, or disable the plugin."
+        )
+        result.append(Warning_(code="not-running", message=message))
     for tool in sorted(
         conflicts.tools_with_options(context.catalog, context.agent).intersection(resolved.active)
     ):

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import structlog
 
 from toolbelt.control.access import expirations
+from toolbelt.control.servers import running_tools
 from toolbelt.front import access_log, messages, signals
 from toolbelt.runtime import (
     availability,
@@ -53,12 +54,14 @@ class Lifespan:
             record_writer.start()
             credentials.start()
             expirations.start()
+            running_tools.start(plugins.runnable)
 
     async def end(self) -> None:
         """Stop the background work, write the access log, stop plugins within the grace period, and close the database
         connections.
         """
         expirations.stop()
+        running_tools.stop()
         await feed.close()
         self._notes.write()
         await _within(plugins.stop, self._grace, "plugins not stopped")

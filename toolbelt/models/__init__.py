@@ -24,6 +24,7 @@ from toolbelt.models.log_levels import LogLevel
 from toolbelt.models.open_questions import OpenQuestion
 from toolbelt.models.plugin_state import PluginState
 from toolbelt.models.revisions import AgentRevision, Revision
+from toolbelt.models.running_processes import RunningProcess
 from toolbelt.models.sessions import AgentSession
 from toolbelt.models.sub_apps import SubApp, SubAppAgent, SubAppTool
 from toolbelt.models.subscriptions import ResourceSubscription
@@ -50,6 +51,7 @@ __all__ = [
     "PluginState",
     "ResourceSubscription",
     "Revision",
+    "RunningProcess",
     "SubApp",
     "SubAppAgent",
     "SubAppTool",

@@ -86,6 +86,12 @@ class Plugin(naming.Named):
         shape="array",
         help_text="The agents whose tokens may declare the tools, if the agent's own program runs them.",
     )
+    not_running = fields.JSONText(
+        default=list,
+        blank=True,
+        shape="array",
+        help_text="The tools of a plugin in code that no running process can run. Servers write this.",
+    )
     position = models.PositiveIntegerField(default=0, help_text="The position in lists. 0 is first.")
 
     class Meta:

@@ -95,6 +95,11 @@ def serves(plugin: str, tool: str) -> bool:
     return owner is not None and owner.name == plugin
 
 
+def runnable() -> frozenset[str]:
+    """Return the tools whose code is loaded here, also of a plugin that has failed. Loads the plugins."""
+    return frozenset(tool.name for plugin in registry().list_plugins() for tool in plugin.tools)
+
+
 def is_loaded(plugin: str) -> bool:
     """Return whether code of this name was loaded here, also if it has failed since."""
     return any(found.name == plugin for found in registry().list_plugins())

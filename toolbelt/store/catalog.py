@@ -53,7 +53,10 @@ def plugins(**filters: Any) -> list[catalog.Plugin]:
     rows = models.Plugin.objects.filter(**filters).annotate(connection=as_text("upstream"))
     return [
         catalog.Plugin(
-            upstream=row.pop("connection") or "", declared_by=_texts(row.pop("declared_by")), **row
+            upstream=row.pop("connection") or "",
+            declared_by=_texts(row.pop("declared_by")),
+            not_running=_texts(row.pop("not_running")),
+            **row,
         )
         for row in rows.values(*sorted(fields), "connection")
     ]

@@ -21,7 +21,7 @@ from typing import Any
 
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
-from toolbelt.control.servers import tool_writes
+from toolbelt.control.servers import running_tools, tool_writes
 from toolbelt.core import belts, catalog, errors
 from toolbelt.plugins import contract, info
 from toolbelt.store import audit, snapshots
@@ -34,13 +34,17 @@ MAX_REASON_LENGTH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synced:
-    """What a sync did, by kind and name, and what it could not do."""
+    """What a sync did, by kind and name, and what it could not do.
+
+    ``not_running`` are the tools that servers run only after a restart; empty if no server is known to run.
+    """
 
     created: tuple[str, ...]
     changed: tuple[str, ...]
     retired: tuple[str, ...]
     unseen: tuple[str, ...]
     problems: tuple[errors.Problem, ...]
+    not_running: tuple[str, ...] = ()
 
 
 def sync(write: writing.Write, live: Iterable[info.PluginInfo]) -> Synced:
@@ -60,6 +64,7 @@ def sync(write: writing.Write, live: Iterable[info.PluginInfo]) -> Synced:
         retired=tuple(run.retired),
         unseen=tuple(run.unseen),
         problems=tuple(run.problems),
+        not_running=running_tools.waiting(sorted(tool.name for plugin in synced for tool in plugin.tools)),
     )
 
 

@@ -51,11 +51,15 @@ def _runner(given: Fields) -> Iterator[findings.Finding]:
         owner = "installed code" if is_in_code else "an upstream server"
         message = f"The tools of this plugin come from {owner}: only those that the agent's program runs are declared."
         yield findings.Finding(("declared_by",), message)
+    if given.get("not_running") and not is_in_code:
+        message = "Only the tools of a plugin in code run in Toolbelt's processes: leave it out."
+        yield findings.Finding(("not_running",), message)
     # An agent that does not exist is allowed: a belt may bring the plugin first.
     for position, agent in enumerate(declared_by):
         if agent is not None and (problem := keys.name_problem(agent)):
             yield findings.Finding(("declared_by", position), problem)
     yield from repeated("declared_by", declared_by)
+    yield from repeated("not_running", given.get("not_running", ()))
 
 
 def namespace_of_tools(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:

@@ -73,7 +73,10 @@ def plugin(given: Mapping[str, Any], categories: Iterable[str]) -> catalog.Plugi
             "status": "failed" if status == "failed" else "ready",
             "active": given.get("active", True) and status != "disabled",
             "upstream": schema.canonical(given["upstream"]) if given.get("upstream") else "",
-            "declared_by": tuple(name for name in given.get("declared_by", ()) if name is not None),
+            **{
+                field: tuple(name for name in given.get(field, ()) if name is not None)
+                for field in ("declared_by", "not_running")
+            },
         }
     )
 

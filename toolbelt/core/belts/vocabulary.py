@@ -71,6 +71,8 @@ _PLUGIN: Mapping[str, shapes.Shape] = {
     "in_code": _YES_NO,
     # Agents whose tokens may declare the tools of a plugin that the agent's program runs.
     "declared_by": _TEXTS,
+    # Tools that no running process can run; servers write it.
+    "not_running": _TEXTS,
 }
 _TOOL: Mapping[str, shapes.Shape] = {
     "key": _TEXT,

@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from toolbelt import conf
+from toolbelt.control.servers import running_tools
 from toolbelt.core import calls as gate
 from toolbelt.core import errors
 from toolbelt.management import terminal
@@ -50,6 +51,8 @@ class Command(terminal.Command):
         except ValueError as error:
             raise CommandError(f"The arguments are not JSON: {error}") from error
         try:
+            # This process may run what the servers do not.
+            running_tools.bring_back(plugins.runnable)
             answer = calls.run(
                 options["agent"],
                 options["tool"],

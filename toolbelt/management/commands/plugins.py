@@ -118,6 +118,8 @@ class Command(terminal.Command):
                 "Restart Toolbelt's servers if they are running: they load plugins when they start, and until then"
                 " these tools may not run."
             )
+        if result.not_running:
+            self.stdout.write(f"Not running until servers are restarted: {', '.join(result.not_running)}.")
         if not (result.created or result.changed or result.problems):
             self.stdout.write("No changes: all plugins are up to date.")
 

@@ -18,6 +18,10 @@ _ANSWERS: Mapping[int, tuple[str, Mapping[str, tuple[str, str]]]] = {
                 "its plugin no longer offers it",
                 "nothing to do: its settings and history are kept",
             ),
+            "not-running": (
+                "no running process can run it",
+                "restart Toolbelt's servers with its plugin listed, or turn the plugin off",
+            ),
             "tool-unseen": ("new, and not reviewed yet", "review it on its plugin's page"),
             "tool-changed": ("changed since it was approved", "review the difference and approve it again"),
         },

@@ -149,6 +149,8 @@ def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:
     if group.toolkit is not None:
         if group.toolkit.blocked:
             yield Mark(word="blocked for everyone", tone="danger")
+        if any(access.catalog.is_not_running(key) for key in group.tools):
+            yield Mark(word="not running", tone="warning")
         if group.key in access.agent.initial_toolkits:
             yield Mark(word="in every session", tone="accent")
         elif group.key in access.agent.allowed_toolkits:
@@ -156,6 +158,8 @@ def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:
     elif group.plugin is not None:
         if group.plugin.status == "failed":
             yield Mark(word="failed", tone="danger")
+        if group.plugin.not_running:
+            yield Mark(word="not running", tone="warning")
         if not group.plugin.active:
             yield Mark(word="off", tone="warning")
         if group.plugin.blocked:

@@ -148,6 +148,9 @@ def state(provider: plugin_overview.Provider) -> State:
     if plugin.status == "failed":
         about = "its tools are unavailable" if provider.offered else ""
         return State(shape="unavailable", word="Failed", about=about, error=error)
+    if absent := len(plugin.not_running):
+        about = f"no running process can run {absent} of its tools: restart Toolbelt's servers"
+        return State(shape="unavailable", word="Not running", about=about)
     if provider.listing is not None and provider.listing.error:
         error = texts.visible(words.cut(provider.listing.error, MAX_ERROR_LENGTH))
         return State(shape="unavailable", word="Not responding", about="the next call retries", error=error)

@@ -1,0 +1,120 @@
+"""What no process can run is stored with its plugin, and a restart is not an outage."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from toolbelt import models
+from toolbelt.control import writing
+from toolbelt.control.config import belts
+from toolbelt.control.servers import running_tools
+from toolbelt.core import calls as refusals
+from toolbelt.runtime import calls, surfaces
+from toolbelt.store import clock, revisions, running_processes
+
+NOON = dt.datetime(2026, 5, 4, 12, tzinfo=dt.UTC)
+MINUTE = dt.timedelta(minutes=1)
+BELT = {
+    "plugins": [
+        {"name": "kb", "namespace": "kb", "in_code": True},
+        {"name": "web", "namespace": "web", "in_code": True},
+        {"name": "shop", "namespace": "shop"},
+    ],
+    "tools": [
+        {"key": "kb__find", "plugin": "kb"},
+        {"key": "kb__add", "plugin": "kb"},
+        {"key": "kb__old", "plugin": "kb", "retired": True},
+        {"key": "web__fetch", "plugin": "web"},
+        {"key": "shop__refund", "plugin": "shop"},
+    ],
+    "agents": [
+        {"key": "ada", "tools": ["kb__add", "kb__find", "web__fetch", "shop__refund"]},
+        {"key": "bob", "tools_config": {"kb__find": True}},
+    ],
+}
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def stored() -> None:
+    belts.import_(writing.by("olive", via="command"), BELT)
+
+
+def active() -> list[str]:
+    return [tool.name for tool in surfaces.ask("ada").tools]
+
+
+def warnings(agent: str = "ada") -> list[tuple[str, str]]:
+    return [(warning.code, warning.message) for warning in surfaces.ask(agent).warnings]
+
+
+def test_what_no_process_can_run_is_unavailable_and_the_surface_says_so_in_one_line() -> None:
+    running_tools.announce("one", ["kb__find"])
+
+    assert active() == ["kb__find", "shop__refund"]
+    assert surfaces.ask("ada").resolution.decision("kb__add").code == "not-running"
+    assert warnings() == [
+        (
+            "not-running",
+            "2 granted tools are not running: kb__add, web__fetch."
+            " Restart Toolbelt's servers with their plugin, or disable the plugin.",
+        )
+    ]
+    assert warnings("bob") == []
+    answer = calls.run("ada", "kb__add", {})
+    assert isinstance(answer, refusals.Refusal)
+    assert answer.code == "tool-unavailable"
+    written = models.AuditEntry.objects.filter(subject_kind="plugin", subject_key="kb").latest("id")
+    assert (written.actor, written.via, written.reason) == ("toolbelt", "system", running_tools.ABSENT)
+
+
+def test_what_any_process_can_run_is_available() -> None:
+    running_tools.announce("one", ["kb__find"], may_end=False)
+    running_tools.announce("two", ["kb__add", "web__fetch"])
+    assert warnings() == []
+
+
+def test_a_process_that_has_just_started_takes_nothing_away_and_brings_back_what_it_can_run() -> None:
+    running_tools.announce("one", ["kb__find"], may_end=False)
+    assert warnings() == []
+    running_tools.announce("one", ["kb__find"])
+    running_tools.announce("two", ["web__fetch"], may_end=False)
+    assert active() == ["kb__find", "shop__refund", "web__fetch"]
+
+
+def test_the_last_word_of_a_process_counts_while_it_restarts_and_not_for_ever() -> None:
+    with clock.stopped(NOON):
+        running_tools.announce("old", ["kb__add", "web__fetch"])
+    with clock.stopped(NOON + 9 * MINUTE):
+        running_tools.announce("new", ["kb__find"])
+        assert warnings() == []
+    with clock.stopped(NOON + 11 * MINUTE):
+        running_tools.announce("new", ["kb__find"])
+        assert [code for code, _ in warnings()] == ["not-running"]
+        assert models.RunningProcess.objects.count() == 1
+
+
+def test_an_announcement_that_changes_nothing_moves_no_revision() -> None:
+    running_tools.announce("one", ["kb__find"])
+    before = revisions.number()
+    running_tools.announce("one", ["kb__find"])
+    assert revisions.number() == before
+
+
+def test_a_command_brings_back_what_it_can_run_and_is_silent_where_nothing_is_missing() -> None:
+    running_tools.bring_back(lambda: pytest.fail("no plugin needs to be loaded"))
+    running_tools.announce("one", [])
+    running_tools.bring_back(lambda: ["kb__add"])
+    assert "kb__add" in active()
+
+
+def test_tools_wait_for_a_restart_only_where_a_process_is_known_to_run() -> None:
+    with clock.stopped(NOON):
+        running_tools.announce("old", ["kb__find"], may_end=False)
+    assert running_processes.runnable() is None
+    assert running_tools.waiting(["kb__add"]) == ()
+    running_tools.announce("one", ["kb__find"], may_end=False)
+    assert running_tools.waiting(["kb__add", "kb__find"]) == ("kb__add",)
