@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.contrib.admin import helpers
 from django.test import Client
+from django.utils import timezone
 
 from tests.admin import conftest
 from tests.admin.test_pages import staff
@@ -160,3 +162,27 @@ def test_an_agent_that_has_tokens_can_be_deleted(stored, client):
     client.post(conftest.address(conftest.agent("cyd"), "delete"), {"post": "yes"})
     assert not models.Agent.objects.filter(key="cyd").exists()
     assert credentials.recognize(text) is None
+
+
+def test_an_admitted_call_reads_as_unreported_after_its_deadline(stored: None, client: Client) -> None:
+    now = timezone.now()
+    times = {"overdue": now - dt.timedelta(seconds=1), "running": now + dt.timedelta(minutes=1)}
+    calls = {
+        tool: models.CallRecord.objects.create(
+            agent="ada", tool=tool, outcome="admitted", report_by=report_by, duration_ms=0
+        )
+        for tool, report_by in times.items()
+    }
+    address = conftest.address(models.CallRecord, "changelist")
+
+    def listed(outcome: str = "") -> dict[str, str]:
+        page = client.get(address, {"outcome": outcome} if outcome else {})
+        return {call.tool: call.outcome_now for call in page.context["cl"].result_list}
+
+    assert listed() == {"overdue": "unreported", "running": "admitted"}
+    assert listed("unreported") == {"overdue": "unreported"}
+    assert listed("admitted") == {"running": "admitted"}
+    assert '<td class="field-current_outcome">unreported</td>' in client.get(address).text
+    shown = client.get(conftest.address(calls["overdue"])).text
+    assert '<div class="readonly">unreported</div>' in shown
+    assert '<div class="readonly">admitted</div>' not in shown

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from tests import quickly
 from toolbelt.control import writing
 from toolbelt.control.config import belts
+from toolbelt.store import snapshots
 
 BELT: dict[str, Any] = {
     "tools": [
@@ -114,6 +115,63 @@ def test_a_belt_that_is_not_sound_is_refused_with_every_problem(tmp_path: Path) 
             run("belt", act, str(file))
         assert "agents.eve.loadout" in str(refused.value)
         assert "agents.eve.kind" in str(refused.value)
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_dry_run_of_an_import_prints_its_effect_and_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "belt.yaml"
+    file.write_text(
+        "toolkits: [{key: desk, title: Desk, members: [clock], policy: Look at the clock.}]\n"
+        "agents:\n"
+        "- {key: ada, tools: [calc]}\n"
+        "- {key: eve, tools_config: {desk: true}}\n"
+        "loadouts: [{name: strict, disabled: [clokc]}]\n"
+    )
+    before = belts.export()
+    counts = {tool.key: tool.tokens for tool in snapshots.catalog().tools.values()}
+    policy = snapshots.catalog().count_tokens or len
+
+    printed = run("belt", "import", str(file), "--dry-run")
+
+    assert belts.export() == before
+    clock = counts["clock"] + policy('<toolkit name="desk">\nUse clock.\n</toolkit>')
+    then = counts["clock"] + policy('<toolkit name="desk">\nLook at the clock.\n</toolkit>')
+    assert printed.splitlines() == [
+        "2 to create, 2 to change, 0 unchanged.",
+        f"ada: 1 → 1 tools, {clock} → {counts['calc']} tokens",
+        "  gains calc",
+        "  loses clock",
+        "  Warning: Enables destructive tools: calc.",
+        f"eve (new): 0 → 1 tools, 0 → {then} tokens",
+        "  gains clock",
+        "  Warning: Enables destructive tools: clock.",
+        "toolkits:",
+        "  desk (changed)",
+        '    members: ["clock", "calc"] → ["clock"]',
+        '    policy: "Use {active_tools}." → "Look at the clock."',
+        '    triggers: [{"name": "time", "any": ["what time"], "focus": ["clock"]}] → not set',
+        '    title: not set → "Desk"',
+        "loadouts:",
+        "  strict (new)",
+        '    disabled: ["clokc"]',
+        "agents:",
+        "  ada (changed)",
+        '    tools_config: {"calc": false, "desk": true} → not set',
+        '    tools: not set → ["calc"]',
+        "  eve (new)",
+        '    tools_config: {"desk": true}',
+        "To confirm, with --confirm: There is no plugin or tool named 'clokc'. Did you mean clock or calc? It disables"
+        " nothing until one has this name.",
+        "Nothing was changed.",
+    ]
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_dry_run_refuses_what_the_import_would_refuse(tmp_path: Path) -> None:
+    file = tmp_path / "belt.yaml"
+    file.write_text("agents: [{key: eve, loadout: ghost}]")
+    with pytest.raises(CommandError, match=r"agents\.eve\.loadout"):
+        run("belt", "import", str(file), "--dry-run")
 
 
 def scenario_file(tmp_path: Path, active: list[str]) -> Path:

@@ -95,7 +95,7 @@ def test_nothing_needs_an_eye_where_all_is_well(reader: Client) -> None:
     models.Tool.objects.update(seen=True)
     models.Plugin.objects.update(status="ready")
     assert concerns(reader) == []
-    assert "All clear" in acting.text(reader.get("/"))
+    assert "Nothing needs attention" in acting.text(reader.get("/"))
 
 
 def test_failed_plugins_waiting_tools_budgets_and_stops_need_an_eye(reader: Client) -> None:

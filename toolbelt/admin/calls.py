@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 
 from toolbelt import models
+from toolbelt.models import calls
 
 if TYPE_CHECKING:
     _Admin = admin.ModelAdmin[models.CallRecord]
@@ -15,15 +19,54 @@ else:
     _Admin = admin.ModelAdmin
 
 
+class OutcomeFilter(admin.SimpleListFilter):
+    """Narrows the calls by their outcome as it counts now."""
+
+    title = parameter_name = "outcome"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+        """Return the outcomes of calls."""
+        return [(word, word) for word in (*calls.OUTCOMES, calls.UNREPORTED)]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[models.CallRecord]
+    ) -> QuerySet[models.CallRecord]:
+        """Return the calls with the chosen outcome."""
+        outcome, now = self.value(), timezone.now()
+        if not outcome:
+            return queryset
+        if outcome == calls.UNREPORTED:
+            return queryset.filter(outcome=calls.ADMITTED, report_by__lt=now)
+        if outcome == calls.ADMITTED:
+            return queryset.filter(outcome=outcome).exclude(report_by__lt=now)
+        return queryset.filter(outcome=outcome)
+
+
 @admin.register(models.CallRecord)
 class CallRecordAdmin(_Admin):
     """The call log. Records are never changed, and only deleted by age."""
 
-    list_display = ["at", "agent", "tool", "outcome", "duration_ms", "arguments_bytes", "result_bytes"]
-    list_filter = ["outcome", ("agent", admin.AllValuesFieldListFilter)]
+    list_display = [
+        "at",
+        "agent",
+        "tool",
+        "current_outcome",
+        "duration_ms",
+        "arguments_bytes",
+        "result_bytes",
+    ]
+    list_filter = [OutcomeFilter, ("agent", admin.AllValuesFieldListFilter)]
     search_fields = ["agent", "tool", "plugin", "session", "request_id"]
     date_hierarchy = "at"
     show_full_result_count = False
+    # The stored outcome says "admitted" also when the report is overdue.
+    exclude = ["outcome"]
+    readonly_fields = ["current_outcome"]
+
+    @admin.display(description="outcome", ordering="outcome")
+    def current_outcome(self, call: models.CallRecord) -> str:
+        """Return the outcome as it counts now."""
+        return call.outcome_now
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Return False: records are only added by calls."""

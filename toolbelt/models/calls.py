@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from toolbelt.models import fields, naming
 
+ADMITTED, UNREPORTED = "admitted", "unreported"
 OUTCOMES = (
     "ok",
     "unknown-tool",
@@ -23,7 +24,7 @@ OUTCOMES = (
     "cancelled",
     "run-by-client",
     "run-by-toolbelt",
-    "admitted",
+    ADMITTED,
 )
 
 
@@ -92,4 +93,12 @@ class CallRecord(models.Model):
         constraints = [naming.one_of("call_record", "outcome", OUTCOMES)]
 
     def __str__(self) -> str:
-        return f"{self.agent} {self.tool} {self.outcome}"
+        return f"{self.agent} {self.tool} {self.outcome_now}"
+
+    @property
+    def outcome_now(self) -> str:
+        """The outcome as it counts now: an admitted call without a report is unreported after its deadline."""
+        is_overdue = (
+            self.outcome == ADMITTED and self.report_by is not None and self.report_by < timezone.now()
+        )
+        return UNREPORTED if is_overdue else self.outcome

@@ -18,8 +18,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from toolbelt import models
+from toolbelt.models import calls as call_records
 
-ADMITTED, UNREPORTED = "admitted", "unreported"
+ADMITTED, UNREPORTED = call_records.ADMITTED, call_records.UNREPORTED
 
 # How many records one statement deletes, so that others can write in between.
 AT_ONCE = 5000
@@ -129,12 +130,6 @@ def matching(
     return models.CallRecord.objects.filter(**{field: value for field, value in filters.items() if value})
 
 
-def outcome_of(row: models.CallRecord) -> str:
-    """Return the outcome of a call as it counts now."""
-    is_overdue = row.outcome == ADMITTED and row.report_by is not None and row.report_by < timezone.now()
-    return UNREPORTED if is_overdue else row.outcome
-
-
 def report(
     agent: str, call_id: str, outcome: str, *, error: str, duration_ms: int | None, result_bytes: int
 ) -> bool | None:
@@ -183,7 +178,7 @@ def prune(before: dt.datetime) -> int:
 
 def _call(row: models.CallRecord) -> Call:
     fields = {field: getattr(row, field) for field in Call.__slots__}
-    return Call(**{**fields, "outcome": outcome_of(row)})
+    return Call(**{**fields, "outcome": row.outcome_now})
 
 
 @functools.cache

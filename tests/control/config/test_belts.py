@@ -11,7 +11,7 @@ from tests.control.conftest import BELT
 from toolbelt.control import writing
 from toolbelt.control.access import switches
 from toolbelt.control.catalog import entries
-from toolbelt.control.config import belts
+from toolbelt.control.config import belt_effects, belts
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
 from toolbelt.runtime import surfaces
@@ -215,3 +215,22 @@ def test_a_preview_refuses_a_command_that_may_not_come_this_way(operator: writin
     with pytest.raises(errors.Refused, match="runs code on the server"):
         belts.import_(operator, belt)
     assert belts.preview(writing.by("olive", via="command"), belt).created == 1
+
+
+def test_the_preview_keeps_the_order_of_toolkits_by_which_a_budget_defers(operator: writing.Write) -> None:
+    limit = {"max_tools": 2, "on_exceed": "defer"}
+    loadout = {"name": "house", "plugins": ["git"]}
+    belts.import_(
+        operator, {"loadouts": [loadout], "agents": [{"key": "eve", "loadout": "house", "budget": limit}]}
+    )
+    assert surfaces.ask("eve").because.keys() == {"git__push", "git__status"}
+
+    # The last toolkit, which is deferred first, stays the last if the belt names no other.
+    reading, pushing, verbose = BELT["toolkits"]
+    assert belt_effects.assess(operator, {"toolkits": [verbose]}).consequences == ()
+
+    other_order = {"toolkits": [verbose, reading, pushing]}
+    (consequence,) = belt_effects.assess(operator, other_order).consequences
+    assert (consequence.effect.added, consequence.effect.removed) == (("git__log",), ("git__push",))
+    belts.import_(operator.replace(confirm=True), other_order)
+    assert surfaces.ask("eve").because.keys() == {"git__log", "git__status"}

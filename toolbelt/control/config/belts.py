@@ -131,6 +131,7 @@ def evaluate(
     """
     stored = rows.export()
     belt = belts.load(_with_stored(document, stored), count_tokens=count_tokens, is_saved=True)
+    belt = dataclasses.replace(belt, catalog=_in_final_order(belt.catalog, document, stored))
     current = {
         (kind, _name(kind, entry)): _entry(kind, entry)
         for section, kind in SECTIONS.items()
@@ -190,6 +191,28 @@ def import_(write: writing.Write, document: Mapping[str, Any], *, was: int | Non
         for kind in imported.ordered:
             entry = ordering.set_order(write, kind, _names(document, kind)).entry or entry
     return dataclasses.replace(imported, entry=entry)
+
+
+def _in_final_order(
+    proposed: catalog.Catalog, document: Mapping[str, Any], stored: Mapping[str, Any]
+) -> catalog.Catalog:
+    """Return the catalog with its toolkits in the order that they have after the import.
+
+    The order decides what the policy says first, and what a budget defers.
+    """
+    existing, written = _names(stored, "toolkit"), _names(document, "toolkit")
+    new = [name for name in written if name not in set(existing)]
+    return catalog.compile_(
+        number=proposed.number,
+        stamp=proposed.stamp,
+        categories=proposed.categories,
+        plugins=proposed.plugins.values(),
+        tools=proposed.tools.values(),
+        toolkits=[proposed.toolkits[key] for key in ordering.merge_order([*existing, *new], written)],
+        loadouts=proposed.loadouts.values(),
+        sub_apps=proposed.sub_apps.values(),
+        count_tokens=proposed.count_tokens,
+    )
 
 
 def _unresolved(document: Mapping[str, Any], stored: catalog.Catalog) -> tuple[unresolved.Unresolved, ...]:

@@ -11,9 +11,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from toolbelt.control import writing
-from toolbelt.control.config import belt_texts, belts
+from toolbelt.control.config import belt_effects, belt_texts, belts
 from toolbelt.core import errors
-from toolbelt.management import files, terminal
+from toolbelt.management import belt_preview, files, terminal
 
 
 class Command(terminal.Command):
@@ -34,6 +34,11 @@ class Command(terminal.Command):
         parser.add_argument(
             "--confirm", action="store_true", help="import even changes that require confirmation (import)"
         )
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="only print what an import would change, and for which agents",
+        )
         parser.add_argument("--reason", default="", help="a reason, for the audit log (import)")
 
     def handle(self, *args: Any, act: str, file: str, **options: Any) -> None:
@@ -51,6 +56,9 @@ class Command(terminal.Command):
             return
         try:
             write = writing.by(getpass.getuser(), via="import", reason=options["reason"])
+            if options["dry_run"]:
+                self._preview(belt_effects.assess(write, document))
+                return
             result = belts.import_(write.replace(confirm=options["confirm"]), document)
         except errors.ConfirmationRequired as error:
             raise CommandError(f"{error} To import the belt anyway, add --confirm.") from error
@@ -60,6 +68,11 @@ class Command(terminal.Command):
         self.stdout.write(f"{result.created} created, {result.changed} changed, {result.same} unchanged.")
         for kind in result.ordered:
             self.stdout.write(f"Reordered as in the belt: {kind.replace('_', '-')}s.")
+
+    def _preview(self, assessment: belt_effects.Assessment) -> None:
+        self._warn(assessment.imported.warnings)
+        for line in belt_preview.lines(assessment):
+            self.stdout.write(line)
 
     def _warn(self, warnings: Iterable[errors.Problem]) -> None:
         for warning in warnings:

@@ -1,0 +1,65 @@
+"""What importing a belt would do, in lines of text: what the preview of the dashboard shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belt_effects, belts
+from toolbelt.core import effects
+
+MAX_VALUE_LENGTH = 200
+
+
+def lines(assessment: belt_effects.Assessment) -> Iterator[str]:
+    """Yield the effect on agents, then each entry that is created or changed, and what must be confirmed."""
+    imported = assessment.imported
+    yield f"{imported.created} to create, {imported.changed} to change, {imported.same} unchanged."
+    if imported.differences and not assessment.consequences:
+        yield "No agent gains or loses a tool."
+    for consequence in assessment.consequences:
+        yield from _consequence(consequence)
+    for section, kind in belts.SECTIONS.items():
+        differences = [difference for difference in imported.differences if difference.kind == kind]
+        if differences:
+            yield f"{section}:"
+        for difference in differences:
+            yield from _difference(difference)
+    for kind in imported.ordered:
+        yield f"To reorder as in the belt: {kind.replace('_', '-')}s."
+    for denial in imported.to_confirm:
+        yield f"To confirm, with --confirm: {denial.message}"
+    yield "Nothing was changed."
+
+
+def _consequence(consequence: belt_effects.Consequence) -> Iterator[str]:
+    effect: effects.Effect = consequence.effect
+    new = " (new)" if consequence.is_new else ""
+    yield (
+        f"{consequence.agent}{new}: {effect.tools_before} → {effect.tools_after} tools,"
+        f" {effect.tokens_before} → {effect.tokens_after} tokens"
+    )
+    for word, keys in (("gains", effect.added), ("loses", effect.removed)):
+        if keys:
+            yield f"  {word} {', '.join(keys)}"
+    for reason in consequence.reasons:
+        yield f"  Warning: {reason}"
+
+
+def _difference(difference: belts.Difference) -> Iterator[str]:
+    yield f"  {difference.name} ({'new' if difference.before is None else 'changed'})"
+    before, after = entries.differences(difference.before, difference.after)
+    for key, value in after.items():
+        if key == entries.name_field(difference.kind):
+            continue
+        arrow = "" if difference.before is None else f"{_print(before.get(key))} → "
+        yield f"    {key}: {arrow}{_print(value)}"
+
+
+def _print(value: Any) -> str:
+    if value is None:
+        return "not set"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[: MAX_VALUE_LENGTH - 1]}…"
