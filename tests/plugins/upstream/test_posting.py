@@ -29,6 +29,8 @@ class Server:
         # The requests that came: HTTP's method, MCP's method, and the headers.
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.ended: list[str] = []
+        # That of the last request.
+        self.path = ""
         self.released = asyncio.Event()
 
     @contextlib.asynccontextmanager
@@ -59,6 +61,7 @@ class Server:
                 body = await reader.readexactly(int(headers.get("content-length", "0")))
                 message = json.loads(body) if body else {}
                 self.requests.append((head[0].split()[0], message.get("method", ""), headers))
+                self.path = head[0].split()[1]
                 await self._reply(head[0].split()[0], message, writer)
         writer.close()
 
@@ -135,6 +138,25 @@ def test_a_call_has_the_headers_of_its_revision(revision: str) -> None:
             assert headers.get("mcp-name") == ("work" if revision == MODERN else None)
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("location", ["/mcp/", "http://127.0.0.1:9/mcp"])
+def test_a_redirect_of_a_call_is_followed_within_its_server_only(location: str) -> None:
+    async def redirect(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        if server.path == "/mcp":
+            write(writer, b"", status=307, headers=f"location: {location}\r\n")
+        else:
+            await as_json(server, message, writer)
+
+    async def story() -> Any:
+        async with Server(LEGACY, redirect).served() as client:
+            return await client.call("work", {})
+
+    if location.startswith("/"):
+        assert asyncio.run(story())["content"] == RESULT["content"]
+    else:
+        with pytest.raises(contract.ToolError, match="not followed"):
+            asyncio.run(story())
 
 
 def test_progress_comes_before_an_answer_in_events() -> None:

@@ -2,6 +2,7 @@
 
 The official client passes each message through three queues and two tasks on its way out, and two queues on its way
 back, which costs more than the request. Calls of tools take a shorter path; all other messages take the official one.
+Their requests skip what the HTTP client does for authentication, cookies and redirects.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import contextlib
 import contextvars
 import functools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import anyio
@@ -26,9 +27,15 @@ MAX_WAITING = 16
 
 @contextlib.asynccontextmanager
 async def connected(
-    url: str, client: httpx2.AsyncClient, session_id: Callable[[], str | None], max_event_bytes: int
+    url: str,
+    client: httpx2.AsyncClient,
+    network: httpx2.AsyncBaseTransport,
+    session_id: Callable[[], str | None],
+    max_event_bytes: int,
 ) -> AsyncIterator[Any]:
-    """Open a Streamable HTTP transport. ``session_id`` returns the id of the session, if there is one."""
+    """Open a Streamable HTTP transport. ``network`` is the client's transport, and ``session_id`` returns the id of the
+    session, if there is one.
+    """
     official = streamable_http.streamable_http_client(
         url, http_client=client, max_sse_event_size=max_event_bytes
     )
@@ -45,7 +52,7 @@ async def connected(
         async with official as (read, write):
             incoming = Incoming()
             transport = streamable_http.StreamableHTTPTransport(parsed, max_sse_event_size=max_event_bytes)
-            outgoing = Outgoing(write, incoming, transport, client, session_id, fail)
+            outgoing = Outgoing(write, incoming, transport, Client(client, network), session_id, fail)
             taking = asyncio.create_task(incoming.take_from(read))
             try:
                 yield incoming, outgoing
@@ -54,6 +61,35 @@ async def connected(
                 outgoing.end()
     if failures:
         raise failures[0]
+
+
+class Client:
+    """The part of an HTTP client that sends calls, with its headers and time limits, without cookies and authentication.
+
+    ``network`` is its transport. A response that redirects is left to the whole client.
+    """
+
+    def __init__(self, whole: httpx2.AsyncClient, network: httpx2.AsyncBaseTransport) -> None:
+        self._whole, self._network = whole, network
+        self._headers, self._timeouts = dict(whole.headers), whole.timeout.as_dict()
+        self.max_redirects = whole.max_redirects
+
+    def build_request(
+        self, method: str, url: httpx2.URL, *, headers: Mapping[str, str], json: Any = None
+    ) -> httpx2.Request:
+        """Return a request."""
+        own = {name.lower(): value for name, value in headers.items()}
+        about = {"timeout": self._timeouts}
+        return httpx2.Request(method, url, headers={**self._headers, **own}, json=json, extensions=about)
+
+    async def send(self, request: httpx2.Request, *, stream: bool, follow_redirects: bool) -> httpx2.Response:
+        """Send a request."""
+        response = await self._network.handle_async_request(request)
+        response.request = request
+        if response.has_redirect_location:
+            await response.aclose()
+            return await self._whole.send(request, stream=stream, follow_redirects=follow_redirects)
+        return response
 
 
 class Incoming:
@@ -96,7 +132,7 @@ class Outgoing:
         official: Any,
         incoming: Incoming,
         transport: streamable_http.StreamableHTTPTransport,
-        client: httpx2.AsyncClient,
+        client: Client,
         session_id: Callable[[], str | None],
         fail: Callable[[Exception], None],
     ) -> None:
@@ -141,7 +177,7 @@ class Outgoing:
         # For requests that resume an answer, which have no headers of their own.
         self._transport._protocol_version_header = revision
         context = streamable_http.RequestContext(
-            client=self._client,
+            client=self._client,  # type: ignore[arg-type]
             session_id=self._transport.session_id,
             session_message=item,
             metadata=item.metadata,

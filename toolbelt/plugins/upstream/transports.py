@@ -145,7 +145,7 @@ async def http(
     )
     async with (
         client,
-        posting.connected(url, client, lambda: gate.session_id, MAX_BYTES) as (read, write),
+        posting.connected(url, client, gate, lambda: gate.session_id, MAX_BYTES) as (read, write),
     ):
         yield _Watched(read, ended), write
 
