@@ -64,7 +64,7 @@ async def connected(
 
 
 class Client:
-    """The part of an HTTP client that sends calls, with its headers and time limits, without cookies and authentication.
+    """The part of an HTTP client that sends calls, with its headers and time limits, without cookies and logins.
 
     ``network`` is its transport. A response that redirects is left to the whole client.
     """
