@@ -183,6 +183,9 @@ AGENTS = [
             "DISABLE_AUTOUPDATER": "1",
             # Else the model is shown names first, and searches for the tools that it wants.
             "ENABLE_TOOL_SEARCH": "false",
+            # Else its first turn does not wait for a server that takes longer than some seconds, on a busy machine.
+            "MCP_CONNECTION_NONBLOCKING": "false",
+            "MCP_CONNECT_TIMEOUT_MS": "60000",
         },
     ),
     Agent(
