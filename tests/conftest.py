@@ -9,6 +9,7 @@ from unittest import mock
 import hypothesis
 import pytest
 from asgiref.sync import SyncToAsync
+from django import template
 from django.db import connections
 from django.test import TransactionTestCase, client
 from pytest_django import DjangoDbBlocker
@@ -64,13 +65,13 @@ def closed_beside_the_loop() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def outermost_contexts_only() -> Iterator[None]:
-    """Keep only the context of a page for its test: Django copies that of each part, too, which takes as long as some
-    pages do.
+    """Keep only the context of a page for its test, not that of code that it shows: Django copies that of each part,
+    too, which takes as long as some pages do.
     """
     keep_all = client.store_rendered_templates  # type: ignore[attr-defined]
 
     def keep_outermost(store: dict[str, Any], *arguments: Any, **named: Any) -> None:
-        if "context" not in store:
+        if "context" not in store and isinstance(named["context"], template.RequestContext):
             keep_all(store, *arguments, **named)
 
     with mock.patch.object(client, "store_rendered_templates", keep_outermost):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tests.docs import pages
-from toolbelt.web.settings import frameworks
+from toolbelt.web.settings import snippets
 
 PAGE = pages.ROOT / "docs/how-to/use-with-frameworks.md"
 
 
 def test_the_page_shows_what_the_dashboard_offers() -> None:
     shown = [block for block in pages.blocks(PAGE, "py") if "toolbelt.adapters" in block]
-    offered = [frameworks.code(name, "https://toolbelt.example", "assistant") for name in frameworks.NAMES]
+    offered = [
+        snippets.framework(name, "https://toolbelt.example", "assistant") for name in snippets.FRAMEWORKS
+    ]
     assert shown == offered

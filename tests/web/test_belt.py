@@ -57,7 +57,7 @@ def shown(answer: Any) -> dict[str, Any]:
 
 
 def problems(answer: Any) -> list[str]:
-    return [f"{one.where} {one.what}".strip() for one in answer.context["page"].problems]
+    return [f"{one.path} {one.message}".strip() for one in answer.context["page"].problems]
 
 
 def test_it_goes_out_whole_or_in_part(importer: Client) -> None:
@@ -244,7 +244,7 @@ def test_a_configuration_of_another_program_is_shown_as_a_belt_and_imported(impo
     answer = check(importer, json.dumps(examples.MINDROOM))
     page = answer.context["page"]
     assert page.adopted == "MindRoom's configuration"
-    assert "agents.assistant.rooms" in [one.where for one in page.left_aside]
+    assert "agents.assistant.rooms" in [one.path for one in page.left_aside]
     assert "rooms" in answer.content.decode()
     importer.post(IMPORT, shown(answer))
     assert entries.read("agent", "assistant")["initial_toolkits"] == ["research"]
@@ -254,5 +254,5 @@ def test_a_problem_of_such_a_file_has_its_path_there(importer: Client) -> None:
     answer = check(
         importer, json.dumps(examples.edited("toolkits.devops.tools", ["docker", "list_toolkits"]))
     )
-    assert [one.where for one in answer.context["page"].problems] == ["toolkits.devops.tools[1]"]
+    assert [one.path for one in answer.context["page"].problems] == ["toolkits.devops.tools[1]"]
     assert "plugins file" in problems(check(importer, '{"tool_plugins": [{"id": "kb"}]}'))[0]

@@ -237,7 +237,7 @@ def test_what_is_in_a_plugin_is_told_to_those_who_may_look_at_plugins(
 
 @pytest.mark.usefixtures("history")
 def test_the_log_is_taken_away_as_a_file_narrowed_as_it_is_shown(operator: Client) -> None:
-    urls = {one.label: one.url for one in look(operator, person="olive").downloads}
+    urls = dict(look(operator, person="olive").downloads)
     answer = operator.get(urls["JSON"])
     taken = json.loads(b"".join(answer))
     assert answer.headers["Content-Disposition"].startswith('attachment; filename="changes-')

@@ -34,10 +34,10 @@ def asked(browser: Client, *, htmx: bool = True, **fields: Any) -> dict[str, Any
     """Want something copied; give the fields of the question that comes back."""
     answer = acting.post(browser, COPY, htmx=htmx, **{"a": "ada", "b": "bob", "row": ROWS, **fields})
     assert answer.status_code == 200
-    question = answer.context["confirmation"] if htmx else answer.context["page"].confirmation
+    question = answer.context["confirmation"]
     found: dict[str, Any] = {}
-    for field in question.fields:
-        found.setdefault(field.name, []).append(field.value)
+    for name, value in question.fields:
+        found.setdefault(name, []).append(value)
     return found
 
 

@@ -64,7 +64,7 @@ def test_an_end_that_cannot_be_is_said(operator: Client, sent: dict[str, str], s
 
 def test_a_question_keeps_for_how_long_it_was_asked(operator: Client) -> None:
     answer = acting.override(operator, "github__merge", "unset", "unset", given="true-1h")
-    kept = {field.name: field.value for field in answer.context["confirmation"].fields}
+    kept = dict(answer.context["confirmation"].fields)
     assert kept["given"] == "true-1h"
     acting.post(operator, "/agents/ada/overrides/github__merge/", **kept)
     assert "github__merge" in acting.stored().ends

@@ -39,7 +39,7 @@ def granted(offered: None) -> None:
 
 
 def kinds(rows: Any) -> dict[str, str]:
-    return {f"{row.prefix}{row.name}": row.risk.kind for row in rows}
+    return {row.key: row.risk.kind for row in rows}
 
 
 def test_a_review_says_what_each_is_and_shows_what_an_approval_covers(keeper: Client, offered: None) -> None:

@@ -263,7 +263,7 @@ def test_a_bulk_change_is_confirmed_without_building_a_surface(
     monkeypatch.setattr(surface, "of", counted)
     agents = models.Agent.objects.filter(archived=False).count()
     answer = olive.get("/bulk/agents/", {"key": made.TOOLKIT, "set": "toolkits-true"})
-    assert f"{agents} agents" in answer.context["page"].confirmation.title
+    assert f"{agents} agents" in answer.context["confirmation"].title
     assert built == []
 
 

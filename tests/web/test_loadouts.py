@@ -86,7 +86,7 @@ def test_a_circle_in_the_rows_is_cut_open(viewer: Client) -> None:
 
 def test_the_page_says_what_each_level_changes_and_where_each_tool_comes_from(viewer: Client) -> None:
     page = look(viewer)
-    assert [(level.name, level.told, level.added) for level in page.levels] == [
+    assert [(level.name, level.changes, level.added) for level in page.levels] == [
         ("minimal", "no change in tools", ()),
         ("house", "+2 tools", ("github__issue_read", "github__issue_write")),
     ]
@@ -115,7 +115,7 @@ def test_the_page_of_a_built_in_one_names_kinds_loadouts_and_sub_apps(viewer: Cl
         ("chat", "sub-app, through bob"),
     ]
     assert page.kinds == ("plan", "review")
-    assert page.built_in
+    assert not page.is_stored
 
 
 def test_who_may_only_look_finds_no_dead_control(viewer: Client) -> None:
@@ -146,10 +146,10 @@ def test_a_save_shows_what_it_changes_for_whom_and_then_does_that(editor: Client
     assert [(one.what, one.before, one.after) for one in page.differences] == [
         ("disabled", "", "github__issue_write")
     ]
-    assert [(one.agent, one.removed, one.effect.tools_delta) for one in page.reached] == [
-        ("ada", ("github__issue_write",), "−1")
+    assert [(one.agent, one.removed, one.effect.tools) for one in page.reached] == [
+        ("ada", ("github__issue_write",), (3, 2))
     ]
-    assert page.told == "This changes what 1 of 2 agents gets from its next request."
+    assert page.summary == "This changes what 1 of 2 agents gets from its next request."
     assert models.AuditEntry.objects.count() == 0
 
     answer = editing.go_on(editor, answer, SAVE, reason="Nobody files issues here.")
@@ -173,7 +173,7 @@ def test_with_scripts_the_question_is_a_dialog_over_the_form(editor: Client) -> 
     assert asked.headers["HX-Reswap"] == "none"
     assert acting.text(asked).strip().startswith('<div id="dialog" hx-swap-oob="innerHTML">')
     assert "<html" not in acting.text(asked)
-    fields = {field.name for field in asked.context["page"].fields}
+    fields = {name for name, _ in asked.context["page"].fields}
     assert {"disabled", "was", "shown"} <= fields
     assert not {"tools", "cells", "csrfmiddlewaretoken"} & fields
     assert models.AuditEntry.objects.count() == 0

@@ -149,7 +149,7 @@ def test_all_that_is_shown_is_approved_once_somebody_has_said_that_orders_to_mod
     assert question.title == "Approve 3 tools of files?"
     assert any("files__help overrules instructions" in reason for reason in question.reasons)
     assert len(waiting(look(keeper))) == 3
-    again = {field.name: field.value for field in question.fields if field.name != "all"}
+    again = {name: value for name, value in question.fields if name != "all"}
     acting.post(keeper, f"{FILES}review/", all=every, **again)
     assert waiting(look(keeper)) == []
 

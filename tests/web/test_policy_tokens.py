@@ -58,7 +58,7 @@ def test_a_toolkit_shows_what_its_policy_adds(operator: Client) -> None:
     tokens = {part.name: part.tokens for part in look(operator, "/agents/ada/").model.policy}
     assert sizes["issues"].endswith(f"tokens + policy ~{tokens['issues']}")
     assert sizes["research"] == ""
-    assert look(operator, "/toolkits/issues/").told.tokens == tokens["issues"]
+    assert look(operator, "/toolkits/issues/").preview.tokens == tokens["issues"]
 
 
 def test_the_model_is_shown_the_list_of_toolkits_that_it_may_load(operator: Client) -> None:

@@ -43,12 +43,8 @@ def test_each_session_says_what_it_loaded_and_when(operator: Client) -> None:
     assert page.matches == "2 sessions, most recently changed first"
     assert [line.key for line in page.sessions] == ["s1", "s2"]
     (loaded,) = page.sessions[0].loaded
-    assert (loaded.kind, loaded.name, loaded.when.words, loaded.note) == (
-        "toolkit",
-        "research",
-        "just now",
-        "",
-    )
+    assert (loaded.kind, loaded.name, loaded.note) == ("toolkit", "research", "")
+    assert ">just now</time>" in operator.get("/agents/ada/sessions/").content.decode()
     assert [line.loadout for line in page.sessions] == ["minimal", ""]
     assert page.sessions[0].preview_url == "/agents/ada/preview/?session=s1"
     assert page.agent.key == "ada"
@@ -88,10 +84,10 @@ def test_what_every_session_begins_with_is_said(operator: Client) -> None:
 def test_evicting_is_asked_about_first(evictor: Client, htmx: bool) -> None:
     load("s1")
     answer = acting.post(evictor, EVICT, htmx=htmx, session="s1")
-    question = answer.context["confirmation"] if htmx else answer.context["page"].confirmation
+    question = answer.context["confirmation"]
     assert answer.status_code == 200
     assert question.title == "Evict session s1?"
-    assert [(field.name, field.value) for field in question.fields] == [
+    assert list(question.fields) == [
         ("session", "s1"),
         ("next", SESSIONS),
         ("confirm", "yes"),

@@ -68,7 +68,7 @@ def test_it_shows_what_is_stored(operator: Client) -> None:
     assert (sent["on_exceed"], sent["kind"]) == ("defer", "plan")
     assert page.form.labels["kind"] == "plan → developer"
     assert {"minimal", "research"} <= {value for value, _ in page.form.fields["loadout"].widget.choices}
-    had = {one.title: one.names for one in page.had}
+    had = {one.title: one.names for one in page.given}
     assert had["Always on"] == (("shell", ""), ("clock__now", "with options"))
     assert had["Loadable toolkits"] == (("research", "in every session"),)
 
@@ -144,12 +144,12 @@ def test_a_loadout_alone_is_told_as_equipping(operator: Client) -> None:
 def test_what_is_far_reaching_is_asked_about_with_its_effect(operator: Client) -> None:
     address = "/agents/bob/settings/"
     answer = save(operator, address, kind="", role="Works")
-    question = answer.context["page"].confirmation
+    question = answer.context["confirmation"]
     assert answer.status_code == 200
     assert question.title == "Save the settings of bob?"
-    assert question.effect.tools_after == "1", "the tool that is on by default, without a loadout"
+    assert question.effect.tools[1] == 1, "the tool that is on by default, without a loadout"
     assert acting.stored("bob").kind == "plan"
-    again = {field.name: field.value for field in question.fields}
+    again = dict(question.fields)
     assert operator.post(question.action, {**again, "reason": "Meant."}).status_code == 303
     assert (acting.stored("bob").kind, acting.stored("bob").role) == ("", "Works")
     assert acting.stored("bob").protected
@@ -211,8 +211,8 @@ def test_a_key_that_no_other_agent_can_have_is_told(copier: Client, key: str, sa
     answer = copier.post(DUPLICATE, {"key": key})
     assert answer.status_code == 422
     copy = answer.context["page"].copy
-    assert says in copy.problem
-    assert copy.key == key
+    assert says in " ".join(copy.errors["key"])
+    assert copy["key"].value() == key
 
 
 def test_who_may_not_make_agents_duplicates_none(operator: Client) -> None:
@@ -408,7 +408,7 @@ def test_what_the_agent_is_denied_no_kind_adds(operator: Client) -> None:
 def test_kinds_of_subagents_are_allowed_on_the_page(operator: Client, viewer: Client) -> None:
     assert save(operator, subagent_kinds="explore").status_code == 303
     assert entries.read("agent", "ada")["subagent_kinds"] == ["explore"]
-    had = {one.title: one.names for one in look(viewer).had}
+    had = {one.title: one.names for one in look(viewer).given}
     assert had["Subagents"] == (("explore", f"adds {subagent(look(viewer)).adds}"),)
     assert 'value="explore" autocomplete="off" checked' in acting.text(operator.get(SETTINGS))
     sent = typed(operator)

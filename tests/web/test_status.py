@@ -27,9 +27,7 @@ def test_it_says_versions_database_revision_and_what_is_kept(admin_client: Clien
     html = acting.text(admin_client.get("/status/"))
     for told in (__version__, "all applied", "responds in", "Revision", "prune_calls", "github"):
         assert told in html
-    page = admin_client.get("/status/").context["page"]
-    (kept,) = [group for group in page.groups if group.id == "kept"]
-    assert [(fact.label, fact.value) for fact in kept.facts][1] == ("Calls", "1, oldest")
+    assert "<dt>Calls</dt> <dd> <span>1, oldest <time" in html
 
 
 def test_what_is_wrong_stands_above(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,15 +37,16 @@ def test_what_is_wrong_stands_above(admin_client: Client, monkeypatch: pytest.Mo
         vendor="SQLite", version="3", milliseconds=0.1, pending=["toolbelt.0099_more"]
     )
     monkeypatch.setattr(installation, "_database", lambda: database)
-    page = admin_client.get("/status/").context["page"]
-    assert page.state == "unavailable"
+    answer = admin_client.get("/status/")
+    page = answer.context["page"]
+    assert 'data-state="unavailable">3 problems found' in acting.text(answer)
     assert (
         page.findings[0]
         == "Migrations are pending: toolbelt.0099_more. Run .venv/bin/python manage.py migrate."
     )
     assert page.findings[1].startswith("The cache does not respond")
     assert page.findings[-1] == "The plugin GitHub has failed."
-    assert "No such command." in acting.text(admin_client.get("/status/"))
+    assert "No such command." in acting.text(answer)
 
 
 def test_no_secret_stands_there(admin_client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:

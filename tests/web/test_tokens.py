@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any
 
 import pytest
@@ -51,18 +52,21 @@ def test_each_token_says_whose_it_is_and_how_it_stands(keeper: Client) -> None:
     )
     tokens.revoke(OPERATOR, of_ada("Lost").token.prefix)
     page = look(keeper)
-    told = {(line.agent, line.operator, line.scope, line.name, line.state) for line in page.tokens}
+    told = {
+        (line.token.agent, line.token.user, line.scope, line.token.name, line.state) for line in page.tokens
+    }
     assert told == {
         ("", "olive", "Read and write", "Mine", "valid"),
         ("ada", "", "", "", "expires soon"),
         ("ada", "", "", "Nightly build", "valid"),
     }
-    assert {(line.name, line.state) for line in page.gone} == {("Lost", "revoked"), ("Old", "expired")}
-    ends = {line.name: line.ends.words for line in page.tokens if line.ends}
-    assert ends == {"Nightly build": "in 30 d", "": "in 2 d"}
-    assert next(line.used.words for line in page.gone if line.name == "Old") == "3 h ago"
+    assert {(line.token.name, line.state) for line in page.gone} == {("Lost", "revoked"), ("Old", "expired")}
     assert page.matches == "3 valid of 5"
-    assert soon.text not in keeper.get(TOKENS).content.decode()
+    html = keeper.get(TOKENS).content.decode()
+    assert re.findall(r"expires <time[^>]*>([^<]+)", html) == ["in 2 d", "in 30 d"]
+    assert re.findall(r"used <time[^>]*>([^<]+)", html) == ["3 h ago"]
+    assert len(re.findall(r"expired <time", html)) == 2
+    assert soon.text not in html
 
 
 @pytest.mark.parametrize("htmx", [True, False])
@@ -112,9 +116,9 @@ def test_what_is_not_sound_is_told_at_its_field(
 ) -> None:
     answer = acting.post(keeper, ISSUE, htmx=htmx, **fields)
     assert answer.status_code == 422
-    wanted = answer.context["page"].wanted
-    assert list(wanted.problems) == [field]
-    assert wanted.name == fields.get("name", "")
+    form = answer.context["page"].form
+    assert list(form.errors) == [field]
+    assert form["name"].value() == fields.get("name")
     assert tokens.all_tokens() == []
 
 
@@ -122,7 +126,7 @@ def test_what_is_not_sound_is_told_at_its_field(
 def test_revoking_is_asked_about_first(keeper: Client, htmx: bool) -> None:
     issued = of_ada()
     answer = acting.post(keeper, f"/tokens/{issued.token.prefix}/revoke/", htmx=htmx)
-    question = answer.context["confirmation"] if htmx else answer.context["page"].confirmation
+    question = answer.context["confirmation"]
     assert question.title == f"Revoke token {issued.token.prefix}?"
     assert credentials.recognize(issued.text) is not None
 
@@ -140,7 +144,7 @@ def test_a_revoked_token_opens_nothing_any_more(keeper: Client, htmx: bool) -> N
         assert (answer.status_code, answer.headers["Location"]) == (303, TOKENS)
     page = answer.context["page"] if htmx else look(keeper)
     assert page.notice.text == f"Token {issued.token.prefix} of agent ada revoked."
-    assert [line.prefix for line in page.gone] == [issued.token.prefix]
+    assert [line.token.prefix for line in page.gone] == [issued.token.prefix]
 
 
 def test_a_token_that_is_not_there_is_said(keeper: Client) -> None:
@@ -151,15 +155,15 @@ def test_they_are_found_by_name_owner_and_prefix(keeper: Client) -> None:
     issued = of_ada("Nightly build")
     tokens.issue(OPERATOR, agent="bob", name="Chat")
     for query in ("NIGHTLY", "ada", issued.token.prefix[:8]):
-        assert [line.name for line in look(keeper, q=query).tokens] == ["Nightly build"]
+        assert [line.token.name for line in look(keeper, q=query).tokens] == ["Nightly build"]
     html = acting.text(keeper.get(TOKENS, {"q": "nothing"}, headers=acting.HTMX))
     assert "No matching tokens" in html
     assert "<html" not in html
 
 
 def test_the_way_from_an_agent_chooses_it(keeper: Client) -> None:
-    chosen = [choice.value for choice in look(keeper, agent="bob").wanted.agents if choice.chosen]
-    assert chosen == ["bob"]
+    assert look(keeper, agent="bob").form["agent"].value() == "bob"
+    assert '<option value="bob" selected>' in keeper.get(TOKENS, {"agent": "bob"}).content.decode()
 
 
 def test_without_any_it_says_what_they_are_for(keeper: Client) -> None:
@@ -173,7 +177,7 @@ def test_only_who_may_see_tokens_finds_them(viewer: Client, operator: Client, ol
         assert 'href="/tokens/"' not in browser.get("/agents/").content.decode()
     olive.user_permissions.add(auth.Permission.objects.get(codename="view_apitoken"))
     page = look(operator)
-    assert (len(page.tokens), page.wanted, page.may_revoke) == (1, None, False)
+    assert (len(page.tokens), page.form, page.may_revoke) == (1, None, False)
     html = operator.get(TOKENS).content.decode()
     assert '<a href="/tokens/" aria-current="page">' in html
     assert "Revoke" not in html

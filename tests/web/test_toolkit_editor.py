@@ -109,11 +109,11 @@ def test_while_it_is_typed_the_policy_and_the_directive_follow(editor: Client) -
         message="a defect again",
         trigger_any="bug\r\ndefect",
     )
-    told = answer.context["page"].told
-    assert told.policy == (
+    preview = answer.context["page"].preview
+    assert preview.policy == (
         "You have github__issue_read, github__issue_write.\n- github__issue_read: Look here."
     )
-    assert told.outcome.tools == ("github__issue_write",)
+    assert preview.outcome.tools == ("github__issue_write",)
     assert form(answer).triggers[0].decides
     html = acting.text(answer)
     assert "<form" not in html
@@ -124,9 +124,9 @@ def test_while_it_is_typed_the_policy_and_the_directive_follow(editor: Client) -
 def test_the_policy_is_that_of_an_agent_as_it_would_be(editor: Client) -> None:
     # Its switch is on, so what becomes a member becomes active.
     answer = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="papers", whose="ada")
-    assert answer.context["page"].told.active == "3 of 3 tools on"
+    assert answer.context["page"].preview.active == "3 of 3 tools on"
     answer = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="papers", whose="bob")
-    assert answer.context["page"].told.active == "2 of 3 tools on"
+    assert answer.context["page"].preview.active == "2 of 3 tools on"
 
 
 def test_a_pattern_that_is_none_is_told_at_its_field_while_it_is_typed(editor: Client) -> None:
@@ -256,9 +256,9 @@ def test_its_switch_is_set_for_many_agents_with_an_entry_each_and_one_batch(oper
     html = acting.text(operator.get("/toolkits/research/"))
     assert 'name="for" value="bob"' in html
     asked = operator.get("/bulk/toolkits/research/", {"set": "toolkits-true", "for": ["ada", "bob"]})
-    question = asked.context["page"].confirmation
+    question = asked.context["confirmation"]
     assert question.title == "Turn on research for 2 agents?"
-    fields = {field.name: field.value for field in question.fields}
+    fields = dict(question.fields)
     assert acting.post(operator, question.action, htmx=False, **fields).status_code == 303
     done = models.AuditEntry.objects.filter(action="switch.set", key="research")
     assert sorted(entry.subject_key for entry in done) == ["ada", "bob"]

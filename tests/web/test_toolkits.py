@@ -109,12 +109,7 @@ def test_a_toolkit_shows_its_tools_with_their_risk_and_what_stands_against_them(
     models.Plugin.objects.filter(name="github").update(status="failed")
     models.Toolkit.objects.filter(key="issues").update(tool_notes={"github__issue_read": "Look here first."})
     read, write = look(viewer).members
-    assert (read.prefix, read.name, read.risk.word, read.note) == (
-        "github__",
-        "issue_read",
-        "read-only",
-        "Look here first.",
-    )
+    assert (read.tool, read.risk.word, read.note) == ("github__issue_read", "read-only", "Look here first.")
     assert (write.risk.word, write.state, write.about) == (
         "writes",
         "unavailable",
@@ -185,9 +180,9 @@ def test_without_htmx_a_flip_leads_back_to_the_toolkit_and_is_told_there(operato
 
 
 def test_the_policy_is_shown_as_a_model_with_all_tools_is_told_it(viewer: Client) -> None:
-    told = viewer.get("/toolkits/releases/").context["page"].told
-    assert told.policy == "Ask first: github__merge, github__issue_read."
-    assert (told.written, told.active, told.off) == (
+    preview = viewer.get("/toolkits/releases/").context["page"].preview
+    assert preview.policy == "Ask first: github__merge, github__issue_read."
+    assert (preview.written, preview.active, preview.off) == (
         "Ask first: {active_tools}.",
         "2 of 2 tools on",
         False,
@@ -195,11 +190,11 @@ def test_the_policy_is_shown_as_a_model_with_all_tools_is_told_it(viewer: Client
 
 
 def test_the_policy_is_shown_as_one_agent_is_told_it(operator: Client) -> None:
-    told = operator.get("/toolkits/releases/", {"whose": "ada"}).context["page"].told
-    assert (told.policy, told.active) == ("Ask first: github__issue_read.", "1 of 2 tools on")
+    preview = operator.get("/toolkits/releases/", {"whose": "ada"}).context["page"].preview
+    assert (preview.policy, preview.active) == ("Ask first: github__issue_read.", "1 of 2 tools on")
     acting.switch(operator, "issues", "false", "true")
-    told = look(operator, whose="ada").told
-    assert (told.policy, told.off) == ("You cannot see issues.", True)
+    preview = look(operator, whose="ada").preview
+    assert (preview.policy, preview.off) == ("You cannot see issues.", True)
 
 
 def test_a_message_is_tried_on_every_trigger(viewer: Client) -> None:
@@ -208,24 +203,24 @@ def test_a_message_is_tried_on_every_trigger(viewer: Client) -> None:
         {"name": "any word", "all": [["bug", "wish"]], "none": ["secret"]},
     ]
     entries.change(OPERATOR, "toolkit", "issues", {"triggers": more})
-    told = look(viewer, message="There is a bug.").told
-    assert [(one.name, one.fires, one.decides) for one in told.triggers] == [
+    preview = look(viewer, message="There is a bug.").preview
+    assert [(one.name, one.fires, one.decides) for one in preview.triggers] == [
         ("file", True, True),
         ("any word", True, False),
     ]
-    assert told.outcome.told == "The first step focuses on 1 tool and must call one."
-    assert (told.outcome.tools, told.outcome.because) == (("github__issue_write",), "file")
-    told = look(viewer, message="A wish.").told
-    assert [one.decides for one in told.triggers] == [False, True]
-    assert told.outcome.tools == ("github__issue_read", "github__issue_write")
-    assert look(viewer, message="Good morning.").told.outcome.told.startswith("No directive")
-    assert look(viewer).told.outcome is None
+    assert preview.outcome.words == "The first step focuses on 1 tool and must call one."
+    assert (preview.outcome.tools, preview.outcome.because) == (("github__issue_write",), "file")
+    preview = look(viewer, message="A wish.").preview
+    assert [one.decides for one in preview.triggers] == [False, True]
+    assert preview.outcome.tools == ("github__issue_read", "github__issue_write")
+    assert look(viewer, message="Good morning.").preview.outcome.words.startswith("No directive")
+    assert look(viewer).preview.outcome is None
 
 
 def test_a_message_is_tried_with_the_tools_that_an_agent_has(operator: Client) -> None:
     acting.override(operator, "github__issue_write", "false", "unset")
-    outcome = look(operator, message="a bug", whose="ada").told.outcome
-    assert outcome.told == "No directive: none of the tools to focus on is on."
+    outcome = look(operator, message="a bug", whose="ada").preview.outcome
+    assert outcome.words == "No directive: none of the tools to focus on is on."
 
 
 def test_typing_a_message_gets_only_what_it_comes_to(viewer: Client) -> None:

@@ -42,12 +42,7 @@ def keys(page: Any) -> list[str]:
 
 def test_each_line_says_what_it_may_do_where_it_comes_from_and_where_it_is(viewer: Client) -> None:
     read = listed(viewer).tools[1]
-    assert (read.prefix, read.name, read.risk.word, read.plugin) == (
-        "github__",
-        "issue_read",
-        "read-only",
-        "github",
-    )
+    assert (read.key, read.risk.word, read.plugin) == ("github__issue_read", "read-only", "github")
     assert [toolkit.title for toolkit in read.toolkits] == ["Issues and reviews", "releases"]
     assert (read.state, read.word, read.about) == ("active", "Available", "")
 

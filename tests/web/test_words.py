@@ -85,8 +85,8 @@ def test_each_state_has_its_words() -> None:
         "Turn off",
         "Reset to default",
     ]
-    assert words.asking("override", "shell", None, "ada") == "Reset shell to default for ada?"
-    assert words.done("switch", "dev", False, "ada") == "dev is off for ada"
+    assert words.asking("shell", None, "ada") == "Reset shell to default for ada?"
+    assert words.done("dev", False, "ada") == "dev is off for ada"
     assert all(words.read(words.stored(on)) is on for on in (True, False, None))
 
 

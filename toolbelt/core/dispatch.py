@@ -1,7 +1,8 @@
 """Calls through ``call_tool`` and the answers of ``search_tools`` beside it (wire.md: MCP, dispatch).
 
 Anything that is active or discoverable may be called: naming a tool loads it for that one call only, with the options
-that loading it would have set. Denials apply as everywhere.
+that loading it would have set. In a session, ``call_tool`` also takes the meta-tools that load for the whole
+conversation. Denials apply as everywhere.
 """
 
 from __future__ import annotations
@@ -19,6 +20,14 @@ from toolbelt.core import (
     sessions,
     surface,
     targets,
+)
+
+# The meta-tools that call_tool takes in a session.
+LOADING = frozenset({meta_tools.LIST, meta_tools.LOAD, meta_tools.UNLOAD})
+
+_HOW_TO_LOAD = (
+    f" To keep one for this conversation, call call_tool with tool '{meta_tools.LOAD}' and arguments"
+    """ {"toolkit": …}, the result's 'load'."""
 )
 
 
@@ -52,17 +61,29 @@ def parse_call(resolved: budgets.Resolution, arguments: Any) -> tuple[str, Any] 
     return arguments["tool"], arguments.get("arguments", {})
 
 
-def search_tools(resolved: budgets.Resolution, arguments: Any) -> calls.MetaAnswer | calls.Refusal:
-    """Return the answer of ``search_tools``: what can be called through ``call_tool``, with schemas."""
+def search_tools(
+    resolved: budgets.Resolution, arguments: Any, *, has_session: bool = False
+) -> calls.MetaAnswer | calls.Refusal:
+    """Return the answer of ``search_tools``: what can be called through ``call_tool``, with schemas.
+
+    In a session, it also says which name to load.
+    """
     if refusal := _refusal(resolved, meta_tools.SEARCH, arguments):
         return refusal
     hits = calls.hits(resolved, arguments, with_client_tools=False)
-    results = [{name: hit[name] for name in hit if name != "load"} for hit in hits]
+    results = [
+        hit
+        if has_session and targets.may_load(resolved, hit["load"])
+        else {name: hit[name] for name in hit if name != "load"}
+        for hit in hits
+    ]
     message = (
         "Call a result with call_tool: its name as 'tool', and 'arguments' that fit its input_schema."
         if results
         else "No other tool that you may call matches: try other words."
     )
+    if any("load" in result for result in results):
+        message += _HOW_TO_LOAD
     return calls.MetaAnswer(content={"status": "ok", "results": results, "message": message})
 
 

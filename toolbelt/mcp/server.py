@@ -19,6 +19,7 @@ from toolbelt.mcp import (
     listening,
     listing,
     logging,
+    named_sessions,
     protocol,
     request_head,
     resources,
@@ -94,11 +95,12 @@ async def _answered(exchange: exchanges.Exchange) -> exchanges.Reply | None:
         raise protocol.ProtocolError(
             protocol.METHOD_NOT_FOUND, f"The method {message.method[:100]} is not supported."
         )
+    listed, head = head, named_sessions.with_session(head, message) if revision.is_modern else head
     match message.method:
         case "tools/list":
             return await listing.tools(exchange, head, message, message.id, revision)
         case "tools/call":
-            return await tool_calls.answer(exchange, head, message, message.id, revision)
+            return await tool_calls.answer(exchange, head, message, message.id, revision, listed)
         case "subscriptions/listen":
             return await listening.subscribe(exchange, head, message, message.id)
         case "initialize":

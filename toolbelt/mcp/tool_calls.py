@@ -39,8 +39,12 @@ async def answer(
     message: protocol.Message,
     id_: protocol.Id,
     revision: revisions.Revision,
+    listed: request_head.RequestHead,
 ) -> exchanges.Reply | None:
-    """Return the reply to ``tools/call``, or None if it was sent already."""
+    """Return the reply to ``tools/call``, or None if it was sent already.
+
+    ``listed`` is the head without the session that only this request names: that of the client's lists.
+    """
     tool, arguments = message.params.get("name"), message.params.get("arguments")
     if not isinstance(tool, str):
         raise protocol.ProtocolError(protocol.INVALID_PARAMS, "params.name must be the name of a tool.")
@@ -61,7 +65,9 @@ async def answer(
         contexts=exchange.shared.contexts,
         context=before.context,
     )
-    result = functools.partial(_result, exchange=exchange, call=call, revision=revision, before=before)
+    result = functools.partial(
+        _result, exchange=exchange, call=call, revision=revision, before=before, head=listed
+    )
     return await run(exchange, message, id_, revision, call, result)
 
 
@@ -216,15 +222,16 @@ async def _result(
     call: calling.Call,
     revision: revisions.Revision,
     before: tool_lists.ListAnswer,
+    head: request_head.RequestHead,
 ) -> Mapping[str, Any]:
     """Return the result of a call, with changes that its client may not know. Raise ProtocolError."""
-    head, server = call.head, exchange.shared
+    server = exchange.shared
     try:
         now = (await server.found(head, may_grow=not revision.is_modern)).tools
     except (protocol.ProtocolError, errors.ToolbeltError):
         # The token has been revoked, for example, but the tool has run.
         now = before.tools
-    if now.digest != before.tools.digest and call.tool in _LOADING and not revision.is_modern:
+    if now.digest != before.tools.digest and call.named in _LOADING and not revision.is_modern:
         await _tell_of_loading(exchange, head, now)
     news = exchange.shared.list_tracker.notice(head, now)
     try:

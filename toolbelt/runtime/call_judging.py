@@ -13,6 +13,7 @@ from toolbelt.runtime import (
     gates,
     plugins,
     record_writer,
+    recording,
     upstream_connections,
 )
 from toolbelt.runtime import meta_tools as own_tools
@@ -54,30 +55,34 @@ def prepare(gate: gates.Gate) -> Answer | gates.Admitted:
 def _judge(gate: gates.Gate) -> Answer | gates.Admitted:
     made, by_dispatch, subagent = gate.made, gate.by_dispatch, gate.subagent
     if made.tool in meta_tools.DEFINITIONS and not by_dispatch:
-        result = own_tools.call(
-            made.agent, made.tool, made.arguments, made.session, made.request_id, subagent
-        )
-        return (
-            call_answers.refuse(made, result)
-            if isinstance(result, calls.Refusal)
-            else call_answers.answered(made, result.content)
-        )
+        return _call_own(made, subagent)
     snapshot, resolved, state = gate.resolve()
     if by_dispatch and made.tool == meta_tools.SEARCH:
-        result = dispatch.search_tools(resolved, made.arguments)
-        return (
-            call_answers.refuse(made, result)
-            if isinstance(result, calls.Refusal)
-            else call_answers.answered(made, result.content)
-        )
+        result = dispatch.search_tools(resolved, made.arguments, has_session=made.session is not None)
+        return _end(made, result)
     if by_dispatch and made.tool == meta_tools.CALL:
         named = dispatch.parse_call(resolved, made.arguments)
         if isinstance(named, calls.Refusal):
             return call_answers.refuse(made, named)
         # From here on it is a call of the tool that is meant, and recorded as one.
         made.tool, made.arguments = named
+        if made.tool in dispatch.LOADING and made.session is not None:
+            return _call_own(made, subagent)
         gate.is_dispatched = True
     return _judge_tool(gate, snapshot, resolved, state)
+
+
+def _call_own(made: recording.Recording, subagent: str | None) -> Answer:
+    """Answer the call of a meta-tool that lists or loads."""
+    result = own_tools.call(made.agent, made.tool, made.arguments, made.session, made.request_id, subagent)
+    return _end(made, result)
+
+
+def _end(made: recording.Recording, result: calls.MetaAnswer | calls.Refusal) -> Answer:
+    """Return and record the answer of a meta-tool."""
+    if isinstance(result, calls.Refusal):
+        return call_answers.refuse(made, result)
+    return call_answers.answered(made, result.content)
 
 
 def _judge_tool(

@@ -138,7 +138,11 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "toolbelt.web.kit.frame.shown",
             ],
-            "builtins": ["template_partials.templatetags.partials", "toolbelt.web.kit.tags"],
+            "builtins": [
+                "template_partials.templatetags.partials",
+                "toolbelt.web.kit.tags",
+                "toolbelt.web.kit.template_filters",
+            ],
         },
     },
 ]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from django.contrib.auth import models as auth
 from django.contrib.auth import password_validation
@@ -34,7 +32,7 @@ _KINDS: Mapping[str, str] = {
     "apitoken": "API tokens",
 }
 _ACTS: Mapping[str, str] = {"view": "see", "add": "add", "change": "change", "delete": "remove"}
-# Who is logged in sees these, whatever else they may.
+# Every user sees these.
 _SEEN_BY_ALL = frozenset({"agent", "toolkit", "tool", "auditentry"})
 
 
@@ -43,39 +41,35 @@ def page(
     *,
     session_ends: dt.datetime | None,
     may_undo: Callable[[queries.Entry], bool],
-    problems: Mapping[str, Iterable[str]] | None = None,
-    **frame: Any,
+    may_see_tokens: bool,
 ) -> pieces.View:
-    """Fill the page of ``user``; ``problems`` are those of a password that was not taken."""
+    """Fill the page of ``user``."""
     name = user.get_username()
     mine = queries.changes(actor=name, size=MAX_CHANGES)
     return pieces.View(
-        name=name,
-        full_name=user.get_full_name(),
-        email=user.email,
+        user=user,
         roles=tuple(user.groups.order_by("name").values_list("name", flat=True)),
         agents=() if user.has_perm(rights.FLIP) else tuple(roles.agents_of(user.pk)),
-        is_everything=user.is_superuser,
-        may_administer=user.is_staff,
         rights=() if user.is_superuser else tuple(_rights(user.get_all_permissions())),
-        has_password=user.has_usable_password(),
         password_rules=tuple(password_validation.password_validators_help_texts()),
-        problems={field: tuple(told) for field, told in (problems or {}).items()},
         session_ends=words.ahead(session_ends) if session_ends else None,
         tokens=tuple(tokens.line(token) for token in issued.all_tokens() if token.user == name),
-        # The days do not stand above them here.
-        entries=tuple(
-            dataclasses.replace(entries.present(entry, may_undo(entry)), when=words.moment(entry.at))
-            for entry in mine.entries
-        ),
+        entries=tuple(_entry(entry, may_undo(entry)) for entry in mine.entries),
         more_entries=f"All {words.number(mine.total)}" if mine.total > len(mine.entries) else "",
         changes_url=f"{reverse('web:changes')}?{urlencode({'person': name})}",
-        **frame,
+        may_see_tokens=may_see_tokens,
     )
 
 
+def _entry(entry: queries.Entry, may_undo: bool) -> pieces.View:
+    """Return a change with its time in full, because no day stands above it."""
+    shown = entries.present(entry, may_undo)
+    shown.when = words.moment(entry.at)
+    return shown
+
+
 def _rights(permissions: Iterable[str]) -> Iterable[pieces.View]:
-    """Put the permissions into words, by kind; what this page has no word for is left out."""
+    """Return the permissions in words, by kind; those without a word here are left out."""
     held = {permission.removeprefix("toolbelt.") for permission in permissions}
     for kind, label in _KINDS.items():
         acts = [

@@ -89,11 +89,7 @@ def _bulk(summaries: Sequence[queries.Summary], filters: Mapping[str, Any]) -> p
         return None
     return pieces.Bar(
         action=reverse("web:bulk_agents"),
-        fields=tuple(
-            pieces.Field(name=name, value=str(value))
-            for name, value in filters.items()
-            if value and name not in ("sort", "offset")
-        ),
+        fields=paging.hidden(filters, ("sort", "offset")),
         count=f"For all {words.number(len(summaries))} matching agents"
         if len(summaries) > 1
         else "For the agent shown",

@@ -18,5 +18,5 @@ class Import(kit.Change):
 class Export(forms.Form):
     """Which sections are to go out, and in which form."""
 
-    section = fields.Sections(required=False)
+    section = fields.Names(required=False)
     form = forms.ChoiceField(required=False, choices=[("yaml", "yaml"), ("json", "json")])

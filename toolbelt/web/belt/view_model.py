@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
 
 from toolbelt import conf
 from toolbelt.control.catalog import entries
@@ -12,15 +10,6 @@ from toolbelt.control.config import adopting, belt_effects, belts
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
 from toolbelt.web.kit import differences, model, pieces, words
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """One thing that stands against the belt, and where in it; `where` may be empty."""
-
-    where: str
-    what: str
-
 
 # How many entries of a section, and problems, are shown; the rest is counted.
 MAX_ENTRIES, MAX_PROBLEMS = 100, 200
@@ -36,16 +25,12 @@ def page(
     weighed: belt_effects.Assessment | None = None,
     adopted: adopting.Adopted | None = None,
     problems: Iterable[errors.Problem] = (),
-    **frame: Any,
 ) -> pieces.View:
-    """Fill the page; ``may_see`` says which kinds of entry the reader may take away."""
-    found = tuple(problems)
-    if adopted is not None:
-        found = tuple(map(adopted.in_file, found))
-    more = len(found) - MAX_PROBLEMS
-    listed = [Problem(where=one.path, what=one.message) for one in found[:MAX_PROBLEMS]]
-    if more > 0:
-        listed.append(Problem(where="", what=f"{words.number(more)} more."))
+    """Fill the page; ``may_see`` says which kinds of entry the reader may export."""
+    listed = list(problems if adopted is None else map(adopted.in_file, problems))
+    if len(listed) > MAX_PROBLEMS:
+        more = f"{words.number(len(listed) - MAX_PROBLEMS)} more."
+        listed[MAX_PROBLEMS:] = [errors.Problem(path="", message=more)]
     counts = queries.section_counts()
     return pieces.View(
         sections=tuple(
@@ -58,22 +43,17 @@ def page(
         checked=None if weighed is None else _checked(weighed),
         problems=tuple(listed),
         adopted="" if adopted is None else adopting.TITLES[adopted.kind],
-        left_aside=()
-        if adopted is None
-        else tuple(
-            Problem(where=one.path, what=one.message) for one in (*adopted.notes, *adopted.left_aside)
-        ),
-        **frame,
+        left_aside=() if adopted is None else (*adopted.notes, *adopted.left_aside),
     )
 
 
 def title(section: str) -> str:
-    """Name a section to people."""
+    """Return the title of a section."""
     return _TITLES.get(section, section.capitalize())
 
 
 def megabytes(count: int) -> str:
-    """Print so many bytes as one says a limit: ``2.5 MB``."""
+    """Print a number of bytes as a limit: ``2.5 MB``."""
     return f"{count / 1_000_000:,.4g} MB"
 
 
@@ -94,8 +74,8 @@ def _checked(weighed: belt_effects.Assessment) -> pieces.View:
         sections=tuple(_sections(imported)),
         ordered=tuple(title(section) for section, kind in belts.SECTIONS.items() if kind in imported.ordered),
         consequences=consequences,
-        warnings=tuple(Problem(where=warning.path, what=warning.message) for warning in imported.warnings),
-        dangerous=any(one.reasons for one in consequences) or bool(imported.to_confirm),
+        warnings=tuple(imported.warnings),
+        dangerous=any(consequence.reasons for consequence in consequences) or bool(imported.to_confirm),
         revision=weighed.revision,
         shown=weighed.digest,
     )
@@ -106,21 +86,21 @@ def _sections(imported: belts.Imported) -> Iterator[pieces.View]:
         of_kind = [difference for difference in imported.differences if difference.kind == kind]
         if not of_kind:
             continue
-        new = sum(one.before is None for one in of_kind)
+        new = sum(difference.before is None for difference in of_kind)
         yield pieces.View(
             title=title(section),
             words=f"{words.number(new)} added, {words.number(len(of_kind) - new)} changed",
-            entries=tuple(_entry(one) for one in of_kind[:MAX_ENTRIES]),
+            entries=tuple(map(_entry, of_kind[:MAX_ENTRIES])),
             more=max(0, len(of_kind) - MAX_ENTRIES),
         )
 
 
-def _entry(one: belts.Difference) -> pieces.View:
-    before, after = entries.differences(one.before, one.after)
-    named = entries.name_field(one.kind)
+def _entry(difference: belts.Difference) -> pieces.View:
+    before, after = entries.differences(difference.before, difference.after)
+    named = entries.name_field(difference.kind)
     return pieces.View(
-        name=one.name,
-        is_new=one.before is None,
+        name=difference.name,
+        is_new=difference.before is None,
         lines=differences.lines(before, {key: value for key, value in after.items() if key != named}),
     )
 

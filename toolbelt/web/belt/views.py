@@ -1,4 +1,4 @@
-"""A whole configuration as a file: taken away, checked without touching anything, and imported as it was checked."""
+"""A whole configuration as a file: exported, checked without a change, and imported as it was checked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -27,19 +26,18 @@ _TYPES = {"yaml": "application/yaml", "json": "application/json"}
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show the page."""
-    return _shown(request, notice=responses.pop_notice(request)[0])
+    return _shown(request)
 
 
 @require_safe
 def export(request: http.Request) -> HttpResponse:
-    """Return the chosen sections as a file: of those that the reader may look at, all if none is chosen."""
-    form = forms.Export(request.GET)
-    said = filters.read(form)
+    """Return the chosen sections that the reader may see as a file; all of them if none is chosen."""
+    given = filters.read(forms.Export(request.GET))
     allowed = [name for name, kind in belts.SECTIONS.items() if rights.may_read(request.user, kind)]
-    wanted = [name for name in said["section"] or allowed if name in belts.SECTIONS]
+    wanted = [name for name in given["section"] or allowed if name in belts.SECTIONS]
     if not set(wanted) <= set(allowed):
         raise PermissionDenied
-    kind: belt_texts.Form = "json" if said["form"] == "json" else "yaml"
+    kind: belt_texts.Form = "json" if given["form"] == "json" else "yaml"
     text = belt_texts.write(belts.export_sections(wanted), kind)
     name = f"belt-{timezone.localdate():%Y-%m-%d}.{kind}"
     return HttpResponse(
@@ -63,16 +61,13 @@ def import_(request: http.Request) -> HttpResponse:
     _demand(request)
     form = forms.Import(request.POST)
     text, document = _document(request)
-    # Without what was shown of it, it is as if another one had been shown.
-    said: dict[str, Any] = (
+    # A form that does not say what was shown is answered with the check again.
+    given: dict[str, Any] = (
         form.cleaned_data if form.is_valid() else {"revision": 0, "shown": "", "reason": ""}
     )
     try:
         done = belt_effects.apply(
-            responses.write(request, said),
-            document,
-            revision=said["revision"],
-            shown=said["shown"],
+            responses.write(request, given), document, revision=given["revision"], shown=given["shown"]
         )
     except errors.Stale as stale:
         return _again(request, text, document, stale)
@@ -129,21 +124,21 @@ def _text(request: http.Request) -> str:
 def _read(request: http.Request, text: str) -> dict[str, Any]:
     if "\0" in text:
         raise _invalid("The text contains a NUL character: remove it.")
-    found = belt_texts.read(text, strictly=True)
-    if adopting.recognize(found) is not None:
-        adopted = adopting.convert(found)
+    document = belt_texts.read(text, strictly=True)
+    if adopting.recognize(document) is not None:
+        adopted = adopting.convert(document)
         if adopted.plugins_file:
             raise _invalid(
                 "Plugins are code, which a plugins file on the server lists: run"
                 f" `{conf.COMMAND} adopt` there, with this file."
             )
         request.adopted = adopted
-        found = dict(adopted.belt)
-    if not isinstance(found, dict):
+        document = dict(adopted.belt)
+    if not isinstance(document, dict):
         raise _invalid(f"A belt is a mapping of {', '.join(belts.SECTIONS)}.")
-    if not request.user.has_perms(rights.permissions_to_import(found)):
+    if not request.user.has_perms(rights.permissions_to_import(document)):
         raise PermissionDenied
-    return found
+    return document
 
 
 def _invalid(message: str) -> errors.Invalid:
@@ -168,19 +163,18 @@ def _to_undo(request: http.Request, done: belts.Imported) -> int | None:
     if done.entry is None or queries.change(done.entry) is None:
         return None
     act = undoing.batch_of(done.entry)
-    may = all(entries.is_undoable(one) and rights.may_undo(request.user, one) for one in act)
+    may = all(entries.is_undoable(entry) and rights.may_undo(request.user, entry) for entry in act)
     return done.entry if may else None
 
 
 def _shown(
-    request: http.Request, *, status: int = 200, notice: notices.Notice | None = None, **said: Any
+    request: http.Request, *, status: int = 200, notice: notices.Notice | None = None, **shown: Any
 ) -> HttpResponse:
-    filled = view_model.page(
+    page = view_model.page(
         adopted=getattr(request, "adopted", None),
         may_see=functools.partial(rights.may_read, request.user),
-        may_import=_may_import(request),
-        here=reverse("web:belt"),
-        notice=notice,
-        **said,
+        **shown,
     )
-    return render(request, "belt/belt.html", {"page": filled}, status=status)
+    page.may_import = _may_import(request)
+    page.notice = notice or responses.pop_notice(request)[0]
+    return responses.show(request, page, "belt/belt.html", status=status)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from toolbelt.control.access import bulk
 from toolbelt.web.kit import model, notices, pieces, words
 
-# Of agents for which something differs, and of tools that come or go: more would be no question, but a book.
+# How many agents or tools the question lists.
 MAX_LINES = 100
 
 
@@ -21,25 +21,21 @@ def question(
     action: str,
     back: str,
 ) -> notices.Confirmation:
-    """Ask before it is done, with all that it would do."""
+    """Return the question before a bulk action, with its whole effect."""
     whose = names[0] if len(names) == 1 else f"{len(names)} agents"
     return notices.Confirmation(
         title=f"{_verb(plan.on, keys, toolkits)} for {whose}?",
         reasons=tuple(_reasons(plan, len(names) * len(keys))),
         effect=_effect(plan),
         differences=tuple(_differences(plan))[:MAX_LINES],
-        three_ways=False,
         action=action,
-        fields=tuple(
-            pieces.Field(name=name, value=value)
-            for name, value in (
-                ("on", words.stored(plan.on)),
-                ("seen", json.dumps(plan.seen)),
-                ("next", back),
-                ("confirm", "yes"),
-            )
+        fields=(
+            ("on", words.stored(plan.on)),
+            ("seen", json.dumps(plan.seen)),
+            ("next", back),
+            ("confirm", "yes"),
         ),
-        confirm_word=f"{_word(plan.on)}: {_count(plan.changes, 'change')}",
+        confirm_word=f"{words.wanted(plan.on)}: {words.counted(plan.changes, 'change')}",
         dangerous=any(part.effect.added and part.reasons for part in plan.possible),
         back=back,
     )
@@ -58,7 +54,7 @@ def done(seen: bulk.Seen, on: bool | None) -> str:
     """Return what was done."""
     count = sum(len(keys) for keys in seen.values())
     whose = next(iter(seen)) if len(seen) == 1 else f"{len(seen)} agents"
-    return f"{_count(count, 'change')} for {whose}: {words.state(on)}."
+    return f"{words.counted(count, 'change')} for {whose}: {words.state(on)}."
 
 
 def _verb(on: bool | None, keys: Sequence[str], toolkits: Collection[str]) -> str:
@@ -66,14 +62,10 @@ def _verb(on: bool | None, keys: Sequence[str], toolkits: Collection[str]) -> st
         what = keys[0]
     else:
         kits = len([key for key in keys if key in toolkits])
-        parts = [_count(kits, "toolkit")] if kits else []
-        parts += [_count(len(keys) - kits, "tool")] if len(keys) > kits else []
+        parts = [words.counted(kits, "toolkit")] if kits else []
+        parts += [words.counted(len(keys) - kits, "tool")] if len(keys) > kits else []
         what = " and ".join(parts)
-    return {True: f"Turn on {what}", False: f"Turn off {what}", None: f"Reset {what} to default"}[on]
-
-
-def _word(on: bool | None) -> str:
-    return {True: "Turn on", False: "Turn off", None: "Reset to default"}[on]
+    return f"Reset {what} to default" if on is None else f"{words.wanted(on)} {what}"
 
 
 def _reasons(plan: bulk.Plan, shown: int) -> list[str]:
@@ -93,35 +85,23 @@ def _reasons(plan: bulk.Plan, shown: int) -> list[str]:
 
 
 def _effect(plan: bulk.Plan) -> pieces.Effect:
-    found = [part.effect for part in plan.possible]
-    tools = [sum(one.tools_before for one in found), sum(one.tools_after for one in found)]
-    tokens = [sum(one.tokens_before for one in found), sum(one.tokens_after for one in found)]
-    breaks = [part for part in ("tools", "system text") if any(part in one.breaks for one in found)]
-    policy = model.notes(found[0].policy) if len(found) == 1 else ()
+    every = [part.effect for part in plan.possible]
+    breaks = [part for part in ("tools", "system text") if any(part in effect.breaks for effect in every)]
+    policy = model.notes(every[0].policy) if len(every) == 1 else ()
     untouched = () if breaks else ("no change for the model",)
     return pieces.Effect(
-        tools_before=words.number(tools[0]),
-        tools_after=words.number(tools[1]),
-        tools_delta=words.signed(tools[1] - tools[0]),
-        tokens_before=words.number(tokens[0]),
-        tokens_after=words.number(tokens[1]),
-        tokens_delta=words.signed(tokens[1] - tokens[0]),
+        tools=(sum(effect.tools_before for effect in every), sum(effect.tools_after for effect in every)),
+        tokens=(sum(effect.tokens_before for effect in every), sum(effect.tokens_after for effect in every)),
         notes=(*policy, *model.consequences(breaks, plan.sessions), *untouched),
     )
 
 
 def _differences(plan: bulk.Plan) -> list[pieces.Difference]:
     if len(plan.parts) == 1 and plan.possible:
-        part = plan.possible[0]
-        lines = []
-        for key, was in part.before.items():
-            prefix, name = model.split(key)
-            lines.append(
-                pieces.Difference(
-                    prefix=prefix, what=name, before=words.state(was), after=words.state(plan.on)
-                )
-            )
-        return lines
+        return [
+            pieces.Difference(what=key, is_tool=True, before=words.state(was), after=words.state(plan.on))
+            for key, was in plan.possible[0].before.items()
+        ]
     return [
         pieces.Difference(
             what=part.agent,
@@ -130,10 +110,6 @@ def _differences(plan: bulk.Plan) -> list[pieces.Difference]:
         )
         for part in plan.possible
     ]
-
-
-def _count(count: int, word: str) -> str:
-    return f"{words.number(count)} {word}{'' if count == 1 else 's'}"
 
 
 def _all(count: int) -> str:

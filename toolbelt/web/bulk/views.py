@@ -1,9 +1,8 @@
-"""Setting many at once: what a filter shows is put as a question first, then done as it was shown."""
+"""Bulk actions: a confirmation shows what changes for everything that a filter shows, then exactly that is done."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
@@ -29,37 +28,36 @@ from toolbelt.web.tools import view_model as tools_view_model
 @require_safe
 def of_agent(request: http.Request, agent: str) -> HttpResponse:
     """Ask whether the tools, or the toolkits, that the filter of the Access page shows shall be set alike."""
-    found, home = queries.access(agent), _home(agent)
-    said = filters.read(access.Access(request.GET))
-    responses.declare(request, home)
+    responses.declare(request, _home(agent))
     what, on = forms.SetAll(request.GET).wanted()
-    tools_shown, toolkits_shown = access_view_model.matching(found, said)
+    narrowed = filters.read(access.Access(request.GET))
+    tools_shown, toolkits_shown = access_view_model.matching(queries.access(agent), narrowed)
     keys = toolkits_shown if what == "toolkits" else tools_shown
-    responses.declare(request, _home(agent, request.GET))
+    responses.declare(request, f"{_home(agent)}?{filters.query_string(narrowed)}".rstrip("?"))
     return _asked(request, [agent], keys, on)
 
 
 @require_safe
 def of_tools(request: http.Request) -> HttpResponse:
     """Ask whether the tools that the list shows shall be set alike, for some agents or all."""
-    said = filters.read(tools.Tools(request.GET))
-    responses.declare(request, f"{reverse('web:tools')}?{filters.query_string(said)}")
+    narrowed = filters.read(tools.Tools(request.GET))
+    responses.declare(request, f"{reverse('web:tools')}?{filters.query_string(narrowed)}")
     form = forms.SetAll(request.GET)
     on = form.wanted()[1]
-    keys = [tool.key for tool in tools_view_model.matching(access_index.catalog_view(), said)]
+    keys = [tool.key for tool in tools_view_model.matching(access_index.catalog_view(), narrowed)]
     return _asked(request, _named(request, form), keys, on)
 
 
 @require_safe
 def of_agents(request: http.Request) -> HttpResponse:
     """Ask whether a toolkit shall be switched alike for the agents that the list shows."""
-    said = filters.read(agents.Agents(request.GET))
-    responses.declare(request, f"{reverse('web:agents')}?{filters.query_string(said)}")
+    narrowed = filters.read(agents.Agents(request.GET))
+    responses.declare(request, f"{reverse('web:agents')}?{filters.query_string(narrowed)}")
     form = forms.SetAll(request.GET)
     on, toolkit = form.wanted()[1], form.cleaned_data["key"]
     if not toolkit:
         raise errors.Refused("Choose a toolkit first.")
-    names = [one.agent.key for one in agents_view_model.matching(queries.summaries(), said)]
+    names = [summary.agent.key for summary in agents_view_model.matching(queries.summaries(), narrowed)]
     return _asked(request, names, [toolkit], on)
 
 
@@ -131,7 +129,5 @@ def _asked(request: http.Request, names: Sequence[str], keys: Sequence[str], on:
     return replace_url(reswap(responses.ask_confirmation(request, question), "none"), False)
 
 
-def _home(agent: str, said: Mapping[str, Any] | None = None) -> str:
-    home = reverse("web:agent_access", args=[agent])
-    query = filters.query_string(filters.read(access.Access(said))) if said is not None else ""
-    return f"{home}?{query}" if query else home
+def _home(agent: str) -> str:
+    return reverse("web:agent_access", args=[agent])

@@ -17,14 +17,14 @@ def chart(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) ->
     """Draw a bar a day; days without calls are there, and where there are too many days, the last of them."""
     if not usage_by_day or last < first:
         return None
-    by_day = {one.day: one for one in usage_by_day}
+    by_day = {usage.day: usage for usage in usage_by_day}
     days = _days(first, last)
     count = len(days)
     most = max((by_day[day].calls for day in days if day in by_day), default=0)
     if not most:
         return None
-    total = sum(one.calls for one in usage_by_day)
-    busiest = max(usage_by_day, key=lambda one: one.calls)
+    total = sum(day.calls for day in usage_by_day)
+    busiest = max(usage_by_day, key=lambda day: day.calls)
     return pieces.View(
         bars=tuple(_bar(place, day, by_day.get(day), most) for place, day in enumerate(days)),
         width=STEP * count - (STEP - WIDTH),
@@ -42,30 +42,30 @@ def _days(first: dt.date, last: dt.date) -> list[dt.date]:
     return [last - dt.timedelta(days=back) for back in range(count - 1, -1, -1)]
 
 
-def lines(found: Sequence[usage.TookOnDay], first: dt.date, last: dt.date) -> pieces.View | None:
+def lines(durations: Sequence[usage.TookOnDay], first: dt.date, last: dt.date) -> pieces.View | None:
     """Draw how long calls took as two lines, from day to day on which any ran."""
     days = _days(first, last) if last >= first else []
-    by_day = {one.day: one for one in found}
-    ran = [(place, by_day[day]) for place, day in enumerate(days) if day in by_day]
+    by_day = {day.day: day for day in durations}
+    ran = [(place, by_day[date]) for place, date in enumerate(days) if date in by_day]
     if len(ran) < 2:
         return None
-    most = max(max(one.slow for _, one in ran), 1)
-    slowest = max((one for _, one in ran), key=lambda one: one.slow)
+    most = max(max(day.slow for _, day in ran), 1)
+    slowest = max((day for _, day in ran), key=lambda day: day.slow)
 
     def points(took: Callable[[usage.TookOnDay], int]) -> str:
-        return " ".join(f"{place * STEP},{HEIGHT - round(HEIGHT * took(one) / most)}" for place, one in ran)
+        return " ".join(f"{place * STEP},{HEIGHT - round(HEIGHT * took(day) / most)}" for place, day in ran)
 
     return pieces.View(
-        median=points(lambda one: one.median),
-        slow=points(lambda one: one.slow),
+        median=points(lambda day: day.median),
+        slow=points(lambda day: day.slow),
         dots=tuple(
             pieces.View(
                 x=place * STEP,
                 left=place * STEP - STEP // 2,
-                words=f"{one.day:%A, %-d %B}: p50 {words.duration(one.median)}, "
-                f"p95 {words.duration(one.slow)}",
+                words=f"{day.day:%A, %-d %B}: p50 {words.duration(day.median)}, "
+                f"p95 {words.duration(day.slow)}",
             )
-            for place, one in ran
+            for place, day in ran
         ),
         width=STEP * (len(days) - 1),
         words=f"Duration by day: slowest on {slowest.day:%-d %B}, p95 "
@@ -76,9 +76,9 @@ def lines(found: Sequence[usage.TookOnDay], first: dt.date, last: dt.date) -> pi
     )
 
 
-def _bar(place: int, day: dt.date, one: usage.OfDay | None, most: int) -> pieces.View:
-    total, refused, failed = (one.calls, one.refused, one.failed) if one else (0, 0, 0)
-    # Whoever called in vain is not to vanish for being few.
+def _bar(place: int, day: dt.date, calls: usage.OfDay | None, most: int) -> pieces.View:
+    total, refused, failed = (calls.calls, calls.refused, calls.failed) if calls else (0, 0, 0)
+    # A few failed calls must remain visible.
     heights = [
         max(2, round(HEIGHT * count / most)) if count else 0
         for count in (failed, refused, total - refused - failed)

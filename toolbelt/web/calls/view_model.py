@@ -15,10 +15,10 @@ from toolbelt.control.access import access_index
 from toolbelt.control.reports import usage
 from toolbelt.core import keys
 from toolbelt.web.calls import charts
-from toolbelt.web.kit import model, paging, pieces, texts
+from toolbelt.web.kit import paging, pieces, texts
 from toolbelt.web.kit import words as kit_words
 
-# What is shown unless somebody asks for more: the longest of these that holds not too many calls to be added up.
+# How many days are shown by default: the first of these that has few enough calls to be added up.
 USUAL_DAYS = (30, 7, 1)
 MAX_CALLS = 300_000
 MAX_TOOLS = 12
@@ -50,20 +50,19 @@ _OUTCOMES = {
 }
 
 
-def page(filters: Mapping[str, Any], *, path: str, here: str, may_flip: Callable[[str], bool]) -> pieces.View:
-    """Fill the page, narrowed as the form says; without a first day, it begins so many days ago (:data:`USUAL_DAYS`).
-    ``may_flip`` says for which agents the reader may turn off what was never called.
+def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], bool]) -> pieces.View:
+    """Fill the page, narrowed by ``filters``; without a first day, it begins as :data:`USUAL_DAYS` says. ``may_flip``
+    says for which agents the reader may turn off unused tools.
     """
     today = timezone.localdate()
-    first, last = _days_of(filters, today)
-    period = _period(first, last)
-    asked: dict[str, Any] = {name: filters[name] for name in ("agent", "tool", "outcome")}
-    by_tool = usage.by_tool(**asked, **period, timed=None if filters["every"] else MAX_TOOLS + 2)
-    log = usage.page(**asked, **period, older_than=filters["older"] or None, size=AT_ONCE)
-    found = access_index.load()
+    first, last = filters["since"] or _usual_first_day(filters, today), filters["until"] or None
+    asked = _narrowing(filters) | _period(first, last)
+    by_tool = usage.by_tool(**asked, timed=None if filters["every"] else MAX_TOOLS + 2)
+    log = usage.page(**asked, older_than=filters["older"] or None, size=AT_ONCE)
+    index = access_index.load()
     kept = _kept(filters)
     is_whole = bool(filters["every"]) or len(by_tool) <= MAX_TOOLS + 2
-    there, agents = found.catalog.tools, {holder.agent.key for holder in found.holders}
+    there, agents = index.catalog.tools, {holder.agent.key for holder in index.holders}
     return pieces.View(
         agents=pieces.choices(_offered("agent", filters["agent"]), filters["agent"], "Any agent"),
         tools=pieces.choices(_offered("tool", filters["tool"]), filters["tool"], "Any tool"),
@@ -76,45 +75,31 @@ def page(filters: Mapping[str, Any], *, path: str, here: str, may_flip: Callable
         until=last.isoformat() if last else "",
         narrowed=bool(kept),
         matches=_matches(by_tool),
-        chart=charts.chart(usage.by_day(**asked, **period), first, min(last or today, today)),
-        lines=charts.lines(usage.took_by_day(**asked, **period), first, min(last or today, today)),
+        chart=charts.chart(usage.by_day(**asked), first, min(last or today, today)),
+        lines=charts.lines(usage.took_by_day(**asked), first, min(last or today, today)),
         figures=tuple(
             itertools.islice(_figures(by_tool, there, path, kept), None if is_whole else MAX_TOOLS)
         ),
         every_url="" if is_whole else f"{path}?{urlencode({**kept, 'every': 'yes'})}",
         every_words=f"Show all {kit_words.number(len(by_tool))}",
-        unused=_unused(
-            found,
-            filters["agent"],
-            usage.unused(
-                found,
-                agent=filters["agent"],
-                most=MAX_UNUSED_ON_PAGE if filters["unused"] else MAX_UNUSED,
-                offset=_unused_offset(filters),
-                **period,
-            ),
-            lambda offset: _unused_url(filters, path, offset),
-            may_flip,
-        )
-        if not (filters["tool"] or filters["outcome"])
-        else None,
+        unused=_unused(index, filters, path, _period(first, last), may_flip),
         calls=tuple(_call(call, there, agents) for call in log.calls),
         pages=_pages(log, kept, path, bool(filters["older"])),
         news=None
         if filters["older"] or (last and last < today)
         else _news(path, kept, newest=log.calls[0].id if log.calls else 0, words=""),
-        here=here,
     )
 
 
 def news(filters: Mapping[str, Any], *, path: str, newest: int) -> pieces.View:
-    """Return how many calls came in behind the call ``newest``, narrowed as the form says."""
-    asked: dict[str, Any] = {name: filters[name] for name in ("agent", "tool", "outcome")}
-    # Behind a call there is no older one: then it needs no first day, which may take long to choose.
-    first, last = (filters["since"], filters["until"]) if newest else _days_of(filters, timezone.localdate())
-    count = usage.count_newer(newest, most=MAX_NEWS, **asked, **_period(first, last))
-    told = f"{kit_words.number(count)}{' or more' if count == MAX_NEWS else ''} new call{'' if count == 1 else 's'}"
-    return _news(path, _kept(filters), newest=newest, words=told if count else "")
+    """Return how many calls there are since the call ``newest``, narrowed by ``filters``."""
+    # No older call is counted then, so the first day, which may take long to choose, is not needed.
+    since = filters["since"] or (None if newest else _usual_first_day(filters, timezone.localdate()))
+    period = _period(since, filters["until"] or None)
+    count = usage.count_newer(newest, most=MAX_NEWS, **_narrowing(filters), **period)
+    many = f"{kit_words.number(count)} or more new calls" if count == MAX_NEWS else ""
+    new = many or kit_words.counted(count, "new call")
+    return _news(path, _kept(filters), newest=newest, words=new if count else "")
 
 
 def _news(path: str, kept: Mapping[str, Any], *, newest: int, words: str) -> pieces.View:
@@ -126,7 +111,7 @@ def _news(path: str, kept: Mapping[str, Any], *, newest: int, words: str) -> pie
 
 
 def _offered(field: str, chosen: str) -> dict[str, str]:
-    """Name what the calls can be narrowed to: what is called, up to a number that one can choose from."""
+    """Return the names to choose from; not all, if there are very many."""
     names = usage.logged_values(field)
     if len(names) > MAX_CHOICES:
         names = sorted({*names[:MAX_CHOICES], *([chosen] if chosen in names else [])})
@@ -137,16 +122,16 @@ def _kept(filters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: filters[name] for name in ("agent", "tool", "outcome", "since", "until") if filters[name]}
 
 
-def _days_of(filters: Mapping[str, Any], today: dt.date) -> tuple[dt.date, dt.date | None]:
-    return filters["since"] or _usual(filters, filters["until"] or today), filters["until"] or None
+def _narrowing(filters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: filters[name] for name in ("agent", "tool", "outcome")}
 
 
-def _usual(filters: Mapping[str, Any], last: dt.date) -> dt.date:
-    """Choose the first day for who asks for none."""
+def _usual_first_day(filters: Mapping[str, Any], today: dt.date) -> dt.date:
+    """Return the first day if the reader chose none."""
+    last = filters["until"] or today
     *long, shortest = [last - dt.timedelta(days=days - 1) for days in USUAL_DAYS]
-    narrowing = {name: filters[name] for name in ("agent", "tool", "outcome")}
     for first in long:
-        if not usage.are_more(MAX_CALLS, **narrowing, **_period(first, last)):
+        if not usage.are_more(MAX_CALLS, **_narrowing(filters), **_period(first, last)):
             return first
     return shortest
 
@@ -163,91 +148,89 @@ def _midnight(day: dt.date) -> dt.datetime:
 
 
 def _matches(tools: Sequence[usage.OfTool]) -> str:
-    total, wrong = sum(tool.calls for tool in tools), sum(one.errors for one in tools)
-    told = f"{kit_words.number(total)} call{'' if total == 1 else 's'}"
-    return f"{told}, {kit_words.number(wrong)} with errors" if wrong else told
+    wrong = sum(tool.errors for tool in tools)
+    total = kit_words.counted(sum(tool.calls for tool in tools), "call")
+    return f"{total}, {kit_words.number(wrong)} with errors" if wrong else total
 
 
 def _figures(
     tools: Sequence[usage.OfTool], there: Iterable[str], path: str, kept: Mapping[str, Any]
 ) -> Iterable[pieces.View]:
-    most = max((one.calls for one in tools), default=0)
-    slowest = max((one.slow or 0 for one in tools), default=0)
-    for one in tools:
+    most = max((tool.calls for tool in tools), default=0)
+    slowest = max((tool.slow or 0 for tool in tools), default=0)
+    for tool in tools:
+        key = tool.tool
         yield pieces.View(
-            tool=texts.visible(one.tool),
-            mark="" if one.tool in there else "Toolbelt's own" if one.tool in keys.RESERVED else "unknown",
-            tool_url=reverse("web:tool", args=[one.tool]) if one.tool in there else "",
-            calls=kit_words.number(one.calls),
-            calls_url=f"{path}?{urlencode({**kept, 'tool': one.tool})}",
-            share=_percent(one.calls, most),
-            errors=kit_words.number(one.errors) if one.errors else "",
-            error_share=f"{_percent(one.errors, one.calls)} %" if one.errors else "",
-            median=kit_words.duration(one.median) if one.median is not None else "",
-            slow=kit_words.duration(one.slow) if one.slow is not None else "",
-            slowness=_percent(one.slow or 0, slowest),
+            tool=texts.visible(key),
+            mark="" if key in there else "Toolbelt's own" if key in keys.RESERVED else "unknown",
+            tool_url=reverse("web:tool", args=[key]) if key in there else "",
+            calls=kit_words.number(tool.calls),
+            calls_url=f"{path}?{urlencode({**kept, 'tool': key})}",
+            share=_percent(tool.calls, most),
+            errors=kit_words.number(tool.errors) if tool.errors else "",
+            error_share=f"{_percent(tool.errors, tool.calls)} %" if tool.errors else "",
+            median=kit_words.duration(tool.median) if tool.median is not None else "",
+            slow=kit_words.duration(tool.slow) if tool.slow is not None else "",
+            slowness=_percent(tool.slow or 0, slowest),
         )
 
 
 def _unused(
     index: access_index.AccessIndex,
-    agent: str,
-    idle: usage.AllUnused,
-    more_url: Callable[[int], str],
+    filters: Mapping[str, Any],
+    path: str,
+    period: Mapping[str, Any],
     may_flip: Callable[[str], bool],
 ) -> pieces.View | None:
-    """Return a part of the unused tools, the dearest first, each with agents for which it can be turned off.
-
-    ``more_url`` returns the address of the part that begins at an offset.
-    """
+    """Return a part of the unused tools, the largest first; None for a page about a tool or an outcome."""
+    agent, is_whole = filters["agent"], bool(filters["unused"])
+    if filters["tool"] or filters["outcome"]:
+        return None
+    idle = usage.unused(
+        index,
+        agent=agent,
+        most=MAX_UNUSED_ON_PAGE if is_whole else MAX_UNUSED,
+        offset=int(filters["unused_offset"] or 0) if is_whole else 0,
+        **period,
+    )
     if not idle.count:
         return None
-    overrides = {one.agent.key: one.agent.overrides for one in index.holders}
+    overrides = {holder.agent.key: holder.agent.overrides for holder in index.holders}
     behind = idle.offset + len(idle.tools)
     more = idle.count - behind
-    cost = (
-        f"{kit_words.about(idle.tokens)} tokens per request"
-        if agent
-        else f"{kit_words.about(idle.tokens)} tokens in total, for one request of each agent"
-    )
+    place = {"unused_offset": behind} if is_whole else {}
+    cost = "per request" if agent else "in total, for one request of each agent"
     return pieces.View(
-        tools=tuple(
-            pieces.View(
-                tool=tool.tool.key,
-                prefix=model.split(tool.tool.key)[0],
-                name=model.split(tool.tool.key)[1],
-                agents=kit_words.listing(tool.agents),
-                is_of_many=len(tool.agents) > 1,
-                tokens=kit_words.number(tool.tool.tokens),
-                holders=tuple(
-                    pieces.View(agent=holder, was=kit_words.stored(overrides[holder].get(tool.tool.key)))
-                    for holder in itertools.islice(filter(may_flip, tool.agents), MAX_HOLDERS)
-                ),
-                is_more=len(tool.agents) > MAX_HOLDERS,
-            )
-            for tool in idle.tools
-        ),
-        words=f"{kit_words.tools(idle.count)}, {cost}",
+        tools=tuple(_unused_tool(tool, overrides, may_flip) for tool in idle.tools),
+        words=f"{kit_words.tools(idle.count)}, {kit_words.about(idle.tokens)} tokens {cost}",
         more=f"{kit_words.tools(more)} more" if more else "",
-        more_url=more_url(behind) if more else "",
+        more_url=f"{path}?{urlencode({**_kept(filters), 'unused': 'all', **place})}",
         agent=agent,
     )
 
 
-def _unused_offset(filters: Mapping[str, Any]) -> int:
-    return int(filters["unused_offset"] or 0) if filters["unused"] else 0
-
-
-def _unused_url(filters: Mapping[str, Any], path: str, offset: int) -> str:
-    """Return the address of the unused tools from this place on; of all of them where only the first are shown."""
-    place = {"unused_offset": offset} if filters["unused"] else {}
-    return f"{path}?{urlencode({**_kept(filters), 'unused': 'all', **place})}"
+def _unused_tool(
+    unused: usage.Unused, overrides: Mapping[str, Mapping[str, Any]], may_flip: Callable[[str], bool]
+) -> pieces.View:
+    """Return an unused tool with the agents for which the reader can turn it off."""
+    key = unused.tool.key
+    return pieces.View(
+        tool=key,
+        agents=kit_words.listing(unused.agents),
+        is_of_many=len(unused.agents) > 1,
+        tokens=kit_words.number(unused.tool.tokens),
+        holders=tuple(
+            pieces.View(agent=holder, was=kit_words.stored(overrides[holder].get(key)))
+            for holder in itertools.islice(filter(may_flip, unused.agents), MAX_HOLDERS)
+        ),
+        is_more=len(unused.agents) > MAX_HOLDERS,
+    )
 
 
 def _call(call: usage.Call, there: Iterable[str], agents: Iterable[str]) -> pieces.View:
     state, word = _OUTCOMES.get(call.outcome, ("dormant", call.outcome))
     return pieces.View(
-        when=kit_words.moment(call.at),
+        at=call.at,
         agent=texts.visible(call.agent),
         agent_url=reverse("web:agent_access", args=[call.agent]) if call.agent in agents else "",
         tool=texts.visible(call.tool),

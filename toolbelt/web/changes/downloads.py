@@ -18,25 +18,25 @@ from django.utils import timezone
 from toolbelt.control.reports import audit_serializer, queries
 
 _TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
-# What makes a spreadsheet take a cell for a formula, which it would then run.
+# A spreadsheet takes a cell that begins with one of these for a formula, and runs it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 May = Callable[[str], bool]
 
 
 class _Line:
-    """What csv.writer writes to: it keeps nothing, and gives the line back."""
+    """What csv.writer writes to: it returns each line."""
 
     def write(self, line: str) -> str:
         return line
 
 
 def answer(
-    request: HttpRequest, found: Iterable[Sequence[queries.Entry]], form: str, *, may_see: May
+    request: HttpRequest, batches: Iterable[Sequence[queries.Entry]], form: str, *, may_see: May
 ) -> StreamingHttpResponse:
-    """Send the entries as ``csv`` or ``json``; without what was in things that the reader may not look at."""
-    lines = _csv(found, may_see) if form == "csv" else _json(found, may_see)
-    # Under ASGI a plain iterator would be run through before the first byte leaves.
+    """Send the entries as ``csv`` or ``json``, without the contents of entries that the reader may not see."""
+    lines = _csv(batches, may_see) if form == "csv" else _json(batches, may_see)
+    # Under ASGI, Django would read a plain iterator to its end before it sends the first byte.
     content = _awaited(lines) if isinstance(request, ASGIRequest) else lines
     name = f"changes-{timezone.localdate():%Y-%m-%d}.{form}"
     return StreamingHttpResponse(
@@ -47,7 +47,7 @@ def answer(
 
 
 def cell(value: Any) -> str:
-    """Print a value for a spreadsheet: what one would take for a formula begins with an apostrophe, and is text."""
+    """Print a value for a spreadsheet: what looks like a formula begins with an apostrophe, so that it is text."""
     if value is None:
         return ""
     if isinstance(value, dt.datetime):
@@ -57,19 +57,19 @@ def cell(value: Any) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _csv(found: Iterable[Sequence[queries.Entry]], may_see: May) -> Iterator[str]:
+def _csv(batches: Iterable[Sequence[queries.Entry]], may_see: May) -> Iterator[str]:
     write = csv.writer(_Line(), quoting=csv.QUOTE_ALL).writerow
     yield str(write(audit_serializer.FIELDS))
-    for some in found:
+    for entries in batches:
         yield "".join(
-            str(write([cell(value) for value in _document(entry, may_see).values()])) for entry in some
+            str(write([cell(value) for value in _document(entry, may_see).values()])) for entry in entries
         )
 
 
-def _json(found: Iterable[Sequence[queries.Entry]], may_see: May) -> Iterator[str]:
+def _json(batches: Iterable[Sequence[queries.Entry]], may_see: May) -> Iterator[str]:
     before = "[\n"
-    for some in found:
-        yield before + ",\n".join(_written(_document(entry, may_see)) for entry in some)
+    for entries in batches:
+        yield before + ",\n".join(_written(_document(entry, may_see)) for entry in entries)
         before = ",\n"
     yield "[]\n" if before == "[\n" else "\n]\n"
 

@@ -20,10 +20,6 @@ class Changes(forms.Form):
     newer = forms.IntegerField(required=False, min_value=1)
 
 
-class History(Changes):
-    """What narrows the log of one agent."""
-
-
 class Download(Changes):
     """What of the audit log is wanted as a file, and in which form."""
 

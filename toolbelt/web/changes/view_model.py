@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import heapq
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -34,49 +35,65 @@ def page(
     path: str,
     may_undo: Callable[[queries.Entry], bool],
     may_see: Callable[[str], bool],
-    **frame: Any,
 ) -> pieces.View:
-    """Fill a page of the log, narrowed as the form says; ``may_see`` says of what kinds the reader may look inside."""
-    found = queries.changes(
-        **asked(filters), older_than=filters["older"] or None, newer_than=filters["newer"] or None
+    """Fill a page of the log, narrowed by ``filters``; ``may_see`` says inside which kinds of entries the reader may
+    look.
+    """
+    shown = log(filters, path=path, may_undo=may_undo, may_see=may_see)
+    shown.agents = pieces.choices(
+        {name: name for name in queries.agent_keys()}, filters["agent"], "Any agent"
     )
-    waiting = unrecorded(asked(filters), found)
-    told = with_unrecorded(
-        [
-            (entry, entries.present(entry, may_undo(entry), is_open=may_see(entry.subject_kind)))
-            for entry in found.entries
-        ],
-        waiting,
+    shown.shells = pieces.choices(
+        {name: entries.shell(name) for name in queries.logged_values("via")}, filters["via"], "Any source"
     )
-    narrowed = {name: str(filters[name]) for name in FILTERS if filters[name]}
+    shown.key = filters["key"]
+    shown.keys = tuple(key for key in queries.logged_values("key") if key)
+    shown.act = _act(shown.log_page, may_undo, path) if filters["batch"] else None
+    shown.downloads = tuple(
+        (label, f"{reverse('web:download_changes')}?{urlencode({**shown.narrowed, 'form': form})}")
+        for form, label in (("csv", "CSV"), ("json", "JSON"))
+    )
+    return shown
+
+
+def log(
+    filters: Mapping[str, Any],
+    *,
+    path: str,
+    may_undo: Callable[[queries.Entry], bool],
+    may_see: Callable[[str], bool] = lambda kind: False,
+    agent: str = "",
+) -> pieces.View:
+    """Fill what the log and the history of an ``agent`` have in common."""
+    asked_for = asked(filters) | ({"agent": agent} if agent else {})
+    log_page = queries.changes(
+        **asked_for, older_than=filters["older"] or None, newer_than=filters["newer"] or None
+    )
+    recorded = [
+        (entry, entries.present(entry, may_undo(entry), is_open=may_see(entry.subject_kind)))
+        for entry in log_page.entries
+    ]
+    # What has ended and is still to be recorded belongs on the first page.
+    waiting = [] if log_page.has_newer else queries.unrecorded(**asked_for)
+    narrowed = {
+        name: str(filters[name]) for name in FILTERS if filters[name] and not (agent and name == "agent")
+    }
     return pieces.View(
-        days=days((words.day(entry.at), line) for entry, line in told),
+        log_page=log_page,
+        days=_days(_with_unrecorded(recorded, waiting)),
         people=pieces.choices(
-            {name: name for name in queries.logged_values("actor")}, filters["person"], "Anyone"
+            {name: name for name in queries.logged_values("actor", agent)}, filters["person"], "Anyone"
         ),
-        agents=pieces.choices({name: name for name in queries.agent_keys()}, filters["agent"], "Any agent"),
         actions=pieces.choices(
-            {name: action(name) for name in queries.logged_values("action")}, filters["action"], "Any change"
+            {name: action(name) for name in queries.logged_values("action", agent)},
+            filters["action"],
+            "Any change",
         ),
-        shells=pieces.choices(
-            {name: entries.shell(name) for name in queries.logged_values("via")}, filters["via"], "Any source"
-        ),
-        key=filters["key"],
-        keys=tuple(key for key in queries.logged_values("key") if key),
         since=str(filters["since"]),
         until=str(filters["until"]),
-        act=_act(found, may_undo, path) if filters["batch"] else None,
-        downloads=tuple(
-            pieces.View(
-                label=label,
-                url=f"{reverse('web:download_changes')}?{urlencode({**narrowed, 'form': form})}",
-            )
-            for form, label in (("csv", "CSV"), ("json", "JSON"))
-        ),
-        narrowed=bool(narrowed),
-        matches=matches(found.total, len(waiting)),
-        pages=pages(found, narrowed, path),
-        **frame,
+        narrowed=narrowed,
+        matches=_matches(log_page.total, len(waiting)),
+        pages=_pages(log_page, narrowed, path),
     )
 
 
@@ -104,64 +121,48 @@ def _midnight(day: dt.date | str, days: int = 0) -> dt.datetime | None:
         return None
 
 
-def _act(found: Any, may_undo: Callable[[queries.Entry], bool], path: str) -> pieces.View | None:
-    if not found.entries:
+def _act(log_page: Any, may_undo: Callable[[queries.Entry], bool], path: str) -> pieces.View | None:
+    if not log_page.entries:
         return None
-    # All of it, also where it is longer than a page.
-    act = undo.batch_of(found.entries[0].id)
-    left = bool(act) and all(entries.is_undoable(one) and may_undo(one) for one in act)
-    count = found.total
+    # All of it, also if it is longer than a page.
+    act = undo.batch_of(log_page.entries[0].id)
+    is_undoable = bool(act) and all(entries.is_undoable(entry) and may_undo(entry) for entry in act)
     return pieces.View(
-        words=f"{words.number(count)} change{'' if count == 1 else 's'} made together by {found.entries[0].actor}.",
-        entry=act[0].id if left else None,
+        words=f"{words.counted(log_page.total, 'change')} made together by {log_page.entries[0].actor}.",
+        entry=act[0].id if is_undoable else None,
         all_url=path,
     )
 
 
-def days(told: Iterable[tuple[str, entries.Entry]]) -> tuple[pieces.View, ...]:
-    """Put entries together that stand under the same day, each given with its day."""
-    return tuple(
-        pieces.View(words=day, entries=tuple(entry for _, entry in grouped))
-        for day, grouped in itertools.groupby(told, key=lambda one: one[0])
-    )
+def _days(shown: Iterable[tuple[queries.Entry, pieces.View]]) -> tuple[pieces.View, ...]:
+    """Group entries by day."""
+    by_day = itertools.groupby(shown, key=lambda pair: words.day(pair[0].at))
+    return tuple(pieces.View(words=day, entries=tuple(line for _, line in pairs)) for day, pairs in by_day)
 
 
-def unrecorded(narrowing: Mapping[str, Any], found: Any) -> list[queries.Entry]:
-    """Return what has ended and is still to be recorded; it belongs on the first page."""
-    return [] if found.has_newer else queries.unrecorded(**narrowing)
+def _with_unrecorded(
+    recorded: Iterable[tuple[queries.Entry, pieces.View]], waiting: Iterable[queries.Entry]
+) -> list[tuple[queries.Entry, pieces.View]]:
+    """Return the entries with those that are still to be recorded, by time; at the same moment these come first."""
+    ended = ((entry, entries.present_unrecorded(entry)) for entry in waiting)
+    return list(heapq.merge(ended, recorded, key=lambda pair: pair[0].at, reverse=True))
 
 
-def with_unrecorded(
-    told: Iterable[tuple[queries.Entry, entries.Entry]], waiting: Iterable[queries.Entry]
-) -> list[tuple[queries.Entry, entries.Entry]]:
-    """Put what is still to be recorded among what is, each before what was there when it ended."""
-    lines, left = [], [(entry, entries.present_unrecorded(entry)) for entry in waiting]
-    for entry, line in told:
-        while left and left[0][0].at >= entry.at:
-            lines.append(left.pop(0))
-        lines.append((entry, line))
-    return [*lines, *left]
-
-
-def matches(count: int, waiting: int) -> str:
+def _matches(count: int, waiting: int) -> str:
     """Return how many changes there are, and how many ends are still to be recorded."""
-    said = f"{words.number(count)} change{'' if count == 1 else 's'}, newest first"
-    return (
-        f"{said}; {words.number(waiting)} ended setting{'' if waiting == 1 else 's'} not yet logged"
-        if waiting
-        else said
-    )
+    total = f"{words.counted(count, 'change')}, newest first"
+    return f"{total}; {words.counted(waiting, 'ended setting')} not yet logged" if waiting else total
 
 
-def pages(found: Any, narrowed: Mapping[str, str], path: str) -> paging.Pages:
+def _pages(log_page: Any, narrowed: Mapping[str, str], path: str) -> paging.Pages:
     """Return where in the log a page is, and where the next ones are."""
-    if not found.entries:
+    if not log_page.entries:
         return paging.Pages(words="")
-    first, last = found.entries[0].id, found.entries[-1].id
+    first, last = log_page.entries[0].id, log_page.entries[-1].id
     return paging.Pages(
-        words=f"{len(found.entries)} of {words.number(found.total)}",
-        newer_url=f"{path}?{urlencode({**narrowed, 'newer': first})}" if found.has_newer else "",
-        older_url=f"{path}?{urlencode({**narrowed, 'older': last})}" if found.has_older else "",
+        words=f"{len(log_page.entries)} of {words.number(log_page.total)}",
+        newer_url=f"{path}?{urlencode({**narrowed, 'newer': first})}" if log_page.has_newer else "",
+        older_url=f"{path}?{urlencode({**narrowed, 'older': last})}" if log_page.has_older else "",
     )
 
 

@@ -7,14 +7,13 @@ import functools
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control import undo as undoing
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
-from toolbelt.core import effects, errors, grants
+from toolbelt.core import errors, grants
 from toolbelt.web.changes import downloads, forms, view_model
 from toolbelt.web.kit import confirmations, entries, filters, http, model, notices, responses, words
 from toolbelt.web.switches import parts as switches
@@ -23,27 +22,22 @@ from toolbelt.web.switches import parts as switches
 @require_safe
 def listing(request: http.Request) -> HttpResponse:
     """Show the log, or only its entries to htmx."""
-    in_place = request.htmx
-    notice = None if in_place else responses.pop_notice(request)[0]
     page = view_model.page(
         filters.read(forms.Changes(request.GET)),
         path=request.path,
-        here=request.get_full_path(),
-        notice=notice,
         may_undo=rights.undo_check(request.user),
         may_see=functools.partial(rights.may_read, request.user),
     )
-    shown = {"page": page, "in_place": in_place}
-    return render(request, "changes/_log.html" if in_place else "changes/list.html", shown)
+    return responses.show(request, page, "changes/list.html", "changes/_log.html")
 
 
 @require_safe
 def download(request: http.Request) -> HttpResponseBase:
     """Return all of the log that the filters leave as a file, made while it is sent."""
-    asked = filters.read(forms.Download(request.GET))
-    found = queries.all_changes(**view_model.asked(asked))
-    form = asked["form"] or "csv"
-    return downloads.answer(request, found, form, may_see=functools.partial(rights.may_read, request.user))
+    narrowed = filters.read(forms.Download(request.GET))
+    batches = queries.all_changes(**view_model.asked(narrowed))
+    form = narrowed["form"] or "csv"
+    return downloads.answer(request, batches, form, may_see=functools.partial(rights.may_read, request.user))
 
 
 @require_POST
@@ -67,7 +61,7 @@ def undo(request: http.Request, entry: int) -> HttpResponse:
             return _changed_since(request, done, stale)
         raise
     notice = notices.Notice(
-        text=f"Undone: {entries.told(done)}.",
+        text=f"Undone: {entries.sentence(done)}.",
         detail=model.in_short(change.effect),
         undo=None if whole else change.entry,
         undo_word="Redo",
@@ -82,7 +76,7 @@ def _changed_since(request: http.Request, done: queries.Entry, stale: errors.Sta
     question = confirmations.changed_since(
         done,
         stale,
-        title=words.asking(family, done.key, grants.is_on(done.before), done.subject_key),
+        title=words.asking(done.key, grants.is_on(done.before), done.subject_key),
         verb=words.wanted(grants.is_on(done.before)),
         action=action,
         back=back,
@@ -95,12 +89,10 @@ def _changed_since(request: http.Request, done: queries.Entry, stale: errors.Sta
 
 
 def _declare(request: http.Request, done: queries.Entry) -> None:
-    def reload(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
-        # What is more than one agent's may be anywhere on the page.
-        return responses.refresh(request, notice, change)
-
     home = reverse("web:changes")
     if done.subject_kind == "agent":
         switches.declare(request, done.subject_key, home, undone="Not undone")
     else:
+        # What concerns several agents may be anywhere on the page.
+        reload = functools.partial(responses.refresh, request)
         responses.declare(request, home, parts=reload, undone="Not undone")

@@ -13,7 +13,7 @@ class Copying(kit.Change):
 
     a = forms.CharField(max_length=200)
     b = forms.CharField(max_length=200)
-    row = fields.Rows(required=False)
+    row = fields.Names(required=False)
     what = forms.CharField(required=False, max_length=10)
     seen = forms.CharField(required=False, max_length=64)
 

@@ -27,28 +27,26 @@ _ORDERS = {"always-on": "order of the always-on tools", "loadable": "order of th
 
 
 def page(
-    filters: Mapping[str, Any], *, path: str, may_copy: Callable[[str], tuple[str, ...] | None], **frame: Any
+    filters: Mapping[str, Any], *, path: str, may_copy: Callable[[str], tuple[str, ...] | None]
 ) -> pieces.View:
     """Fill the page for the two sides that ``filters`` names. ``may_copy`` says what of an agent the reader may change:
     all (empty), some parts, or nothing (None).
     """
     names = {side: _named(filters[side], filters[f"{side}_at"]) for side in ("a", "b")}
-    trouble, found = "", None
+    trouble, differences = "", None
     if all(names.values()):
         try:
             compared = comparing.compare(names["a"], names["b"])
             parts = may_copy(compared.b.key) if compared.b.is_now else None
-            found = _differences(compared, names, filters["show"], filters["offset"], path, parts)
+            differences = _differences(compared, names, filters["show"], filters["offset"], path, parts)
         except (errors.NotFound, errors.Invalid) as error:
             trouble = str(error)
-    keys = queries.agent_keys()
-    loadouts = comparing.loadout_names()
+    keys, loadouts = queries.agent_keys(), comparing.loadout_names()
     return pieces.View(
         a=_chooser("a", "From", names["a"], keys, loadouts),
         b=_chooser("b", "To", names["b"], keys, loadouts),
         trouble=trouble,
-        found=found,
-        **frame,
+        found=differences,
     )
 
 
@@ -58,31 +56,29 @@ def url(a: str, b: str) -> str:
 
 
 def question(plan: copying.Plan, *, action: str, back: str) -> notices.Confirmation:
-    """Ask whether these rows shall be copied, with what comes of it."""
+    """Return the question before these rows are copied, with the effect."""
     comparison = plan.comparison
-    count = len(plan.rows)
-    fields = [
-        ("a", comparison.a.name),
-        ("b", comparison.b.name),
-        *(("row", row.id) for row in plan.rows),
-        ("seen", plan.seen),
-        ("next", back),
-        ("confirm", "yes"),
-    ]
     rows = (_row(row, comparison, frozenset()) for row in plan.rows)
-    effect = model.effect(plan.effect)
     return notices.Confirmation(
-        title=f"Copy {'1 difference' if count == 1 else f'{words.number(count)} differences'}"
-        f" to {comparison.b.key}?",
+        title=f"Copy {words.counted(len(plan.rows), 'difference')} to {comparison.b.key}?",
         reasons=plan.reasons,
-        effect=effect,
+        effect=model.effect(plan.effect),
         differences=(
-            *(pieces.Difference(prefix=row.prefix, what=row.what, before=row.b, after=row.a) for row in rows),
+            *(
+                pieces.Difference(what=row.what, is_tool=row.is_tool, before=row.b, after=row.a)
+                for row in rows
+            ),
             *confirmations.tool_changes(plan.effect.added, plan.effect.removed),
         ),
-        three_ways=False,
         action=action,
-        fields=tuple(pieces.Field(name=name, value=value) for name, value in fields),
+        fields=(
+            ("a", comparison.a.name),
+            ("b", comparison.b.name),
+            *(("row", row.id) for row in plan.rows),
+            ("seen", plan.seen),
+            ("next", back),
+            ("confirm", "yes"),
+        ),
         confirm_word="Copy",
         dangerous=bool(plan.reasons),
         back=back,
@@ -93,11 +89,11 @@ def version(past: agent_versions.Version) -> str:
     """Return which version of an agent this is: ``as it was after olive turned off devops``."""
     if past.last is None:
         return "before its first recorded change"
-    return f"after {entries.told(past.last)}"
+    return f"after {entries.sentence(past.last)}"
 
 
 def doubts(past: agent_versions.Version) -> Iterator[str]:
-    """Return what of a past version is not certain."""
+    """Return why a past version may be inaccurate."""
     if past.gaps:
         yield f"Uncertain, because changes were made outside the audit log: {words.listing(past.gaps, 5)}."
     if past.gone:
@@ -105,7 +101,7 @@ def doubts(past: agent_versions.Version) -> Iterator[str]:
 
 
 def _named(name: str, at: Any) -> str:
-    """Put a side together from what was chosen and the moment that was typed, if it does not name one already."""
+    """Return the name of a side with the moment that was typed, if the name has no version of its own."""
     return f"{name}@{at.isoformat()}" if at and name and "@" not in name and ":" not in name else name
 
 
@@ -156,19 +152,19 @@ def _why_not(comparison: comparing.Comparison, parts: tuple[str, ...] | None) ->
 
 def _side(side: comparing.Side) -> pieces.View:
     spent = side.resolved.spent
-    about, moment = "current version", None
+    about, at = "current version", None
     notes: tuple[str, ...] = ()
     agent = side.resolved.context.agent
     if not side.key:
         about = "on its own, as for an agent without other settings"
     if side.version is not None:
         about = version(side.version)
-        moment = words.moment(side.version.last.at) if side.version.last else None
+        at = side.version.last.at if side.version.last else None
         notes = tuple(doubts(side.version))
     return pieces.View(
         name=side.key or side.loadout,
         about=about,
-        moment=moment,
+        at=at,
         profile=agents.profile(agent, side.loadout) if side.key else "loadout",
         tools=words.number(spent.tools),
         tokens=words.about(spent.tokens),
@@ -211,7 +207,7 @@ def _title(row: belts.Row, toolkits: Collection[str]) -> str:
 
 
 def _row(row: belts.Row, comparison: comparing.Comparison, closed: Collection[str]) -> pieces.View:
-    prefix, name = model.split(row.name) if row.part in ("switch", "always-on") else ("", row.name)
+    name = row.name
     if row.part == "setting":
         name = _SETTINGS.get(name, name.capitalize())
     elif row.part == "order":
@@ -219,7 +215,7 @@ def _row(row: belts.Row, comparison: comparing.Comparison, closed: Collection[st
     return pieces.View(
         id=row.id,
         what=name,
-        prefix=prefix,
+        is_tool=row.part in ("switch", "always-on"),
         a=_value(row, row.a, comparison.a),
         b=_value(row, row.b, comparison.b),
         lost="cannot be copied: removed or expired"
@@ -234,8 +230,8 @@ def _value(row: belts.Row, value: Any, side: comparing.Side) -> str:
     match row.part:
         case "switch":
             end = grants.parse_time(value.get("ends")) if isinstance(value, Mapping) else None
-            said = words.state(value["on"] if isinstance(value, Mapping) else value)
-            return f"{said} until {words.moment(end).full}" if end else said
+            state = words.state(value["on"] if isinstance(value, Mapping) else value)
+            return f"{state} until {words.moment(end).full}" if end else state
         case "always-on":
             if value is None:
                 return "not always on"
@@ -258,22 +254,18 @@ def _value(row: belts.Row, value: Any, side: comparing.Side) -> str:
 def _budget(budget: Mapping[str, Any] | None) -> str:
     if not budget:
         return "none"
-    most = [
+    limits = [
         f"{words.limit(budget[name])} {unit}"
         for name, unit in (("max_tools", "tools"), ("max_tokens", "tokens"))
         if name in budget
     ]
-    return (
-        f"{' and '.join(most) or 'no limit'}; when exceeded: {budget.get('on_exceed', values.ON_EXCEED[0])}"
-    )
+    on_exceed = budget.get("on_exceed", values.ON_EXCEED[0])
+    return f"{' and '.join(limits) or 'no limit'}; when exceeded: {on_exceed}"
 
 
 def _outcome(outcome: comparing.Outcome) -> pieces.View:
-    prefix, name = model.split(outcome.tool.key)
     return pieces.View(
         key=outcome.tool.key,
-        prefix=prefix,
-        name=name,
         tokens=words.number(outcome.tool.tokens),
         a=outcome.a.state,
         a_reason=reasons.explain(outcome.a),
@@ -283,22 +275,16 @@ def _outcome(outcome: comparing.Outcome) -> pieces.View:
 
 
 def _chooser(name: str, label: str, chosen: str, keys: Sequence[str], loadouts: Sequence[str]) -> pieces.View:
-    choices = [pieces.Choice(value="", label="Choose an agent", chosen=not chosen)]
-    key, found, at = chosen.partition("@")
-    if found and not at.startswith("2"):
-        # A version by the number of a change: a choice of its own, until another one is made.
-        choices.append(pieces.Choice(value=chosen, label=f"{key}, after change {at}", chosen=True))
-        at = ""
-    choices += [pieces.Choice(value=one, label=one, chosen=one == (key if at else chosen)) for one in keys]
+    options = [("", "Choose an agent")]
+    key, is_version, at = chosen.partition("@")
+    if is_version and not at.startswith("2"):
+        # A version by the number of a change is an option of its own until another one is chosen.
+        options.append((chosen, f"{key}, after change {at}"))
+        key, at = chosen, ""
     return pieces.View(
         name=name,
         label=label,
-        agents=tuple(choices),
-        loadouts=tuple(
-            pieces.Choice(
-                value=f"{_LOADOUT}{loadout}", label=loadout, chosen=chosen == f"{_LOADOUT}{loadout}"
-            )
-            for loadout in loadouts
-        ),
+        agents=pieces.choices([*options, *((agent, agent) for agent in keys)], key if is_version else chosen),
+        loadouts=pieces.choices([(f"{_LOADOUT}{loadout}", loadout) for loadout in loadouts], chosen),
         at=at[:16],
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -12,7 +11,7 @@ from toolbelt.control.agents import copying
 from toolbelt.control.people import rights
 from toolbelt.core import errors
 from toolbelt.web.compare import forms, view_model
-from toolbelt.web.kit import filters, http, model, notices, responses
+from toolbelt.web.kit import filters, http, model, notices, responses, words
 
 # What the operators of single agents may change of them.
 _OF_OPERATORS = ("switch",)
@@ -24,35 +23,33 @@ def page(request: http.Request) -> HttpResponse:
     filled = view_model.page(
         filters.read(forms.Comparison(request.GET)),
         path=request.path,
-        here=request.get_full_path(),
-        notice=responses.pop_notice(request)[0],
         may_copy=lambda agent: _may(request, agent),
     )
-    return render(request, "compare/compare.html", {"page": filled})
+    return responses.show(request, filled, "compare/compare.html")
 
 
 @require_POST
 def copy(request: http.Request) -> HttpResponse:
-    """Copy the rows that were ticked: first with the question what comes of it, then with its answer."""
+    """Copy the rows that were ticked, after a confirmation that shows the effect."""
     only = _may(request, str(request.POST.get("b", "")))
     if only is None:
         raise PermissionDenied
     form = forms.Copying(request.POST)
     responses.declare(request, reverse("web:compare"), undone="Nothing was copied")
-    said = form.checked()
-    a, b, rows = said["a"], said["b"], said["row"]
+    given = form.checked()
+    a, b, rows = given["a"], given["b"], given["row"]
     home = view_model.url(a, b)
     responses.declare(request, home, undone="Nothing was copied")
     if only and any(row.partition(":")[0] not in only for row in rows):
         raise PermissionDenied
-    if not rows and said["what"] != "all":
+    if not rows and given["what"] != "all":
         raise errors.Refused("Select a difference first.")
-    if not said["confirm"]:
-        plan = copying.plan(a, b, None if said["what"] == "all" else rows, only=only)
+    if not given["confirm"]:
+        plan = copying.plan(a, b, None if given["what"] == "all" else rows, only=only)
         return responses.ask_confirmation(request, view_model.question(plan, action=request.path, back=home))
-    change = copying.copy(responses.write(request, said), a, b, rows, seen=said["seen"])
+    change = copying.copy(responses.write(request, given), a, b, rows, seen=given["seen"])
     notice = notices.Notice(
-        text=f"{len(rows)} {'difference' if len(rows) == 1 else 'differences'} copied from {a} to {b}.",
+        text=f"{words.counted(len(rows), 'difference')} copied from {a} to {b}.",
         detail=model.in_short(change.effect),
         undo=change.entry,
         whole=True,

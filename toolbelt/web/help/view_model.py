@@ -7,21 +7,9 @@ here, for people who have never seen one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from toolbelt.core import rules
 from toolbelt.web.kit import pieces
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
-    """Something that stands on the pages, and what it means. `shape` is that of a state, `mark` the tone of a badge."""
-
-    name: str
-    means: str
-    shape: str = ""
-    mark: str = ""
-
 
 # What each question answers with: its state, and its codes with what they say and the way out.
 _ANSWERS: Mapping[int, tuple[str, Mapping[str, tuple[str, str]]]] = {
@@ -94,77 +82,6 @@ _ANSWERS: Mapping[int, tuple[str, Mapping[str, tuple[str, str]]]] = {
     ),
     11: ("dormant", {"not-granted": ("nothing grants it", "turn on its toolkit or the tool")}),
 }
-_STATES = (
-    Term(name="On", shape="active", means="The model receives the tool and may call it."),
-    Term(
-        name="On request",
-        shape="discoverable",
-        means="The model does not receive the tool, but may find and load it.",
-    ),
-    Term(
-        name="Blocked",
-        shape="denied",
-        means="A rule denies the tool, for example because a switch is off. The agent cannot change that.",
-    ),
-    Term(name="Off", shape="dormant", means="Nothing grants the tool to this agent."),
-    Term(
-        name="Unavailable",
-        shape="unavailable",
-        means="No agent can use the tool: its plugin failed or is off, it was retired, or it awaits review.",
-    ),
-)
-_MARKS = (
-    Term(name="read-only", mark="good", means="The tool says that it changes nothing."),
-    Term(name="writes", mark="warning", means="The tool changes things, and says that it destroys nothing."),
-    Term(
-        name="destructive",
-        mark="danger",
-        means="The tool may destroy things. A tool that states no hints counts as destructive.",
-    ),
-    Term(name="protected", mark="plain", means="Every change to this agent's tools requires confirmation."),
-    Term(name="over budget", mark="warning", means="More tools are on than the agent's budget allows."),
-    Term(
-        name="deferred by budget",
-        mark="warning",
-        means="The budget moved whole toolkits to on request.",
-    ),
-    Term(name="conflict", mark="warning", means="Two sources set different options for one tool."),
-)
-_WORDS = (
-    Term(name="Toolkit", means="A named bundle of tools with one switch, policy text and triggers."),
-    Term(
-        name="Switch",
-        means="The setting of a toolkit for one agent: on, off or default. Off takes precedence over on.",
-    ),
-    Term(
-        name="Override",
-        means="The setting of a single tool for one agent: on, off or default. Default removes the override.",
-    ),
-    Term(
-        name="Loadout",
-        means="A profile for agents: which tools are included, discoverable or disabled.",
-    ),
-    Term(name="Session", means="One conversation of an agent, with everything that it has loaded."),
-    Term(
-        name="Surface",
-        means="Everything that a model receives for one request: tools, policy text and directive.",
-    ),
-    Term(name="Tokens", means="The size of the tools' definitions in each request, in o200k tokens."),
-    Term(
-        name="Block for everyone",
-        means="The emergency stop: denies a tool, toolkit or plugin to every agent immediately.",
-    ),
-)
-_DOCS = (
-    Term(name="docs/concepts.md", means="the model behind Toolbelt, and how a request is answered"),
-    Term(name="docs/semantics.md", means="the eleven rules, with examples"),
-    Term(name="docs/reference/reason-codes.md", means="reason codes, load statuses and warnings"),
-    Term(name="docs/reference/commands.md", means="every command of manage.py"),
-    Term(name="docs/reference/http-api.md", means="every operation of the HTTP API"),
-    Term(name="docs/how-to/see-what-a-model-gets.md", means="the pages of one agent"),
-    Term(name="docs/how-to/review-upstream-tools.md", means="approving tools of upstream servers"),
-    Term(name="docs/how-to/run-in-production.md", means="settings, probes, metrics, pruning, backups"),
-)
 
 
 def page() -> pieces.View:
@@ -182,8 +99,4 @@ def page() -> pieces.View:
             )
             for question in rules.RULES
         ),
-        states=_STATES,
-        marks=_MARKS,
-        words=_WORDS,
-        docs=_DOCS,
     )

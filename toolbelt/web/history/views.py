@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.people import rights
@@ -15,15 +14,7 @@ from toolbelt.web.kit import filters, http, responses
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
     """Show the history, or only its entries to htmx."""
-    in_place = request.htmx
-    filled = view_model.page(
-        agent,
-        filters.read(changes.History(request.GET)),
-        path=request.path,
-        here=request.get_full_path(),
-        notice=None if in_place else responses.pop_notice(request)[0],
-        may_change=rights.may_flip(request.user, agent),
-        may_undo=rights.undo_check(request.user),
-    )
-    shown = {"page": filled, "in_place": in_place}
-    return render(request, "history/_history.html" if in_place else "history/history.html", shown)
+    narrowed = filters.read(changes.Changes(request.GET))
+    shown = view_model.page(agent, narrowed, path=request.path, may_undo=rights.undo_check(request.user))
+    shown.may_change = rights.may_flip(request.user, agent)
+    return responses.show(request, shown, "history/history.html", "history/_history.html")

@@ -71,7 +71,9 @@ def page(*, may_see_calls: bool, may_undo: Callable[[queries.Entry], bool], **fr
         more_concerns=f"and {words.number(concerns - MAX_CONCERNS)} more" if concerns > MAX_CONCERNS else "",
         entries=tuple(entries.present(entry, may_undo(entry)) for entry in found.today.entries),
         more_entries=f"{words.number(rest)} more today" if rest else "All changes",
-        last="" if found.last is None else f"{entries.told(found.last)}, {words.moment(found.last.at).words}",
+        last=""
+        if found.last is None
+        else f"{entries.sentence(found.last)}, {words.moment(found.last.at).words}",
         usage=_usage(found.calls, first, today) if found.calls else None,
         may_see_calls=may_see_calls,
         agents=tuple(agents.line(one) for one in found.listed),

@@ -21,19 +21,13 @@ def confirmation(
 ) -> notices.Confirmation:
     """Ask before a far-reaching change, with its differences; ``fields`` are those of the first try."""
     differences: dict[str, Any] = asked.differences
-    before_tools, after_tools = differences["tools"]
-    before_tokens, after_tokens = differences["tokens"]
     tools = tuple(tool_changes(differences["added"], differences["removed"]))
     return notices.Confirmation(
         title=title,
         reasons=tuple(_short(reason) for reason in asked.reasons),
         effect=pieces.Effect(
-            tools_before=words.number(before_tools),
-            tools_after=words.number(after_tools),
-            tools_delta=words.signed(after_tools - before_tools),
-            tokens_before=words.number(before_tokens),
-            tokens_after=words.number(after_tokens),
-            tokens_delta=words.signed(after_tokens - before_tokens),
+            tools=differences["tools"],
+            tokens=differences["tokens"],
             notes=(
                 *model.notes(differences["policy"]),
                 *model.consequences(differences.get("breaks", ()), differences.get("sessions")),
@@ -41,9 +35,8 @@ def confirmation(
             or (() if tools else ("No change for the model.",)),
         ),
         differences=tools,
-        three_ways=False,
         action=action,
-        fields=tuple(pieces.Field(name=name, value=value) for name, value in (*fields, ("confirm", "yes"))),
+        fields=(*fields, ("confirm", "yes")),
         confirm_word=verb,
         dangerous=bool(differences["added"]),
         back=back,
@@ -54,15 +47,9 @@ def changed_since(
     done: queries.Entry, stale: errors.Stale, *, title: str, verb: str, action: str, back: str
 ) -> notices.Confirmation:
     """Ask instead of undoing what was changed since: three ways, and a change based on what is so now."""
-    fields = [
-        ("on", words.stored(grants.is_on(done.before))),
-        ("was", words.stored(grants.is_on(stale.now))),
-        ("next", back),
-    ]
     return notices.Confirmation(
         title=title,
         reasons=("There is a newer change of the same setting, so undoing this one would revert both.",),
-        effect=None,
         differences=(
             pieces.Difference(
                 what=done.key,
@@ -73,7 +60,11 @@ def changed_since(
         ),
         three_ways=True,
         action=action,
-        fields=tuple(pieces.Field(name=name, value=value) for name, value in fields),
+        fields=(
+            ("on", words.stored(grants.is_on(done.before))),
+            ("was", words.stored(grants.is_on(stale.now))),
+            ("next", back),
+        ),
         confirm_word=verb,
         dangerous=False,
         back=back,
@@ -81,11 +72,10 @@ def changed_since(
 
 
 def tool_changes(added: Iterable[str], removed: Iterable[str]) -> Iterable[pieces.Difference]:
-    """Return of each tool that comes or goes what it was and what it is then."""
+    """Return a line for each tool that is added or removed."""
     for tools, before, after in ((added, "Not on", "On"), (removed, "On", "Not on")):
         for tool in tools:
-            prefix, name = model.split(tool)
-            yield pieces.Difference(prefix=prefix, what=name, before=before, after=after)
+            yield pieces.Difference(what=tool, is_tool=True, before=before, after=after)
 
 
 def _short(reason: str) -> str:

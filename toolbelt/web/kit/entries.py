@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -13,34 +11,6 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import grants
 from toolbelt.web.kit import differences, pieces, words
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One audit entry: `who` did `did` ("turned off") to `subject`, through the shell `via`.
-
-    `agent` is empty for changes of the catalog. `undoable` is False for what cannot be undone, was undone,
-    or is not the reader's to undo; `undone` then says the former ("undone by olive, 2 min ago"). `act_url` leads to
-    all that was done in the same act, if that was more; `then_url` shows the agent as it was after this, `compare_url`
-    beside today. `waits` says of what ended by itself that it is still to be recorded; such an entry has no `id` (0).
-    """
-
-    id: int
-    who: str
-    via: str
-    when: pieces.Moment
-    did: str
-    subject: str
-    agent: str
-    differences: tuple[pieces.Difference, ...]
-    reason: str
-    undoable: bool
-    undone: str = ""
-    act_url: str = ""
-    then_url: str = ""
-    compare_url: str = ""
-    waits: str = ""
-
 
 _KINDS = {"sub_app": "sub-app"}
 ACTS = {
@@ -81,8 +51,8 @@ _VIA = {
 
 def did(entry: queries.Entry) -> str:
     """Return the act, before what it was done to: ``turned off``."""
-    said = _act(entry)
-    return f"undid a change: {said}" if entry.undoes else said
+    act = _act(entry)
+    return f"undid a change: {act}" if entry.undoes else act
 
 
 def subject(entry: queries.Entry) -> str:
@@ -90,22 +60,20 @@ def subject(entry: queries.Entry) -> str:
     return entry.key or entry.subject_key
 
 
-def told(entry: queries.Entry) -> str:
-    """Tell the entry in a clause: ``olive turned off devops``."""
+def sentence(entry: queries.Entry) -> str:
+    """Return the entry in a clause: ``olive turned off devops``."""
     return f"{entry.actor} {_act(entry)} {subject(entry)}"
 
 
-def last_change(entry: queries.Entry | None, may_undo: bool) -> pieces.LastChange | None:
-    """Tell the newest change of an agent in a line. Undoing its creation is for the log, where one sees it coming."""
+def last_change(entry: queries.Entry | None, may_undo: bool) -> pieces.View | None:
+    """Return the newest change of an agent in a line. Its creation can only be undone from the audit log."""
     if entry is None:
         return None
     is_creation = entry.before is None and not entry.key
-    told = f"{_act(entry)} {entry.key}" if entry.key else _to_itself(entry)
-    if entry.undoes:
-        told = f"{told} (an undo)"
-    return pieces.LastChange(
+    act = f"{_act(entry)} {entry.key}" if entry.key else _to_itself(entry)
+    return pieces.View(
         who=entry.actor,
-        did=told,
+        did=f"{act} (an undo)" if entry.undoes else act,
         when=words.moment(entry.at),
         entry=entry.id if may_undo and is_undoable(entry) and not is_creation else None,
     )
@@ -116,12 +84,12 @@ def is_undoable(entry: queries.Entry) -> bool:
     return entry.undone is None and entry.action not in _STAYS
 
 
-def present(entry: queries.Entry, may_undo: bool, *, is_open: bool = False) -> Entry:
-    """Present one entry of the log. What was in a thing that not everybody may look at is told if ``is_open``."""
+def present(entry: queries.Entry, may_undo: bool, *, is_open: bool = False) -> pieces.View:
+    """Return one entry of the log for a page; the contents of a restricted kind of thing only if ``is_open``."""
     undone = entry.undone
     is_version = entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
     key = entry.subject_key
-    return Entry(
+    return pieces.View(
         id=entry.id,
         who=entry.actor,
         via=shell(entry.via),
@@ -140,18 +108,16 @@ def present(entry: queries.Entry, may_undo: bool, *, is_open: bool = False) -> E
         compare_url=f"{reverse('web:compare')}?{urlencode({'a': f'{key}@{entry.id}', 'b': key})}"
         if is_version
         else "",
+        waits="",
     )
 
 
-def present_unrecorded(entry: queries.Entry) -> Entry:
-    """Present what has ended and the log is still to tell of: it has no place there yet that could be shown."""
-    at = words.clock(entry.at).words
-    return dataclasses.replace(
-        present(entry, False),
-        then_url="",
-        compare_url="",
-        waits=f"Ended at {at}; the audit log records it with the next change.",
-    )
+def present_unrecorded(entry: queries.Entry) -> pieces.View:
+    """Return a setting that has ended and is not recorded yet: it has no version that could be shown."""
+    shown = present(entry, False)
+    shown.then_url = shown.compare_url = ""
+    shown.waits = f"Ended at {shown.when.words}; the audit log records it with the next change."
+    return shown
 
 
 def shell(via: str) -> str:
@@ -209,10 +175,8 @@ def _to_itself(entry: queries.Entry) -> str:
 def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
     if entry.key:
         family = entry.action.partition(".")[0]
-        print_value = words.state if family in ("switch", "override") else words.value
-        return (
-            pieces.Difference(what=family, before=print_value(entry.before), after=print_value(entry.after)),
-        )
+        printed = words.state if family in ("switch", "override") else words.value
+        return (pieces.Difference(what=family, before=printed(entry.before), after=printed(entry.after)),)
     before, after = (side if isinstance(side, dict) else {} for side in (entry.before, entry.after))
     if entry.before is None or entry.after is None:
         # Made or removed whole: the name says it, and the rest would fill pages.

@@ -139,7 +139,7 @@ class Editor:
 
     def _save(self, request: http.Request, form: entry_forms.EntryForm, was: dict[str, Any]) -> HttpResponse:
         def again(problems: Mapping[str, str], status: int = 422) -> HttpResponse:
-            form.refuse(problems, is_saved=status >= 400)
+            form.show_problems(problems, is_saved=status >= 400)
             return self.show(request, form, seen=was, status=status)
 
         if "act" in request.POST:

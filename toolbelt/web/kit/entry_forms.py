@@ -12,19 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-from django import forms
-from django.forms import renderers
-
 from toolbelt.core import belts, catalog, errors, keys
 from toolbelt.web.kit import forms as kit
 
 _T = TypeVar("_T")
-
-
-class Renderer(renderers.TemplatesSetting):
-    """Renders the fields of a form as the pages do."""
-
-    field_template_name = "kit/field.html"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +45,7 @@ class RowAction:
         return tuple(done)
 
 
-class EntryForm(kit.Change):
+class EntryForm(kit.Fields, kit.Change):
     """The form of one entry. ``initial`` are its fields as the page showed them: what differs from those is changed.
 
     Without a ``name``, the entry does not exist yet, and the form asks for one.
@@ -66,10 +57,8 @@ class EntryForm(kit.Change):
     # The keys whose items are rows, which show their own problems.
     rows_of: ClassVar[frozenset[str]] = frozenset()
 
-    default_renderer = Renderer
-
     def __init__(self, data: Mapping[str, Any], *, name: str = "", initial: Mapping[str, Any]) -> None:
-        super().__init__(data, initial=dict(initial), auto_id="field-%s", use_required_attribute=False)
+        super().__init__(data, initial=dict(initial))
         self.naming = belts.KINDS[self.entry_kind].named_by
         self.is_new = not name
         self.entry_name = name or str(data.get(self.naming, "")).strip()
@@ -77,9 +66,6 @@ class EntryForm(kit.Change):
             self.fields.pop(self.naming, None)
         for field in self.fields.values():
             field.validators = []
-            field.widget.attrs.setdefault("autocomplete", "off")
-            if not isinstance(field.widget, forms.CheckboxInput | forms.CheckboxSelectMultiple):
-                field.widget.attrs["class"] = f"field {field.widget.attrs.get('class', '')}".strip()
         self.row_action = RowAction.read(data)
         # What is wrong, by its place in the entry.
         self.problems: dict[str, str] = {}
@@ -100,11 +86,6 @@ class EntryForm(kit.Change):
     def offer(self, stored: catalog.Catalog) -> None:
         """Fill what there is to choose from; only a form that is shown needs it."""
 
-    def choose(self, field: str, choices: Iterable[tuple[str, str]]) -> None:
-        """Let a field be chosen from these values with their labels."""
-        widget: Any = self.fields[field].widget
-        widget.choices = list(choices)
-
     def entry(self) -> dict[str, Any]:
         """Return every key that the form shows; None stands for the default."""
         raise NotImplementedError
@@ -122,7 +103,7 @@ class EntryForm(kit.Change):
         shown = type(self)(self.initial, name=self.entry_name, initial=self.initial).entry()
         return {key: value for key, value in self.entry().items() if value != shown[key]}
 
-    def refuse(self, problems: Mapping[str, str], *, is_saved: bool) -> None:
+    def show_problems(self, problems: Mapping[str, str], *, is_saved: bool) -> None:
         """Add each problem at the field or row that shows its place, and above the form if there is none."""
         self.problems = dict(problems)
         for place, message in problems.items():

@@ -11,7 +11,7 @@ from django.core import validators
 
 
 class Day(forms.DateField):
-    """A day that others can be counted from, in any time zone: not one at an end of the calendar."""
+    """A day, not so near an end of the calendar that another time zone passes it."""
 
     default_validators = [
         validators.MinValueValidator(dt.date(1900, 1, 1)),
@@ -27,7 +27,7 @@ class Offset(forms.IntegerField):
 
 
 class Document(forms.JSONField):
-    """Takes JSON. One that is nested without end is as little JSON as one that does not end."""
+    """JSON; too deep nesting is an error, as other invalid JSON is."""
 
     def to_python(self, value: Any) -> Any:
         """Read it."""
@@ -48,17 +48,17 @@ class Overrides(forms.MultipleChoiceField):
     """Overrides as a page showed them: ``github__issue_read=true``, once or more."""
 
     def valid_value(self, value: str) -> bool:
-        """Return whether it is a tool with what was stored for it; which tools there are is not asked here."""
+        """Return whether it is a tool with its override, whether the tool exists or not."""
         tool, _, stored = value.rpartition("=")
         return bool(tool) and stored in ("true", "false")
 
 
 class Names(forms.MultipleChoiceField):
-    """Names, whichever there are."""
+    """Names, whether they exist or not."""
 
     def valid_value(self, value: str) -> bool:
-        """Take any name; whether something is called so is not asked here."""
-        return bool(value)
+        """Accept any name."""
+        return 0 < len(value) <= 200
 
 
 class Column(forms.MultipleChoiceField):
@@ -114,22 +114,6 @@ class NameList(forms.CharField):
         """Return the names as text: one on each line, or separated by spaces."""
         separator = "\n" if isinstance(self.widget, forms.Textarea) else " "
         return separator.join(value) if isinstance(value, list) else value
-
-
-class Rows(forms.MultipleChoiceField):
-    """The rows of a comparison that are ticked, by their ids; which there are is not asked here."""
-
-    def valid_value(self, value: str) -> bool:
-        """Take any name."""
-        return len(value) <= 200
-
-
-class Sections(forms.MultipleChoiceField):
-    """Names of sections of a belt; which there are is not asked here."""
-
-    def valid_value(self, value: str) -> bool:
-        """Take any name."""
-        return len(value) <= 40
 
 
 def unify(text: str) -> str:

@@ -1,10 +1,11 @@
-"""The base of all forms that change something."""
+"""The bases of all forms that change something."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django import forms
+from django.forms import renderers
 
 from toolbelt.core import errors
 
@@ -17,7 +18,7 @@ class FormError(errors.Invalid):
 
 
 class Change(forms.Form):
-    """What every change may bring: the answer to a question if there was one, and a reason that is kept with it."""
+    """The fields of every change: the answer to a confirmation, and a reason for the audit log."""
 
     confirm = forms.BooleanField(required=False)
     reason = forms.CharField(required=False, max_length=500)
@@ -27,8 +28,41 @@ class Change(forms.Form):
         if not self.is_valid():
             raise FormError(
                 [
-                    errors.Problem(path=name, message=" ".join(map(str, found)))
-                    for name, found in self.errors.items()
+                    errors.Problem(path=name, message=" ".join(map(str, messages)))
+                    for name, messages in self.errors.items()
                 ]
             )
         return self.cleaned_data
+
+
+class Renderer(renderers.TemplatesSetting):
+    """Renders the fields of a form as the pages do."""
+
+    field_template_name = "kit/field.html"
+
+
+class Fields(forms.Form):
+    """A form whose fields are rendered by ``as_field_group``."""
+
+    default_renderer = Renderer
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"auto_id": "field-%s", "use_required_attribute": False, **options})
+        for field in self.fields.values():
+            field.widget.attrs.setdefault("autocomplete", "off")
+            if not isinstance(field.widget, forms.CheckboxInput | forms.CheckboxSelectMultiple):
+                field.widget.attrs["class"] = f"field {field.widget.attrs.get('class', '')}".strip()
+
+    def choose(self, field: str, choices: Any) -> None:
+        """Let a field be chosen from these values with their labels."""
+        widget: Any = self.fields[field].widget
+        widget.choices = list(choices)
+
+    def refuse(self, error: errors.ToolbeltError, otherwise: str, **field_of: str) -> None:
+        """Add each problem at its field: ``field_of`` maps places to fields; what has no field is at ``otherwise``."""
+        if isinstance(error, FormError):
+            return  # the form shows its own errors
+        problems = error.problems if isinstance(error, errors.Invalid) else ()
+        for problem in problems or [errors.Problem(path=otherwise, message=str(error))]:
+            place = field_of.get(problem.path, problem.path)
+            self.add_error(place if place in self.fields else otherwise, problem.message)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,56 +29,11 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
 from toolbelt.runtime import availability
-from toolbelt.web.kit import http, notices, request_ids, responses, unconfigured
+from toolbelt.web.kit import http, notices, pieces, request_ids, responses, unconfigured
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chrome:
-    """The frame: who is looking, and at which of the main pages ("agents", "toolkits", … or "" for none of them).
-
-    `user` is empty for someone who has not logged in: the frame then has no navigation. `request_id` is
-    printed on error pages, for the operator to quote. `to_look_at` counts the tools that wait for a look. The page
-    shows all that was written up to `revision`. `command` is what stands before the name of a command, to run it here.
-    `is_answer`: the page answers a form, so another one, or none, is at its address.
-    """
-
-    user: str = ""
-    here: str = ""
-    agents: int | None = None
-    revision: int = 0
-    to_look_at: int = 0
-    may_administer: bool = False
-    may_see_calls: bool = False
-    may_see_tokens: bool = False
-    request_id: str = ""
-    command: str = ""
-    is_answer: bool = False
-
-
-# The main pages, by how their addresses begin.
-_PARTS = frozenset(
-    {
-        "home",
-        "help",
-        "status",
-        "account",
-        "agents",
-        "matrix",
-        "compare",
-        "toolkits",
-        "tools",
-        "loadouts",
-        "sub-apps",
-        "plugins",
-        "calls",
-        "changes",
-        "belt",
-        "tokens",
-    }
-)
-# Whoever asks for this is told by toolbelt.api.problems.
+# toolbelt.api.problems answers these.
 _FOR_PROGRAMS = "/api/"
-# Where not even a template can be had.
+# If not even a template can be rendered.
 _BARE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolbelt</title>'
     "<h1>{status}</h1><p>Toolbelt could not render this page.</p>"
@@ -92,47 +46,56 @@ _log = structlog.get_logger(__name__)
 
 
 def shown(request: http.Request) -> dict[str, Any]:
-    """Return every template its frame (a context processor)."""
+    """Return the frame of a page (a context processor): the user, and at which part of the dashboard this is.
+
+    ``address`` is where the page's forms lead back to, and the page shows all that was written up to ``revision``.
+    ``is_answer``: the page answers a form, so another page, or none, is at its address. A visitor who has not logged in
+    sees no navigation.
+    """
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
-        return {"chrome": Chrome(request_id=request_ids.current())}
+        return {"chrome": _bare_frame()}
     part = request.path.strip("/").partition("/")[0] or "home"
     if part == "new":
-        # What is made belongs to the list that it will stand in: /new/toolkit/ to /toolkits/.
+        # A new entry belongs to its list: /new/toolkit/ to /toolkits/.
         part = request.path.split("/")[2] + "s"
     counts = getattr(request, "counts", None) or queries.count()
-    return {
-        "chrome": Chrome(
-            user=user.get_username(),
-            here=part if part in _PARTS else "",
-            agents=counts.agents,
-            revision=counts.revision,
-            to_look_at=counts.waiting,
-            may_administer=user.is_staff,
-            may_see_calls=rights.may_read(user, "call_record"),
-            may_see_tokens=rights.may_read(user, "api_token"),
-            request_id=request_ids.current(),
-            command=conf.COMMAND,
-            is_answer=request.method not in ("GET", "HEAD"),
-        )
-    }
+    chrome = pieces.View(
+        user=user.get_username(),
+        here=part,
+        address=responses.here(request),
+        agents=counts.agents,
+        revision=counts.revision,
+        to_look_at=counts.waiting,
+        may_administer=user.is_staff,
+        may_see_calls=rights.may_read(user, "call_record"),
+        may_see_tokens=rights.may_read(user, "api_token"),
+        request_id=request_ids.current(),
+        command=conf.COMMAND,
+        is_answer=request.method not in ("GET", "HEAD"),
+    )
+    return {"chrome": chrome}
+
+
+def _bare_frame() -> pieces.View:
+    return pieces.View(user="", request_id=request_ids.current())
 
 
 @decorators.login_not_required
 @require_safe
 @cache_control(public=True, max_age=_A_DAY)
 def icon(request: http.Request) -> HttpResponse:
-    """Lead to the icon. Browsers ask for it here wherever a page names none: the admin, the metrics, a plain text."""
+    """Redirect to the icon. Browsers ask here if a page names none: the admin, the metrics, a plain text."""
     return HttpResponseRedirect(static("favicon.svg"))
 
 
 def htmx_leaves(
     get_response: Callable[[http.Request], HttpResponse],
 ) -> Callable[[http.Request], HttpResponseBase]:
-    """Send answers off so that none of them turns up where it does not belong.
+    """Keep responses where they belong (a middleware).
 
-    A session that is over leads the whole page to the login, instead of pasting the login into a part of it. And no
-    browser keeps an answer: going back would show a part as if it were the page, and states that are no longer so.
+    If the session has expired, the whole page goes to the login, instead of a part of it. No browser stores a response:
+    going back would show a part as if it were the page, and states that have changed.
     """
 
     def middleware(request: http.Request) -> HttpResponseBase:
@@ -152,9 +115,9 @@ def htmx_leaves(
 
 
 def csrf_failure(request: http.Request, reason: str = "") -> HttpResponse:
-    """Answer a form whose token is not good: a browser gets told; htmx loads the page anew, and that one tells."""
+    """Answer a form without a valid token: with a page; htmx reloads its page, which then shows a notice."""
     if not request.htmx:
-        return _told(request, "403_csrf.html", 403)
+        return _framed(request, "403_csrf.html", 403)
     if request.user.is_authenticated:
         text = "Nothing was changed, because the page was older than your login. The page is now up to date: try again."
         responses.keep(request, notices.Notice(text=text, tone="refused"))
@@ -162,46 +125,39 @@ def csrf_failure(request: http.Request, reason: str = "") -> HttpResponse:
 
 
 def bad_request(request: http.Request, exception: Exception) -> HttpResponse:
-    """Return that the request makes no sense, or is larger than any that is taken, and which one it was."""
+    """Answer that the request is invalid, or too large."""
     if isinstance(exception, DisallowedHost) and not request.path_info.startswith(_FOR_PROGRAMS):
         return unconfigured.disallowed_host(request)
     if isinstance(exception, RequestDataTooBig | TooManyFieldsSent):
-        return _told(request, "413.html", 413)
-    return _told(request, "400.html", 400)
+        return _framed(request, "413.html", 413)
+    return _framed(request, "400.html", 400)
 
 
 def forbidden(request: http.Request, exception: Exception) -> HttpResponse:
-    """Return that this login may not."""
-    return _told(request, "403.html", 403, why=str(exception))
+    """Answer that the user does not have permission."""
+    return _framed(request, "403.html", 403, why=str(exception))
 
 
 def not_found(request: http.Request, exception: Exception) -> HttpResponse:
-    """Return that there is nothing here."""
-    return _told(request, "404.html", 404)
+    """Answer that there is no such page."""
+    return _framed(request, "404.html", 404)
 
 
 def busy(request: http.Request, retry_after: int) -> HttpResponse:
     """Answer that the server has too much to do, and in how many seconds to try again."""
-    response = _told(request, "too_busy.html", 503)
+    response = _framed(request, "too_busy.html", 503)
     response.headers["Retry-After"] = str(retry_after)
     return response
 
 
 def server_error(request: http.Request) -> HttpResponse:
-    """Answer that the fault is ours, and which request it was. Asks for nothing that may be what is broken.
-
-    A fault of the database is told as what it is.
-    """
+    """Answer that something is wrong on our side, or with the database, and which request it was."""
     unavailable: errors.Unavailable | None = getattr(request, "unavailable", None)
     if unavailable is not None:
         return unavailable_page(request, unavailable)
     if request.path_info.startswith(_FOR_PROGRAMS):
         return HttpResponseServerError()
-    try:
-        page = loader.get_template("500.html").render({"request_id": request_ids.current()})
-    except Exception:  # whatever it is that is not even there: the templates, the collected files
-        page = _BARE.format(status=500, request_id=html.escape(request_ids.current()))
-    return HttpResponseServerError(page)
+    return _unframed("500.html", 500)
 
 
 def unavailable_page(request: http.Request, unavailable: errors.Unavailable) -> HttpResponse:
@@ -216,40 +172,43 @@ def unavailable_page(request: http.Request, unavailable: errors.Unavailable) -> 
         return answer
     if request.htmx:
         return HttpResponse(str(unavailable), "text/plain", unavailable.status, headers=headers)
-    about = {"unavailable": unavailable, "request_id": request_ids.current()}
-    try:
-        page = loader.get_template("503.html").render(about)
-    except Exception:  # as in server_error
-        page = _BARE.format(status=unavailable.status, request_id=html.escape(request_ids.current()))
-    return HttpResponse(page, status=unavailable.status, headers=headers)
+    response = _unframed("503.html", unavailable.status, unavailable=unavailable)
+    for name, value in headers.items():
+        response.headers[name] = value
+    return response
 
 
-def _told(request: http.Request, template: str, status: int, **said: str) -> HttpResponse:
-    """Tell in the frame of the other pages; alone, where what the frame asks for does not answer."""
+def _framed(request: http.Request, template: str, status: int, **shown: str) -> HttpResponse:
+    """Return an error page in the frame of the other pages; unframed, if the frame needs what does not respond."""
     if request.path_info.startswith(_FOR_PROGRAMS):
-        # No page is made for those who cannot read one: what stands around the API says it as a problem.
+        # toolbelt.api.problems fills the body.
         return HttpResponse(status=status)
     try:
-        return render(request, template, said, status=status)
+        return render(request, template, shown, status=status)
     except Exception as error:
         if (unavailable := availability.classify(error)) is not None:
             request.user = AnonymousUser()
             return unavailable_page(request, unavailable)
         _log.exception("error_page_failed", template=template)
     finally:
-        _let_go()
+        _close_connections()
+    return _unframed(template, status)
+
+
+def _unframed(template: str, status: int, **shown: object) -> HttpResponse:
+    """Return an error page that asks for nothing that may be broken."""
+    request_id = request_ids.current()
     try:
-        alone = {"chrome": Chrome(request_id=request_ids.current())}
-        page = loader.get_template(template).render(alone)
-    except Exception:
-        page = _BARE.format(status=status, request_id=html.escape(request_ids.current()))
+        shown = {"chrome": _bare_frame(), "request_id": request_id, **shown}
+        page = loader.get_template(template).render(shown)
+    except Exception:  # whatever is missing: the templates, the collected files
+        page = _BARE.format(status=status, request_id=html.escape(request_id))
     return HttpResponse(page, status=status)
 
 
-def _let_go() -> None:
-    """Let go of the database: under ASGI, Django makes these pages in a thread that nobody tells of the request's end.
-
-    Each such thread would keep a connection, until none is left for anyone.
+def _close_connections() -> None:
+    """Close the database connections: under ASGI, Django renders error pages in a thread whose connections nothing else
+    closes.
     """
     for connection in db.connections.all(initialized_only=True):
         if not connection.in_atomic_block:

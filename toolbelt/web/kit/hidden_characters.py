@@ -1,7 +1,7 @@
-"""Show the characters in a page that act on the text around them: those that turn it round, and control characters.
+"""Show the characters in a page that act on the text around them: those that reverse it, and control characters.
 
-Titles, roles and descriptions are written by many, and stand on nearly every page and in the admin. So this is done
-once for each page that leaves, and not by whoever fills it. What forms send back stays as it is.
+Titles, roles and descriptions have many authors, and are on nearly every page and in the admin. So a middleware does
+this for each page. What forms send back is not changed.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def _part(match: re.Match[str]) -> str:
     text = match.group()
     if match["kept"]:
         return text
-    return _READ.sub(lambda found: _named(found.group()), text) if match["tag"] else _named(text)
+    return _READ.sub(lambda attribute: _named(attribute.group()), text) if match["tag"] else _named(text)
 
 
 def _named(text: str) -> str:
-    return _EACH.sub(lambda found: f"[U+{ord(found.group()):04X}]", text)
+    return _EACH.sub(lambda character: f"[U+{ord(character.group()):04X}]", text)

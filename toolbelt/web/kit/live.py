@@ -1,8 +1,8 @@
-"""How does an open page learn that something changed? From a stream that says which revision it is by now.
+"""How an open page learns of changes: from a stream of revisions.
 
-The page has the revision that it was made of (``chrome.revision``, read before all else). At ``web:live`` it is told
-the present one, and asks for itself anew where that is another. The view answers once, and whoever serves it over ASGI
-goes on from there (`toolbelt.front.event_stream`): what is said twice of a stream is said here.
+The page has the revision that it was made of (``chrome.revision``, read before everything else). At ``web:live`` it
+receives the current revision, and it reloads itself when that is another one. The view answers once; over ASGI,
+`toolbelt.front.event_stream` continues the response. This module holds what both need.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from toolbelt.web.kit import http
 
 PATH = "/live/"
 MEDIA_TYPE = "text/event-stream"
-# Whose stream it is: said by the view, and for nobody outside.
+# The user of the stream: a header of the view for the ASGI application, which removes it.
 USER = "X-Toolbelt-User"
 
-# What a page sends that asks for itself anew: what was kept for the next page is not for this one.
+# The header of a page that reloads itself: it must not take the notice that is kept for the next page.
 AGAIN = "X-Toolbelt-Again"
 
 
@@ -37,14 +37,14 @@ def event(kind: str, revision: int) -> bytes:
 
 
 def is_again(request: HttpRequest) -> bool:
-    """Return whether this is a page that asks for itself anew."""
+    """Return whether this is a page that reloads itself."""
     return AGAIN in request.headers
 
 
 class Counted:
-    """Count what stands around a page before the page is made, so that it is never older than it says (a middleware).
+    """Read the counts and the revision of the frame before the page itself (a middleware).
 
-    In the other order, what is committed in between would be counted and not be shown, and nobody would notice.
+    In the other order, a change between the two would be counted but not shown, and the page would not reload.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -54,7 +54,7 @@ class Counted:
         return self._get_response(request)
 
     def process_view(self, request: http.Request, view: Any, args: Any, kwargs: Any) -> None:
-        """Count for whole pages; what leaves a part of one has its own frame."""
+        """Count for whole pages; a part of a page has its own frame."""
         match = request.resolver_match
         is_page = match is not None and match.namespaces == ["web"] and request.method == "GET"
         if is_page and not request.htmx and request.user.is_authenticated:
@@ -67,8 +67,8 @@ def signed_in_user(session_key: str) -> str | None:
         return None
     request = HttpRequest()
     request.session = _store()(session_key)
-    found = auth.get_user(request)
-    return str(found.pk) if found.is_authenticated else None
+    user = auth.get_user(request)
+    return str(user.pk) if user.is_authenticated else None
 
 
 def is_still_in(session_key: str, user: str) -> bool:
@@ -76,7 +76,7 @@ def is_still_in(session_key: str, user: str) -> bool:
     try:
         return signed_in_user(session_key) == user
     finally:
-        # The thread is one of many that nobody tells of the end of a request.
+        # No request ends in this thread, so nothing else closes its connections.
         db.connections.close_all()
 
 

@@ -112,15 +112,7 @@ def directive(given: directives.Directive | None, message: str) -> Directive:
 
 def effect(change: effects.Effect) -> pieces.Effect:
     """Present what a change did, or would do."""
-    return pieces.Effect(
-        tools_before=words.number(change.tools_before),
-        tools_after=words.number(change.tools_after),
-        tools_delta=words.signed(change.tools),
-        tokens_before=words.number(change.tokens_before),
-        tokens_after=words.number(change.tokens_after),
-        tokens_delta=words.signed(change.tokens),
-        notes=(*notes(change.policy), *consequences(change.breaks, change.sessions)),
-    )
+    return pieces.Effect.of(change, (*notes(change.policy), *consequences(change.breaks, change.sessions)))
 
 
 def notes(policy: Iterable[Sequence[str]]) -> tuple[str, ...]:
@@ -168,8 +160,8 @@ def _policy_note(toolkit: str, before: str, after: str) -> str:
 _THEN = {"warn": "warns", "refuse": "refuses more", "defer": "defers the rest"}
 
 
-def meter(spent: budgets.Spent) -> pieces.Meter | None:
-    """Measure what is spent against the budget, if there is one that limits anything."""
+def meter(spent: budgets.Spent) -> pieces.View | None:
+    """Return how much of the budget is used, if it limits anything; ``then`` is what happens beyond it."""
     budget = spent.budget
     if budget is None or (budget.max_tools is None and budget.max_tokens is None):
         return None
@@ -178,7 +170,7 @@ def meter(spent: budgets.Spent) -> pieces.Meter | None:
         parts.append(f"{words.number(spent.tools)} of {words.tools(budget.max_tools)}")
     if budget.max_tokens is not None:
         parts.append(f"{words.about(spent.tokens)} of {words.limit(budget.max_tokens)} tokens")
-    return pieces.Meter(
+    return pieces.View(
         words=", ".join(parts), percent=_filled(spent), over=spent.is_passed, then=_THEN[budget.on_exceed]
     )
 

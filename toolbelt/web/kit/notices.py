@@ -1,7 +1,8 @@
-"""What an operator gets back from a change: a notice, or a question first."""
+"""What a change is answered with: a notice, or a question first."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from toolbelt.web.kit import pieces
@@ -26,26 +27,19 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """The server's question before a change: why it asks, what would differ, and the form that would do it.
+    """The question before a change: the reasons, what would differ, and the form that repeats the request.
 
-    `fields` are the fields of the first try and the `confirm` that answers the question. With `three_ways`
-    each difference has a `now`: an undo that finds the key changed since.
+    `fields` are its hidden fields. With `three_ways` each difference has a `now`: an undo that finds the key changed
+    since.
     """
 
     title: str
     reasons: tuple[str, ...]
-    effect: pieces.Effect | None
-    differences: tuple[pieces.Difference, ...]
-    three_ways: bool
     action: str
-    fields: tuple[pieces.Field, ...]
+    fields: Collection[tuple[str, str]]
     confirm_word: str
-    dangerous: bool
     back: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfirmPage:
-    """The question as a page of its own, for a browser without JavaScript."""
-
-    confirmation: Confirmation
+    dangerous: bool = True
+    effect: pieces.Effect | None = None
+    differences: tuple[pieces.Difference, ...] = ()
+    three_ways: bool = False

@@ -79,22 +79,19 @@ def named(holders: Sequence[access_index.AgentAccess], query: str) -> list[acces
 
 def find_agents(
     holders: Sequence[object], filters: Mapping[str, Any], path: str, without: Sequence[str] = ()
-) -> pieces.FindAgents | None:
+) -> pieces.View | None:
     """Return the form that asks which of the agents shall be shown; None where all of them fit on a page. It keeps
     what the address ``filters``, but for the names ``without``.
     """
     if len(holders) <= AT_ONCE and not filters["agents"]:
         return None
     left = {"agents", *without}
-    return pieces.FindAgents(
-        action=path,
-        query=filters["agents"],
-        fields=tuple(
-            pieces.Field(name=name, value=str(value))
-            for name, value in filters.items()
-            if value and name not in left
-        ),
-    )
+    return pieces.View(action=path, query=filters["agents"], fields=hidden(filters, left))
+
+
+def hidden(filters: Mapping[str, Any], without: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Return what the address ``filters`` as hidden fields of a form, but for the names ``without``."""
+    return tuple((name, str(value)) for name, value in filters.items() if value and name not in without)
 
 
 def columns(
@@ -103,7 +100,7 @@ def columns(
     sort: str,
     path: str,
     numbers: Collection[str] = (),
-) -> tuple[pieces.Column, ...]:
+) -> tuple[pieces.View, ...]:
     """Return the headings of a table, each with the address that sorts by it: numbers from the largest first."""
     kept = {key: value for key, value in filters.items() if value and key not in ("sort", "offset")}
     headings = []
@@ -111,5 +108,5 @@ def columns(
         first, other = (f"-{name}", name) if name in numbers else (name, f"-{name}")
         query = urlencode({**kept, "sort": other if sort == first else first})
         order = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
-        headings.append(pieces.Column(name=name, label=label, url=f"{path}?{query}", order=order))
+        headings.append(pieces.View(name=name, label=label, url=f"{path}?{query}", order=order))
     return tuple(headings)

@@ -5,23 +5,21 @@ from __future__ import annotations
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
-# The three stored states, in the words of the fields `on` and `was` of every form.
-Stored = Literal["true", "false", "unset"]
-State = Literal["active", "discoverable", "denied", "dormant", "unavailable"]
+from toolbelt.core import effects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """The line: where it asks (`action`), the filter as hidden `fields`, and `count` of what is shown, in words.
+    """The bar that changes everything a list shows: where it asks (`action`), the list's filter as hidden `fields`, and
+    the `count` of what is shown, in words.
 
     `what` is "tools" or "toolkits". `agents` can be ticked (none ticked: all of them), or one of `toolkits` chosen,
     where the list does not say it. `words` are the states to set, with what their buttons say.
     """
 
     action: str
-    fields: tuple[Field, ...]
+    fields: tuple[tuple[str, str], ...]
     count: str
     what: str
     words: tuple[tuple[str, str], ...]
@@ -41,15 +39,6 @@ class View(types.SimpleNamespace):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """A point in time: `iso` for machines, `words` to read ("3 min ago"), `full` on hovering."""
-
-    iso: str
-    words: str
-    full: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """One option of a select or of a row of chips; `count` is printed behind the label unless it is None."""
 
@@ -60,98 +49,31 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One hidden field of a form."""
-
-    name: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One line of "this becomes that". `now` is there when an undo finds a third state; `prefix` is the
-    namespace of a tool, which stands before `what`.
-    """
+    """One line of "this becomes that". `now` is set if an undo finds a third state; `what` may be the key of a tool."""
 
     what: str
     before: str
     after: str
     now: str | None = None
-    prefix: str = ""
+    is_tool: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What one change did to what the model gets.
-
-    The deltas carry their sign ("−23", "+4,118", "±0"); `notes` are the consequences that no number tells
-    ("policy of DevOps replaced by its off text", "2 live sessions").
+    """What a change does to what the model sees: the numbers of tools and tokens before and after, and ``notes`` about
+    what no number tells ("replaces policy devops with its text when off", "2 live sessions").
     """
 
-    tools_before: str
-    tools_after: str
-    tools_delta: str
-    tokens_before: str
-    tokens_after: str
-    tokens_delta: str
+    tools: tuple[int, int]
+    tokens: tuple[int, int]
     notes: tuple[str, ...] = ()
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meter:
-    """How much of a budget is used: in `words` ("12 of 20 tools, 9.4k of 16k tokens"), in `percent` of the limit that
-    is nearer, and whether it is `over`; `then` says what happens on passing it.
-    """
-
-    words: str
-    percent: int
-    over: bool
-    then: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastChange:
-    """The newest change of one agent: "olive turned devops off", and when.
-
-    `entry` is the audit entry that an undo would name; None where there is nothing to undo or the reader
-    may not.
-    """
-
-    who: str
-    did: str
-    when: Moment
-    entry: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """One heading of a table. `url` sorts by it; `order` is "ascending", "descending" or "" (neither)."""
-
-    name: str
-    label: str
-    url: str
-    order: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
-    """The emergency stop of a tool or a toolkit: `on` is what is stored, `url` takes what is wanted."""
-
-    key: str
-    url: str
-    on: bool
-    about: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindAgents:
-    """Asks which agents a page shall show, where there are too many for one; ``fields`` are what else its address
-    says.
-    """
-
-    action: str
-    query: str
-    fields: tuple[Field, ...]
+    @classmethod
+    def of(cls, effect: effects.Effect, notes: Iterable[str]) -> Effect:
+        """Return the numbers of an effect, with these notes."""
+        tools, tokens = (effect.tools_before, effect.tools_after), (effect.tokens_before, effect.tokens_after)
+        return cls(tools=tools, tokens=tokens, notes=tuple(notes))
 
 
 def choices(

@@ -1,4 +1,4 @@
-"""A change that reaches many agents, put to the operator: what differs, and what becomes of each agent."""
+"""The confirmation of a change that affects many agents: what differs, and the effect on each agent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from toolbelt.control.catalog import proposals as doors
 from toolbelt.core import belts
 from toolbelt.web.kit import model, pieces, tool_sections, words
 
-# Of a text, as much as tells it from another one.
+# How much of a text is shown.
 _MAX_LENGTH = 160
 # What a toolkit's section of the policy is made of.
 _TEXTS = frozenset({"policy", "policy_when_off", "tool_notes"})
@@ -32,25 +32,23 @@ def page(
     verb = "Remove" if removal else "Create" if proposal.before is None else "Save"
     return pieces.View(
         title=f"{verb} {word} {proposal.name}?",
-        told="No agent is affected."
+        summary="No agent is affected."
         if not count
         else f"This changes what {words.number(count)} of {words.number(proposal.agents)} agents "
         f"{'gets from its' if count == 1 else 'get from their'} next request.",
         rest=_rest(others) if count else "",
         caches="This resets their prompt caches."
-        if any(one.effect.breaks for one in proposal.touched)
+        if any(reached.effect.breaks for reached in proposal.touched)
         else "",
         warnings=tuple(denial.message for denial in proposal.denials),
         again=again,
         differences=() if removal else tuple(_differences(proposal)),
-        reached=tuple(_reached(one, proposal) for one in proposal.touched),
+        reached=tuple(_reached(reached, proposal) for reached in proposal.touched),
         action=action,
-        fields=tuple(
-            pieces.Field(name=name, value=value) for name, value in (*fields, ("shown", proposal.digest))
-        ),
+        fields=(*fields, ("shown", proposal.digest)),
         reason=reason,
         word="Save changes" if verb == "Save" else f"{verb} {word}",
-        dangerous=removal or any(one.destructive for one in proposal.touched),
+        dangerous=removal or any(reached.destructive for reached in proposal.touched),
         may_edit=not removal,
         back=back,
     )
@@ -63,13 +61,14 @@ def _rest(others: int) -> str:
 
 
 def differences(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[pieces.Difference]:
-    """Return which keys differ, and how; of lists, what goes and what comes."""
+    """Return which keys differ, and how; of lists, the items that are removed and added."""
     for key in after:
         old, new = before.get(key), after[key]
         if isinstance(old, list) and isinstance(new, list):
-            gone = [one for one in old if one not in new]
-            come = [one for one in new if one not in old]
-            old, new = (gone or None, come or None) if gone or come else (None, "same entries, new order")
+            removed = [item for item in old if item not in new]
+            added = [item for item in new if item not in old]
+            is_reordered = not removed and not added
+            old, new = (None, "same entries, new order") if is_reordered else (removed or None, added or None)
         yield pieces.Difference(
             what=key.replace("_", " "),
             before="" if old is None else _value(old),
@@ -78,9 +77,8 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> It
 
 
 def in_short(proposal: doors.Proposal) -> str:
-    """Return in a line whom a change reached."""
-    count = len(proposal.touched)
-    return f"{words.number(count)} agent{'' if count == 1 else 's'} changed."
+    """Return in a line how many agents a change affected."""
+    return f"{words.counted(len(proposal.touched), 'agent')} changed."
 
 
 def _differences(proposal: doors.Proposal) -> Iterator[pieces.Difference]:
@@ -90,7 +88,7 @@ def _differences(proposal: doors.Proposal) -> Iterator[pieces.Difference]:
 
 
 def _value(value: object) -> str:
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return words.cut(", ".join(value), _MAX_LENGTH)
     return words.cut(words.value(value), _MAX_LENGTH)
 
@@ -100,15 +98,7 @@ def _reached(consequence: consequences.Consequence, proposal: doors.Proposal) ->
     return pieces.View(
         agent=consequence.agent.key,
         marks=tuple(_marks(consequence)),
-        effect=pieces.Effect(
-            tools_before=words.number(effect.tools_before),
-            tools_after=words.number(effect.tools_after),
-            tools_delta=words.signed(effect.tools),
-            tokens_before=words.number(effect.tokens_before),
-            tokens_after=words.number(effect.tokens_after),
-            tokens_delta=words.signed(effect.tokens),
-            notes=tuple(_notes(consequence, proposal)),
-        ),
+        effect=pieces.Effect.of(effect, _notes(consequence, proposal)),
         added=effect.added,
         removed=effect.removed,
         gained=consequence.gained,

@@ -20,7 +20,7 @@ from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefre
 from toolbelt.control import actors, writing
 from toolbelt.control.people import rights
 from toolbelt.core import effects, errors
-from toolbelt.web.kit import confirmations, forms, http, live, notices
+from toolbelt.web.kit import confirmations, forms, http, live, notices, pieces
 
 _KEPT = "toolbelt.notice"
 _View = TypeVar("_View", bound=Callable[..., HttpResponse])
@@ -158,12 +158,28 @@ def back(request: http.Request, otherwise: str) -> str:
     return address if ours else otherwise
 
 
-def here(request: http.Request, home: str) -> str:
+def here(request: http.Request, home: str = "") -> str:
     """Return the address of the page that this request shows, or leads back to."""
-    return request.get_full_path() if request.method == "GET" else back(request, home)
+    if request.method in ("GET", "HEAD"):
+        return request.get_full_path()
+    how = getattr(request, "answers", None)
+    return back(request, home or (how.home if how is not None else request.path)).partition("#")[0]
 
 
-def refresh(request: http.Request, notice: notices.Notice, change: effects.Effect | None) -> HttpResponse:
+def show(
+    request: http.Request, page: pieces.View, whole: str, part: str = "", status: int = 200
+) -> HttpResponse:
+    """Render a page with its notice, or for htmx the ``part`` of it that is swapped in."""
+    in_place = bool(part and request.htmx)
+    if not in_place and not hasattr(page, "notice"):
+        page.notice = pop_notice(request)[0]
+    shown = {"page": page, "in_place": in_place}
+    return render(request, part if in_place else whole, shown, status=status)
+
+
+def refresh(
+    request: http.Request, notice: notices.Notice, change: effects.Effect | None, status: int = 200
+) -> HttpResponse:
     """Let htmx reload the page that it is on; it shows the notice."""
     keep(request, notice, change)
     return HttpResponseClientRefresh()
@@ -174,10 +190,8 @@ def ask_confirmation(request: http.Request, question: notices.Confirmation) -> H
 
     The status is 200: a browser would log anything else as an error.
     """
-    if request.htmx:
-        return render(request, "kit/_answer.html", {"confirmation": question})
-    shown = {"page": notices.ConfirmPage(confirmation=question)}
-    return render(request, "kit/confirm.html", shown)
+    template = "kit/_answer.html" if request.htmx else "kit/confirm.html"
+    return render(request, template, {"confirmation": question})
 
 
 def keep(request: http.Request, notice: notices.Notice, change: effects.Effect | None = None) -> None:
@@ -186,11 +200,6 @@ def keep(request: http.Request, notice: notices.Notice, change: effects.Effect |
         "notice": dataclasses.asdict(notice),
         "effect": dataclasses.asdict(change) if change is not None else None,
     }
-
-
-def notice(request: http.Request) -> notices.Notice | None:
-    """Return the notice that a change left for this page; None for htmx, which asks for parts of a page."""
-    return None if request.htmx else pop_notice(request)[0]
 
 
 def pop_notice(request: http.Request) -> tuple[notices.Notice | None, effects.Effect | None]:

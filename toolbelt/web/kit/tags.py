@@ -1,8 +1,8 @@
-"""Which tags make a page of hundreds of rows cheap? Those for what its rows have alike.
+"""Template tags that make a page of hundreds of rows cheap.
 
-``{% alike %}`` renders what is inside once, and repeats it. ``{% address %}`` is ``{% url %}`` for addresses that
-differ in their last part alone, and ``{% part %}`` is ``{% include %}`` of a template whose name stands there. What
-they remember is for the length of one answer, so nothing is ever shown that is no longer so.
+``{% alike %}`` renders its content once for equal values. ``{% address %}`` is ``{% url %}`` for addresses that
+differ in their last part only, and ``{% part %}`` is ``{% include %}`` of a template with a literal name. What they
+remember lasts for one response.
 """
 
 from __future__ import annotations
@@ -17,19 +17,11 @@ from django.utils.html import conditional_escape
 from django.utils.http import RFC3986_SUBDELIMS
 from django.utils.safestring import SafeString
 
-from toolbelt.web.kit import words
-
 register = template.Library()
 
 # Stands for the last part of an address while the rest of it is worked out. No name holds this character.
 _PLACE = "\ue000"
 _SAFE = RFC3986_SUBDELIMS + "~:@"
-
-
-@register.filter
-def state_word(state: str) -> str:
-    """Return the word for a state of a tool: ``Blocked`` for ``denied``."""
-    return words.STATES.get(state, state)
 
 
 @register.tag
@@ -61,11 +53,11 @@ class Alike(template.Node):
         known: dict[Any, SafeString] = _known(context, self)
         # With its type, which says whether a text is HTML already.
         key = tuple((value.__class__, value) for _, value in values)
-        found = known.get(key)
-        if found is None:
+        rendered = known.get(key)
+        if rendered is None:
             token = {"csrf_token": context.get("csrf_token")}
-            found = known[key] = self.nodelist.render(context.new({**token, **dict(values)}))
-        return found
+            rendered = known[key] = self.nodelist.render(context.new({**token, **dict(values)}))
+        return rendered
 
 
 @register.tag

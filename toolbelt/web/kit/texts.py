@@ -1,8 +1,7 @@
-"""Texts that strangers wrote, and the differences between two of them.
+"""Texts of other servers, and the differences between two of them.
 
-Nothing in it works on the reader: characters that cannot be seen, or that turn others round, are named instead of
-printed, and what is longer than one would read is folded. Comparing words takes the square of their number at worst, so
-it is done for lines of a size that people write.
+Characters that are invisible, or that reverse the text around them, are named instead of printed, and long texts are
+folded. Comparing words takes the square of their number at worst, so it is done for lines of usual length only.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def visible(line: str) -> str:
 
 
 def _lines(given: Iterable[str]) -> Iterator[Line]:
-    for sign, group in itertools.groupby(_signed(given), key=lambda one: one[0] in "+-"):
+    for sign, group in itertools.groupby(_signed(given), key=lambda line: line[0] in "+-"):
         run = list(group)
         if sign:
             yield from _changed([line for s, line in run if s == "-"], [line for s, line in run if s == "+"])
@@ -97,7 +96,7 @@ def _lines(given: Iterable[str]) -> Iterator[Line]:
 def _signed(given: Iterable[str]) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(given):
         if line.startswith("@@"):
-            # The first says where the text begins, which is where one begins to read.
+            # The first hunk header stands at the beginning of the text, where it says nothing.
             if number:
                 yield "@", ""
         else:
@@ -123,8 +122,8 @@ def _whole(line: str) -> _Marked:
 def _compared(old: str, new: str) -> tuple[_Marked, _Marked]:
     """Mark the words that differ; none where the one line has little in common with the other."""
     were, are = _WORD.findall(old), _WORD.findall(new)
-    head = _alike(were, are)
-    tail = _alike(were[head:][::-1], are[head:][::-1])
+    head = common_start(were, are)
+    tail = common_start(were[head:][::-1], are[head:][::-1])
     middles = were[head : len(were) - tail], are[head : len(are) - tail]
     runs: Sequence[_Run] = [("replace", 0, len(middles[0]), 0, len(middles[1]))]
     if max(map(len, middles)) <= MAX_WORDS:
@@ -141,14 +140,14 @@ def _compared(old: str, new: str) -> tuple[_Marked, _Marked]:
     return [*before, (ending, False)], [*after, (ending, False)]
 
 
-def _alike(were: Sequence[str], are: Sequence[str]) -> int:
-    """Count with how many words both begin."""
+def common_start(were: Sequence[str], are: Sequence[str]) -> int:
+    """Return how many words, or characters, both begin with."""
     pairs = enumerate(zip(were, are, strict=False))
     return next((place for place, (old, new) in pairs if old != new), min(len(were), len(are)))
 
 
 def _broken(marked: _Marked) -> Iterator[_Marked]:
-    """Leave out of a line what stayed the same for longer than one would read; break one that has no marks."""
+    """Shorten the long unchanged runs of a line; break a line without marks."""
     if not any(differs for _, differs in marked):
         yield from (_whole(part) for part in _cut(text for text, _ in marked))
         return

@@ -9,7 +9,7 @@ from typing import Literal
 
 from toolbelt.control.reports import queries
 from toolbelt.core import catalog, grants, policy, reasons, risks
-from toolbelt.web.kit import model, pieces, words
+from toolbelt.web.kit import pieces, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,6 @@ def section(
 def row(access: queries.Access, key: str) -> pieces.View:
     """Fill one tool's row."""
     tool, decision = access.catalog.tools[key], access.decision(key)
-    prefix, name = model.split(key)
     stored = access.agent.overrides.get(key)
     inherited = access.inherited.get(key, decision)
     reason = reasons.explain_briefly(decision)
@@ -124,8 +123,6 @@ def row(access: queries.Access, key: str) -> pieces.View:
         reason += " (stored: On)"
     return pieces.View(
         key=key,
-        prefix=prefix,
-        name=name,
         description=words.cut(tool.description or tool.title, MAX_DESCRIPTION_LENGTH),
         risk=risk(tool),
         tokens=words.number(tool.tokens),
@@ -168,12 +165,11 @@ def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:
 def _switch(access: queries.Access, toolkit: catalog.Toolkit) -> pieces.View:
     on = access.agent.switches.get(toolkit.key)
     newest = access.switched.get(toolkit.key)
-    told = newest is not None and grants.is_on(newest.after) is on and on is not None
-    said = {True: "On", False: "Off", None: "Default"}[on]
+    is_newest = on is not None and newest is not None and grants.is_on(newest.after) is on
     return pieces.View(
         stored=words.stored(on),
-        words=said,
-        since=f"by {newest.actor}, {words.moment(newest.at).words}" if told and newest else "",
+        words=words.state(on).capitalize(),
+        since=f"by {newest.actor}, {words.moment(newest.at).words}" if is_newest and newest else "",
         until=_until(access, toolkit.key),
         by=_by(access, toolkit.key),
     )

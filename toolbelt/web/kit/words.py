@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
 
 from toolbelt.core import catalog, grants
-from toolbelt.web.kit import pieces
 
-_STORED: dict[bool | None, pieces.Stored] = {True: "true", False: "false", None: "unset"}
+# Switches and overrides, in the words of the fields `on` and `was` of every form.
+_STORED: dict[bool | None, str] = {True: "true", False: "false", None: "unset"}
 _READ: dict[str, bool | None] = {"true": True, "false": False, "unset": None}
 MAX_VALUE_LENGTH = 400
 # The words for the states of a tool; the codes are data (docs/reference/glossary.md).
@@ -33,6 +33,15 @@ KINDS = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A point in time: `iso` for machines, `words` to read ("3 min ago"), `full` on hovering."""
+
+    iso: str
+    words: str
+    full: str
+
+
 def number(count: int) -> str:
     """Print a count: ``1,204``."""
     return f"{count:,}"
@@ -46,7 +55,7 @@ def about(count: int) -> str:
 
 
 def limit(count: int) -> str:
-    """Print a most that somebody set: ``16k``, ``1,200``."""
+    """Print a limit that an operator set: ``16k``, ``1,200``."""
     return f"{count // 1000:,}k" if count % 1000 == 0 and count else number(count)
 
 
@@ -71,10 +80,15 @@ def signed(count: int) -> str:
 
 def tools(count: int) -> str:
     """Print so many tools: ``1 tool``, ``12 tools``."""
-    return f"{number(count)} tool{'' if count == 1 else 's'}"
+    return counted(count, "tool")
 
 
-def stored(on: bool | None) -> pieces.Stored:
+def counted(count: int, noun: str) -> str:
+    """Print a count with its noun: ``1 change``, ``1,204 changes``."""
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def stored(on: bool | None) -> str:
     """Print a switch or override as the fields of a form have it."""
     return _STORED[on]
 
@@ -86,9 +100,9 @@ def read(word: str) -> bool | None:
 
 def state(on: Any) -> str:
     """Return a switch or override: ``on``, ``off``, ``default``, ``on until 16:05``."""
-    said = {True: "on", False: "off", None: "default"}[grants.is_on(on)]
+    word = {True: "on", False: "off", None: "default"}[grants.is_on(on)]
     end = grants.expiry_of(on)
-    return said if end is None else f"{said} until {until(end.at)}"
+    return word if end is None else f"{word} until {until(end.at)}"
 
 
 def until(at: datetime) -> str:
@@ -120,51 +134,47 @@ def wanted(on: bool | None) -> str:
     return {True: "Turn on", False: "Turn off", None: "Reset to default"}[on]
 
 
-def asking(family: str, key: str, on: Any, agent: str) -> str:
+def asking(key: str, on: Any, agent: str) -> str:
     """Ask whether a switch or an override shall be set: ``Turn off devops for ada?``"""
     if on is None:
         return f"Reset {key} to default for {agent}?"
     end = grants.expiry_of(on)
-    told = f"Turn {state(grants.is_on(on))} {key} for {agent}"
-    return f"{told}?" if end is None else f"{told} until {until(end.at)}?"
+    question = f"Turn {state(grants.is_on(on))} {key} for {agent}"
+    return f"{question}?" if end is None else f"{question} until {until(end.at)}?"
 
 
-def done(family: str, key: str, on: Any, agent: str) -> str:
+def done(key: str, on: Any, agent: str) -> str:
     """Return that a switch or an override is set: ``devops is off for ada``, ``devops is on for ada until 16:05``."""
-    unset = "is reset to default"
-    said, end = grants.is_on(on), grants.expiry_of(on)
-    told = f"{key} {f'is {state(said)}' if said is not None else unset} for {agent}"
-    return told if end is None else f"{told} until {until(end.at)}"
+    end = grants.expiry_of(on)
+    now = "is reset to default" if grants.is_on(on) is None else f"is {state(grants.is_on(on))}"
+    sentence = f"{key} {now} for {agent}"
+    return sentence if end is None else f"{sentence} until {until(end.at)}"
 
 
-def moment(at: datetime) -> pieces.Moment:
+def moment(at: datetime) -> Moment:
     """Print a point in time, as seen from now."""
     local = timezone.localtime(at)
-    return pieces.Moment(
+    return Moment(
         iso=local.isoformat(timespec="seconds"), words=_since(at), full=local.strftime("%-d %b %Y, %H:%M %Z")
     )
 
 
-def ahead(at: datetime) -> pieces.Moment:
+def ahead(at: datetime) -> Moment:
     """Print a point in time that is still to come, as seen from now."""
     seconds = (at - timezone.now()).total_seconds()
     if seconds < 3600:
-        said = f"in {max(1, round(seconds / 60))} min"
+        text = f"in {max(1, round(seconds / 60))} min"
     elif seconds < 36 * 3600:
-        said = f"in {round(seconds / 3600)} h"
+        text = f"in {round(seconds / 3600)} h"
     else:
-        said = f"in {round(seconds / (24 * 3600))} d"
-    return replace(moment(at), words=said)
+        text = f"in {round(seconds / (24 * 3600))} d"
+    return replace(moment(at), words=text)
 
 
-def clock(at: datetime) -> pieces.Moment:
+def clock(at: datetime) -> Moment:
     """Print a point in time by its hour, for lists that say the day above."""
     local = timezone.localtime(at)
-    return pieces.Moment(
-        iso=local.isoformat(timespec="seconds"),
-        words=local.strftime("%H:%M"),
-        full=local.strftime("%-d %b %Y, %H:%M:%S %Z"),
-    )
+    return replace(moment(at), words=local.strftime("%H:%M"), full=local.strftime("%-d %b %Y, %H:%M:%S %Z"))
 
 
 def day(at: datetime) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
@@ -17,18 +16,7 @@ from toolbelt.web.kit import paging, pieces, words
 from toolbelt.web.loadouts import inheritance, view_model
 from toolbelt.web.tools import view_model as tools_view_model
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class User:
-    """An agent, a loadout or a sub-app that has to do with it; `how` says in which way."""
-
-    name: str
-    url: str
-    how: str
-
-
 MAX_TOOLS, MAX_PER_ONE = 500, 20
-_BUILT_IN = "This loadout is built in. To change it, copy it."
 
 
 def page(
@@ -37,11 +25,8 @@ def page(
     filters: Mapping[str, Any],
     *,
     path: str,
-    may_change: bool,
-    may_remove: bool,
-    **frame: Any,
 ) -> pieces.View:
-    """Fill the page; ``filters`` is which of its agents are looked for. Raises errors.NotFound."""
+    """Fill the page; ``filters`` is which of its agents are looked for. Raise errors.NotFound."""
     stored = index.catalog
     loadout = view_model.get(stored, name)
     if loadout is None:
@@ -56,16 +41,18 @@ def page(
     ]
     others = tuple(_others(index, name))
     having = [(holder, how) for holder in index.holders if (how := _how(index, holder, name))]
-    fitting = {holder.agent.key for holder in paging.named([one for one, _ in having], filters["agents"])}
-    users = paging.part([one for one in having if one[0].agent.key in fitting], filters["offset"])
+    matching = {
+        holder.agent.key for holder in paging.named([holder for holder, _ in having], filters["agents"])
+    }
+    users = paging.part([pair for pair in having if pair[0].agent.key in matching], filters["offset"])
     own = keys.fold(name) in stored.loadouts
     return pieces.View(
         name=name,
         marks=tuple(view_model.marks(stored, name)),
         description=loadout.description,
-        built_in="" if own else _BUILT_IN,
         unresolved=tuple(
-            f"{one.field.capitalize()}: {one.message}" for one in loadouts.unresolved(stored, loadout)
+            f"{problem.field.capitalize()}: {problem.message}"
+            for problem in loadouts.unresolved(stored, loadout)
         )
         if own
         else (),
@@ -77,7 +64,9 @@ def page(
         discoverable=tuple(_groups(stored, to_discover, seen, patterns=True)),
         discovers=words.tools(len(to_discover)),
         agents=tuple(
-            User(name=holder.agent.key, url=reverse("web:agent_access", args=[holder.agent.key]), how=how)
+            pieces.View(
+                name=holder.agent.key, url=reverse("web:agent_access", args=[holder.agent.key]), how=how
+            )
             for holder, how in users.items
         ),
         agents_pages=users.pages(filters, path, anchor="#users"),
@@ -85,14 +74,14 @@ def page(
         others=others,
         kinds=tuple(
             kind
-            for kind, one in conf.KIND_LOADOUTS.items()
-            if any(keys.fold(link.name) == keys.fold(name) for link in loadouts.chain(stored.loadouts, one))
+            for kind, loadout_name in conf.KIND_LOADOUTS.items()
+            if any(
+                keys.fold(link.name) == keys.fold(name)
+                for link in loadouts.chain(stored.loadouts, loadout_name)
+            )
         ),
         seen=json.dumps(belts.entry("loadout", loadout), ensure_ascii=False) if own else "",
-        kept="",
-        may_change=may_change and own,
-        may_remove=may_remove and own,
-        **frame,
+        is_stored=own,
     )
 
 
@@ -104,13 +93,13 @@ def _levels(stored: catalog.Catalog, name: str) -> Iterator[pieces.View]:
         had, has = set(before), set(after)
         added = tuple(key for key in after if key not in had)
         removed = tuple(key for key in before if key not in has)
-        told = [words.signed(len(added)) + " tools"] if added else []
-        told += [f"{words.signed(-len(removed))} tools"] if removed else []
+        changes = [f"{words.signed(len(added))} tools"] if added else []
+        changes += [f"{words.signed(-len(removed))} tools"] if removed else []
         yield pieces.View(
             name=link.name,
             marks=tuple(view_model.marks(stored, link.name)),
             named=view_model.named(link),
-            told=", ".join(told) or "no change in tools",
+            changes=", ".join(changes) or "no change in tools",
             added=added,
             removed=removed,
         )
@@ -125,17 +114,17 @@ def _groups(
         by_plugin.setdefault(stored.tools[key].plugin, []).append(key)
     # All of them where they are few; of very many, the first of each plugin.
     most = MAX_PER_ONE if sum(map(len, by_plugin.values())) > MAX_TOOLS else MAX_TOOLS
-    for plugin, found in sorted(by_plugin.items(), key=lambda one: (not one[0], one[0].casefold())):
-        because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in found)
+    for plugin, members in sorted(by_plugin.items(), key=lambda item: (not item[0], item[0].casefold())):
+        because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in members)
         yield pieces.View(
             title=plugin or "No plugin",
-            count=words.number(len(found)),
-            tokens=words.about(view_model.tokens(stored, found)),
+            count=words.number(len(members)),
+            tokens=words.about(view_model.tokens(stored, members)),
             because=words.listing(tuple(because)),
-            tools=tuple(sorted(found)[:most]),
-            more=words.number(len(found) - most) if len(found) > most else "",
+            tools=tuple(sorted(members)[:most]),
+            more=words.number(len(members) - most) if len(members) > most else "",
             more_url=f"{reverse('web:tools')}?{urlencode({'plugin': plugin or tools_view_model.NO_PLUGIN})}"
-            if len(found) > most
+            if len(members) > most
             else "",
         )
 
@@ -164,19 +153,23 @@ def _how(index: access_index.AccessIndex, holder: access_index.AgentAccess, name
     return "; ".join(hows)
 
 
-def _others(index: access_index.AccessIndex, name: str) -> Iterator[User]:
+def _others(index: access_index.AccessIndex, name: str) -> Iterator[pieces.View]:
     """Find the loadouts that extend it, and the sub-apps whose agents have it."""
     stored, folded = index.catalog, keys.fold(name)
     for other in loadouts.all_names(stored):
         child = view_model.get(stored, other)
         if child is not None and keys.fold(child.parent) == folded:
             url = reverse("web:loadout", args=[other])
-            yield User(name=other, url=url, how="a loadout that extends it")
-    users = {holder.agent.key for holder in view_model.having(index, name)}
+            yield pieces.View(name=other, url=url, how="a loadout that extends it")
+    users = {
+        holder.agent.key
+        for holder in index.holders
+        if folded in {keys.fold(link.name) for link in view_model.chain(index, holder)}
+    }
     for sub_app in stored.sub_apps.values():
         embedded = [agent for agent in sub_app.agents if agent in users]
         if embedded:
-            yield User(
+            yield pieces.View(
                 name=sub_app.key,
                 url=reverse("web:sub_app", args=[sub_app.key]),
                 how=f"sub-app, through {words.listing(embedded)}",

@@ -1,4 +1,4 @@
-"""Who extends whom? The loadouts as a picture: boxes in columns, from the roots on the left to what extends them."""
+"""The picture of which loadout extends which: boxes in columns, from the roots on the left to what extends them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def drawn(stored: catalog.Catalog, names: Iterable[str], here: str = "") -> piec
     """Draw these loadouts; ``here`` is the one whose page it stands on."""
     wanted = {keys.fold(name): name for name in names}
     placed = _placed(wanted, {folded: keys.fold(_parent(stored, folded)) for folded in wanted})
-    rows = max((one.row for one in placed.values()), default=-1) + 1
-    columns = max((one.column for one in placed.values()), default=-1) + 1
+    rows = max((box.row for box in placed.values()), default=-1) + 1
+    columns = max((box.column for box in placed.values()), default=-1) + 1
     return pieces.View(
         width=columns * WIDTH + max(0, columns - 1) * ACROSS + 2 * EDGE,
         height=rows * HEIGHT + max(0, rows - 1) * BETWEEN + 2 * EDGE,
         box_width=WIDTH,
         box_height=HEIGHT,
-        nodes=tuple(_node(stored, one, placed, here) for one in placed.values()),
-        lines=tuple(_line(placed[one.parent], one) for one in placed.values() if one.parent in placed),
-        words=" ".join(_in_words(one, placed) for one in placed.values()),
+        nodes=tuple(_node(stored, box, placed, here) for box in placed.values()),
+        lines=tuple(_line(placed[box.parent], box) for box in placed.values() if box.parent in placed),
+        words=" ".join(_in_words(box, placed) for box in placed.values()),
     )
 
 
@@ -73,7 +73,7 @@ def _placed(wanted: Mapping[str, str], parents: Mapping[str, str]) -> dict[str, 
                 place(child, column + 1, folded)
 
     # Roots first; then whatever is left goes round in a circle, and is cut open somewhere.
-    for folded in (*(one for one in wanted if parents[one] not in wanted), *wanted):
+    for folded in (*(name for name in wanted if parents[name] not in wanted), *wanted):
         if folded not in placed:
             place(folded, 0, "")
             row += 1

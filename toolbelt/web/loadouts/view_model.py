@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from toolbelt import conf
 from toolbelt.control.access import access_index
@@ -15,7 +14,7 @@ from toolbelt.web.loadouts import inheritance
 MAX_USERS = 20
 
 
-def page(index: access_index.AccessIndex, **frame: Any) -> pieces.View:
+def page(index: access_index.AccessIndex) -> pieces.View:
     """Fill the list."""
     names = loadouts.all_names(index.catalog)
     own = [loadout.name for loadout in index.catalog.loadouts.values()]
@@ -23,9 +22,8 @@ def page(index: access_index.AccessIndex, **frame: Any) -> pieces.View:
     return pieces.View(
         loadouts=tuple(_line(index, name, own, users.get(keys.fold(name), ())) for name in names),
         picture=inheritance.drawn(index.catalog, names),
-        total=f"{words.number(len(names))} loadout{'' if len(names) == 1 else 's'}, "
+        total=f"{words.counted(len(names), 'loadout')}, "
         f"{words.number(len(names) - len(own))} of them built in",
-        **frame,
     )
 
 
@@ -53,16 +51,6 @@ def named(loadout: catalog.Loadout) -> tuple[pieces.View, ...]:
         ("disables", loadout.disabled, "danger"),
     )
     return tuple(pieces.View(label=label, names=names, tone=tone) for label, names, tone in lists if names)
-
-
-def having(index: access_index.AccessIndex, name: str) -> list[access_index.AgentAccess]:
-    """List the agents that have this loadout, by itself or because theirs extends it."""
-    folded = keys.fold(name)
-    return [
-        holder
-        for holder in index.holders
-        if any(keys.fold(link.name) == folded for link in chain(index, holder))
-    ]
 
 
 def _users(index: access_index.AccessIndex) -> dict[str, list[str]]:

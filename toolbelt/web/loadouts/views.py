@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index
@@ -20,33 +19,22 @@ ADD, CHANGE, REMOVE = (rights.permission(act, "loadout") for act in ("add", "cha
 @require_safe
 def listing(request: http.Request) -> HttpResponse:
     """Show the list."""
-    user = request.user
-    page = view_model.page(
-        access_index.load(),
-        here=request.path,
-        notice=responses.pop_notice(request)[0],
-        may_add=user.has_perm(ADD),
-        may_order=user.has_perm(CHANGE),
-    )
-    return render(request, "loadouts/list.html", {"page": page})
+    page = view_model.page(access_index.load())
+    page.may_add, page.may_order = map(request.user.has_perm, (ADD, CHANGE))
+    return responses.show(request, page, "loadouts/list.html")
 
 
 @require_safe
 def page(request: http.Request, loadout: str) -> HttpResponse:
     """Show one loadout."""
     user = request.user
-    filled = detail.page(
-        access_index.load(),
-        loadout,
-        filters.read(filters.Holders(request.GET)),
-        path=request.path,
-        here=request.get_full_path(),
-        notice=responses.pop_notice(request)[0],
-        may_change=user.has_perm(CHANGE),
-        may_add=user.has_perm(ADD),
-        may_remove=user.has_perm(REMOVE),
+    shown = detail.page(
+        access_index.load(), loadout, filters.read(filters.Holders(request.GET)), path=request.path
     )
-    return render(request, "loadouts/loadout.html", {"page": filled})
+    shown.may_change = shown.is_stored and user.has_perm(CHANGE)
+    shown.may_remove = shown.is_stored and user.has_perm(REMOVE)
+    shown.may_add = user.has_perm(ADD)
+    return responses.show(request, shown, "loadouts/loadout.html")
 
 
 class Editor(entry_editor.Editor):

@@ -14,7 +14,7 @@ from toolbelt.control.servers import plugin_overview
 from toolbelt.core import belts, catalog, connections, errors, reasons
 from toolbelt.plugins import info
 from toolbelt.runtime import secrets, upstream_connections
-from toolbelt.web.kit import model, notices, pieces, texts, tool_sections, words
+from toolbelt.web.kit import notices, pieces, texts, tool_sections, words
 from toolbelt.web.plugins import client_plugins, reviews, view_model
 
 
@@ -150,12 +150,10 @@ def _field(path: str, name: str) -> str:
 
 
 def _tool(detail: plugin_overview.Detail, tool: catalog.Tool) -> pieces.View:
-    prefix, name = model.split(tool.key)
     closed = detail.closed.get(tool.key)
     having = detail.users.get(tool.key, ())
     return pieces.View(
-        prefix=prefix,
-        name=name,
+        key=tool.key,
         description=texts.visible(words.cut(tool.description or tool.title, MAX_DESCRIPTION_LENGTH)),
         risk=tool_sections.risk(tool),
         tokens=words.number(tool.tokens),

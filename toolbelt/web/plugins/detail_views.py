@@ -15,7 +15,7 @@ from toolbelt.control.people import rights
 from toolbelt.control.servers import plugin_overview
 from toolbelt.core import effects, errors
 from toolbelt.runtime import plugins as running
-from toolbelt.web.kit import http, notices, pieces, responses, texts, words
+from toolbelt.web.kit import http, notices, responses, texts, words
 from toolbelt.web.plugins import detail, forms, reviews, views
 
 APPROVE = rights.permission("change", "tool")
@@ -168,13 +168,9 @@ def _question(
             *[f"{key} {texts.visible(flag)}" for key, flag in doubts[:MAX_DOUBTS]],
             *([f"And {more} more."] if more > 0 else []),
         ),
-        effect=None,
-        differences=(),
-        three_ways=False,
         action=request.path,
-        fields=tuple(pieces.Field(name=name, value=value) for name, value in (*fields, ("confirm", "yes"))),
+        fields=(*fields, ("confirm", "yes")),
         confirm_word="Approve anyway",
-        dangerous=True,
         back=f"{reverse('web:plugin', args=[plugin])}#review",
     )
 

@@ -49,7 +49,7 @@ class Why:
     """Why a tool is on or off; `trouble` instead, where no such tool is known; neither, before one is named."""
 
     tool: str = ""
-    state: pieces.State = "dormant"
+    state: str = "dormant"
     reason: str = ""
     steps: tuple[Step, ...] = ()
     trouble: str = ""
@@ -185,7 +185,7 @@ def _moments(agent: str, chosen: str) -> Iterator[pieces.Choice]:
         number = chosen.isdigit()
         yield pieces.Choice(value=chosen, label=f"after change {chosen}" if number else chosen, chosen=True)
     for entry in found:
-        label = f"after {entries.told(entry)}, {words.moment(entry.at).words}"
+        label = f"after {entries.sentence(entry)}, {words.moment(entry.at).words}"
         yield pieces.Choice(value=str(entry.id), label=label, chosen=str(entry.id) == chosen)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
@@ -20,22 +19,20 @@ from toolbelt.web.kit import paging, pieces, words
 AT_ONCE = 50
 
 
-def page(agent: str, offset: int, *, path: str, **frame: Any) -> pieces.View:
-    """Fill the page, from the place ``offset`` of the list on. Raises errors.NotFound."""
-    one = queries.summary(agent)
-    found = sessions.page(agent, offset=offset, limit=AT_ONCE)
+def page(agent: str, offset: int, *, path: str) -> pieces.View:
+    """Fill the page, from the place ``offset`` of the list on. Raise errors.NotFound."""
+    summary = queries.summary(agent)
+    stored = sessions.page(agent, offset=offset, limit=AT_ONCE)
     preview = reverse("web:preview", args=[agent])
-    initial = one.agent.initial_toolkits
-    count = found.total
+    initial = summary.agent.initial_toolkits
     return pieces.View(
-        agent=agents.header(one),
-        sessions=tuple(_line(one.agent, kept, preview) for kept in found.sessions),
+        agent=agents.header(summary),
+        sessions=tuple(_line(summary.agent, kept, preview) for kept in stored.sessions),
         initial=initial,
-        loadable=tuple(key for key in one.agent.allowed_toolkits if key not in initial),
-        may_discover=one.holder.may_load,
-        matches=f"{words.number(count)} session{'' if count == 1 else 's'}, most recently changed first",
-        pages=_pages(found, offset, path),
-        **frame,
+        loadable=tuple(key for key in summary.agent.allowed_toolkits if key not in initial),
+        may_discover=summary.holder.may_load,
+        matches=f"{words.counted(stored.total, 'session')}, most recently changed first",
+        pages=_pages(stored, offset, path),
     )
 
 
@@ -45,25 +42,24 @@ def _line(agent: values.Agent, kept: sessions.Kept, preview: str) -> pieces.View
         key=held.key,
         loadout=held.loadout,
         loaded=tuple(_loaded(agent, change) for change in held.changes),
-        began=words.moment(kept.created),
-        changed=words.moment(kept.changed),
+        began=kept.created,
+        changed=kept.changed,
         preview_url=f"{preview}?{urlencode({'session': held.key})}",
     )
 
 
 def _loaded(agent: values.Agent, change: conversations.Change) -> pieces.View:
-    at = _read(change.at)
     note = ""
     if not change.on:
-        # Kept as long as the request may go on that it was unloaded in.
+        # The request that unloaded it may still go on.
         note = "unloaded from the next request"
     elif change.kind == "toolkit" and change.name not in agent.allowed_toolkits:
         note = "no longer allowed"
-    return pieces.View(kind=change.kind, name=change.name, when=words.moment(at) if at else None, note=note)
+    return pieces.View(kind=change.kind, name=change.name, when=_read(change.at), note=note)
 
 
 def _read(at: str) -> datetime | None:
-    """Read when something was loaded; who wrote the row wrote that, too."""
+    """Return when something was loaded, if the row says it; the agent's program may have written it."""
     try:
         read = parse_datetime(at)
     except ValueError:

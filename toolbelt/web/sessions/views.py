@@ -1,4 +1,4 @@
-"""The sessions of one agent, and letting one of them begin anew."""
+"""The sessions of one agent, and evicting one of them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from toolbelt.web.sessions import forms, view_model
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
     """Show the sessions that have loaded something."""
-    notice = responses.pop_notice(request)[0]
-    return render(request, "sessions/sessions.html", {"page": _filled(request, agent, notice)})
+    return responses.show(request, _page(request, agent), "sessions/sessions.html")
 
 
 @require_POST
 def evict(request: http.Request, agent: str) -> HttpResponse:
-    """Forget what a session has loaded, once somebody has said that this is meant."""
+    """Forget what a session has loaded, after a confirmation."""
     if not rights.may_change_sessions(request.user, "delete", agent):
         raise PermissionDenied
     form = forms.Eviction(request.POST)
     home = reverse("web:sessions", args=[agent])
 
     def parts(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
-        shown = {"page": _filled(request, agent, notice)}
-        return render(request, "sessions/_evicted.html", shown, status=status)
+        shown = _page(request, agent)
+        shown.notice = notice
+        return render(request, "sessions/_evicted.html", {"page": shown}, status=status)
 
     responses.declare(request, home, parts=parts, undone="Not evicted")
     session = form.checked()["session"]
@@ -44,7 +44,6 @@ def evict(request: http.Request, agent: str) -> HttpResponse:
 
 
 def _question(request: http.Request, agent: str, session: str, back: str) -> notices.Confirmation:
-    fields = (("session", session), ("next", back), ("confirm", "yes"))
     return notices.Confirmation(
         title=f"Evict session {session}?",
         reasons=(
@@ -52,27 +51,16 @@ def _question(request: http.Request, agent: str, session: str, back: str) -> not
             "Its connections to upstream servers close, and the servers' state for it is lost.",
             "This cannot be undone, but the agent can load what it needs again.",
         ),
-        effect=None,
-        differences=(),
-        three_ways=False,
         action=request.path,
-        fields=tuple(pieces.Field(name=name, value=value) for name, value in fields),
+        fields=(("session", session), ("next", back), ("confirm", "yes")),
         confirm_word="Evict session",
-        dangerous=True,
         back=back,
     )
 
 
-def _filled(request: http.Request, agent: str, notice: notices.Notice | None) -> pieces.View:
-    home = reverse("web:sessions", args=[agent])
-    here = responses.here(request, home)
-    said = filters.read(forms.Place(request.GET))
-    return view_model.page(
-        agent,
-        said["offset"] or 0,
-        path=home,
-        here=here,
-        notice=notice,
-        may_change=rights.may_flip(request.user, agent),
-        may_evict=rights.may_change_sessions(request.user, "delete", agent),
-    )
+def _page(request: http.Request, agent: str) -> pieces.View:
+    place = filters.read(forms.Place(request.GET))
+    shown = view_model.page(agent, place["offset"] or 0, path=reverse("web:sessions", args=[agent]))
+    shown.may_change = rights.may_flip(request.user, agent)
+    shown.may_evict = rights.may_change_sessions(request.user, "delete", agent)
+    return shown

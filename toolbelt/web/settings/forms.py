@@ -135,7 +135,9 @@ class Archiving(kit.Change):
     archived = forms.ChoiceField(choices=[("yes", "yes"), ("no", "no")])
 
 
-class Copy(kit.Change):
+class Copy(kit.Fields, kit.Change):
     """The key of an agent that is to be like another one."""
 
-    key = forms.CharField(max_length=200)
+    key = forms.CharField(
+        max_length=200, label="Key of the new agent", widget=forms.TextInput({"required": True})
+    )

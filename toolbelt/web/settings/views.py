@@ -1,4 +1,4 @@
-"""The settings of one agent: seen, changed, and taken over by another one."""
+"""The settings of one agent: shown, changed and duplicated; its operators; and archiving it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -23,18 +22,19 @@ from toolbelt.web.kit import entry_forms, http, model, notices, responses
 from toolbelt.web.settings import forms, view_model
 
 _ADD = rights.permission("add", "agent")
+_ISSUE = rights.permission("add", "api_token")
 
 
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
     """Show the page."""
-    return _shown(request, agent, notice=responses.pop_notice(request)[0])
+    return _shown(request, agent)
 
 
 @require_POST
 @permission_required(rights.FLIP, raise_exception=True)
 def change(request: http.Request, agent: str) -> HttpResponse:
-    """Change what differs from what the page showed; what else somebody changed since stays."""
+    """Change what differs from what the page showed; other changes since then are kept."""
     was = entry_forms.read_was(request.POST)
     shown = belts.value("agent", {**was, "key": agent}, access_index.catalog_view().catalog)
     form = forms.Settings(request.POST, name=agent, initial=forms.Settings.initial_of(shown))
@@ -42,7 +42,9 @@ def change(request: http.Request, agent: str) -> HttpResponse:
     def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         address = belts.address("agent", {"key": agent})
         problems = error.problems if isinstance(error, errors.Invalid) else ()
-        form.refuse(entry_forms.problems_by_place(address, problems) or {"": str(error)}, is_saved=True)
+        form.show_problems(
+            entry_forms.problems_by_place(address, problems) or {"": str(error)}, is_saved=True
+        )
         return _shown(request, agent, status=status, form=form, seen=was)
 
     home = reverse("web:settings", args=[agent])
@@ -63,14 +65,12 @@ def change(request: http.Request, agent: str) -> HttpResponse:
 @require_POST
 @permission_required(_ADD, raise_exception=True)
 def duplicate(request: http.Request, agent: str) -> HttpResponse:
-    """Make another agent that is configured as this one is."""
+    """Create another agent with the same configuration."""
     form = forms.Copy(request.POST)
 
     def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        problems = error.problems if isinstance(error, errors.Invalid) else ()
-        said = " ".join(problem.message for problem in problems) or str(error)
-        copy = view_model.Copy(key=request.POST.get("key", "")[:200], problem=said)
-        return _shown(request, agent, status=status, copy=copy)
+        form.refuse(error, otherwise="key")
+        return _shown(request, agent, status=status, copy=form)
 
     responses.declare(request, reverse("web:settings", args=[agent]), form=again)
     key = form.checked()["key"]
@@ -87,11 +87,11 @@ def duplicate(request: http.Request, agent: str) -> HttpResponse:
 @require_POST
 @permission_required(rights.NAME_OPERATORS, raise_exception=True)
 def name_operators(request: http.Request, agent: str) -> HttpResponse:
-    """Let the users that are ticked, and no others, operate this agent though they may not flip every agent's."""
+    """Make the users that are ticked the operators of this agent only."""
     form = forms.Operators(request.POST)
     responses.declare(request, reverse("web:settings", args=[agent]))
-    said = form.checked()
-    done = roles.name_operators(responses.write(request, said), agent, said["user"], was=said["was"])
+    given = form.checked()
+    done = roles.name_operators(responses.write(request, given), agent, given["user"], was=given["was"])
     names = ", ".join(done.after) or "none"
     text = f"Operators of {agent} only: {names}."
     return responses.respond(request, notices.Notice(text=text, undo=done.entry))
@@ -100,15 +100,15 @@ def name_operators(request: http.Request, agent: str) -> HttpResponse:
 @require_POST
 @permission_required(rights.FLIP, raise_exception=True)
 def archive(request: http.Request, agent: str) -> HttpResponse:
-    """Put the agent away, once somebody has said that this is meant; or bring it back."""
+    """Archive the agent, after a confirmation, or restore it."""
     form = forms.Archiving(request.POST)
     home = reverse("web:settings", args=[agent])
     responses.declare(request, home)
-    said = form.checked()
-    archived = said["archived"] == "yes"
+    given = form.checked()
+    archived = given["archived"] == "yes"
 
     def ask(error: errors.ConfirmationRequired) -> HttpResponse:
-        # It is about all that the agent has, and not about what of it differs.
+        # Archiving concerns everything that the agent has, so there is no difference to show.
         question = dataclasses.replace(responses.question(request, error), effect=None)
         return responses.ask_confirmation(request, question)
 
@@ -120,7 +120,7 @@ def archive(request: http.Request, agent: str) -> HttpResponse:
         fields=("archived", "reason", "next"),
         question=ask,
     )
-    done = agents.archive(responses.write(request, said), agent, archived)
+    done = agents.archive(responses.write(request, given), agent, archived)
     word = "archived" if archived else "restored"
     notice = notices.Notice(
         text=f"{agent} is {word}{' already' if done.is_nothing else ''}.",
@@ -137,30 +137,25 @@ def _shown(
     status: int = 200,
     form: forms.Settings | None = None,
     seen: Mapping[str, Any] = MappingProxyType({}),
-    notice: notices.Notice | None = None,
-    copy: view_model.Copy | None = None,
+    copy: forms.Copy | None = None,
 ) -> HttpResponse:
-    found = queries.settings(agent)
+    settings = queries.settings(agent)
     user = request.user
     if form is None:
-        initial = forms.Settings.initial_of(found.summary.agent)
-        form, seen = forms.Settings(initial, name=agent, initial=initial), found.entry
-    form.offer(found.surface.resolution.context.catalog)
+        initial = forms.Settings.initial_of(settings.summary.agent)
+        form, seen = forms.Settings(initial, name=agent, initial=initial), settings.entry
+    form.offer(settings.surface.resolution.context.catalog)
     surface = request.build_absolute_uri(reverse("api:get_surface", args=[agent]))
-    filled = view_model.page(
-        found,
-        address=surface.removesuffix("surface"),
-        here=reverse("web:settings", args=[agent]),
-        notice=notice,
-        may_change=user.has_perm(rights.FLIP),
-        may_add=user.has_perm(_ADD),
-        changing=roles.allowed_users(agent),
-        may_flip=rights.may_flip(user, agent),
-        may_name=user.has_perms(rights.NAME_OPERATORS),
-        may_issue=user.has_perm(rights.permission("add", "api_token")) and rights.may_read(user, "api_token"),
-        may_administer=user.is_staff,
-        form=form,
-        seen=json.dumps(seen, ensure_ascii=False),
-        copy=copy or view_model.Copy(),
-    )
-    return render(request, "settings/settings.html", {"page": filled}, status=status)
+    shown = view_model.page(settings, address=surface.removesuffix("surface"))
+    shown.form, shown.copy = form, copy or forms.Copy()
+    shown.seen = json.dumps(seen, ensure_ascii=False)
+    shown.operators = operators = roles.allowed_users(agent)
+    shown.users = sorted((*operators.own, *operators.others))
+    shown.may_archive = user.has_perm(rights.FLIP)
+    shown.may_change = shown.may_archive and not shown.agent.archived
+    shown.may_add = user.has_perm(_ADD)
+    shown.may_flip = rights.may_flip(user, agent)
+    shown.may_name = user.has_perms(rights.NAME_OPERATORS)
+    shown.may_issue = user.has_perm(_ISSUE) and rights.may_read(user, "api_token")
+    shown.may_edit_in_admin = user.is_staff and shown.may_archive
+    return responses.show(request, shown, "settings/settings.html", status=status)

@@ -4,39 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from django.urls import reverse
 
 from toolbelt.control.access import access_index
 from toolbelt.core import belts, catalog, errors, reasons, resolution
-from toolbelt.web.kit import model, pieces, tool_sections, words
+from toolbelt.web.kit import pieces, tool_sections, words
 
 # As many reasons as one reads.
 _MAX_WITHOUT = 8
 
 
-def listing(index: access_index.AccessIndex, **frame: Any) -> pieces.View:
+def listing(index: access_index.AccessIndex) -> pieces.View:
     """Fill the list."""
-    names = list(index.catalog.sub_apps)
-    count = len(names)
+    names = ["", *index.catalog.sub_apps, ""]
     return pieces.View(
         sub_apps=tuple(
-            _line(
-                index,
-                sub_app,
-                names[place - 1] if place else "",
-                names[place + 1] if place + 1 < count else "",
-            )
-            for place, sub_app in enumerate(index.catalog.sub_apps.values())
+            _line(index, sub_app, up, down)
+            for sub_app, up, down in zip(index.catalog.sub_apps.values(), names, names[2:], strict=False)
         ),
-        total=f"{words.number(count)} sub-app{'' if count == 1 else 's'}",
-        **frame,
+        total=words.counted(len(index.catalog.sub_apps), "sub-app"),
     )
 
 
-def page(index: access_index.AccessIndex, key: str, **frame: Any) -> pieces.View:
-    """Fill the page of one. Raises errors.NotFound."""
+def page(index: access_index.AccessIndex, key: str) -> pieces.View:
+    """Fill the page of one. Raise errors.NotFound."""
     sub_app = index.catalog.sub_apps.get(key)
     if sub_app is None:
         raise errors.NotFound("sub-app", key, index.catalog.sub_apps)
@@ -50,7 +42,6 @@ def page(index: access_index.AccessIndex, key: str, **frame: Any) -> pieces.View
         tokens=words.about(sum(tool.tokens for tool in tools)),
         agents=tuple(_embedded(index, sub_app)),
         seen=json.dumps(belts.entry("sub_app", sub_app), ensure_ascii=False),
-        **frame,
     )
 
 
@@ -81,12 +72,9 @@ def _tools(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> list[str
 
 
 def _bound(tool: catalog.Tool, closed: Mapping[str, resolution.Decision]) -> pieces.View:
-    prefix, name = model.split(tool.key)
     decision = closed.get(tool.key)
     return pieces.View(
         key=tool.key,
-        prefix=prefix,
-        name=name,
         description=words.cut(tool.description or tool.title, tool_sections.MAX_DESCRIPTION_LENGTH),
         risk=tool_sections.risk(tool),
         tokens=words.number(tool.tokens),

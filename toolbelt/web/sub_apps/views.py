@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index
@@ -20,30 +19,17 @@ ADD, CHANGE, REMOVE = (rights.permission(act, "sub_app") for act in ("add", "cha
 @require_safe
 def listing(request: http.Request) -> HttpResponse:
     """Show the list."""
-    user = request.user
-    page = view_model.listing(
-        access_index.load(),
-        here=request.path,
-        notice=responses.pop_notice(request)[0],
-        may_add=user.has_perm(ADD),
-        may_order=user.has_perm(CHANGE),
-    )
-    return render(request, "sub_apps/list.html", {"page": page})
+    page = view_model.listing(access_index.load())
+    page.may_add, page.may_order = map(request.user.has_perm, (ADD, CHANGE))
+    return responses.show(request, page, "sub_apps/list.html")
 
 
 @require_safe
 def page(request: http.Request, sub_app: str) -> HttpResponse:
     """Show one sub-app."""
-    user = request.user
-    filled = view_model.page(
-        access_index.load(),
-        sub_app,
-        here=request.path,
-        notice=responses.pop_notice(request)[0],
-        may_change=user.has_perm(CHANGE),
-        may_remove=user.has_perm(REMOVE),
-    )
-    return render(request, "sub_apps/sub_app.html", {"page": filled})
+    shown = view_model.page(access_index.load(), sub_app)
+    shown.may_change, shown.may_remove = map(request.user.has_perm, (CHANGE, REMOVE))
+    return responses.show(request, shown, "sub_apps/sub_app.html")
 
 
 class Editor(entry_editor.Editor):

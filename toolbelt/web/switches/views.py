@@ -50,10 +50,10 @@ def _flipped(request: http.Request, family: str, agent: str, key: str) -> HttpRe
     wanted = form.wanted()
     ends = wanted["ends"]
     state = grants.with_end(wanted["on"], agents.End(at=ends) if ends is not None else None)
-    title, verb = words.asking(family, key, state, agent), words.wanted(wanted["on"])
+    title, verb = words.asking(key, state, agent), words.wanted(wanted["on"])
     parts.declare(request, agent, title=title, verb=verb, fields=_KEPT)
     change = _WRITES[family](responses.write(request, form.cleaned_data), agent, key, **wanted)
-    return _answered(request, change, words.done(family, key, state, agent))
+    return _answered(request, change, words.done(key, state, agent))
 
 
 def _answered(request: http.Request, change: writing.Change, done: str, whole: bool = False) -> HttpResponse:

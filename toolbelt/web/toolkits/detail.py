@@ -23,27 +23,26 @@ def page(
     *,
     path: str,
     may_flip: Callable[[str], bool],
-    may_stop: bool,
-    may_remove: bool = False,
-    **frame: Any,
+    may_edit: bool,
 ) -> pieces.View:
     """Fill the page; ``filters`` holds the message to try and the agent whose tools it is tried with.
 
-    ``may_flip`` says for which agents the reader may flip its switch. Raise errors.NotFound.
+    ``may_flip`` says for which agents the reader may flip its switch; ``may_edit``: the reader may change the toolkit.
+    Raise errors.NotFound.
     """
     toolkit = index.catalog.toolkits.get(key)
     if toolkit is None:
         raise errors.NotFound("toolkit", key, index.catalog.toolkits)
     held = view_model.held(index, toolkit)
-    users = frozenset(held.users)
     line = view_model.line(held)
     closed = access_index.closed(index.catalog)
     order = list(index.catalog.toolkits)
     place = order.index(key)
     holders = paging.named(index.holders, filters["agents"])
     if len(holders) > paging.AT_ONCE:
-        # Whom it concerns is not to be looked for on twenty pages.
-        holders.sort(key=lambda one: one.agent.key not in held.switches and one.agent.key not in users)
+        # Agents that it concerns come first, because there are many pages.
+        concerned = {*held.users, *held.switches}
+        holders.sort(key=lambda holder: holder.agent.key not in concerned)
     part = paging.part(holders, filters["offset"])
     cells = tuple(
         view_model.cell(holder, toolkit, may_change=may_flip(holder.agent.key)) for holder in part.items
@@ -53,7 +52,7 @@ def page(
         title=line.title,
         description=toolkit.description,
         owner=toolkit.plugin,
-        crowded=forms.too_many(len(toolkit.members), len(toolkit.triggers)) if may_stop else "",
+        crowded=forms.too_many(len(toolkit.members), len(toolkit.triggers)) if may_edit else "",
         marks=line.marks,
         tools=words.tools(len(held.members)),
         tokens=line.tokens,
@@ -65,22 +64,21 @@ def page(
         pages=part.pages(filters, path, anchor="#holders"),
         message=filters["message"],
         whose=tuple(whose((holder.agent.key for holder in index.holders), filters["whose"])),
-        told=told(index, toolkit, filters),
+        preview=preview(index, toolkit, filters),
         examples=toolkit.examples.strip(),
         stop=stop(toolkit),
-        seen=json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False) if may_remove else "",
+        seen=json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False),
         place=f"{words.number(place + 1)} of {words.number(len(order))}",
-        up=order[place - 1] if may_stop and place else "",
-        down=order[place + 1] if may_stop and place + 1 < len(order) else "",
+        up=order[place - 1] if may_edit and place else "",
+        down=order[place + 1] if may_edit and place + 1 < len(order) else "",
         may_change=any(may_flip(holder.agent.key) for holder in index.holders),
-        may_stop=may_stop,
-        **frame,
+        may_stop=may_edit,
     )
 
 
-def stop(toolkit: catalog.Toolkit) -> pieces.Stop:
+def stop(toolkit: catalog.Toolkit) -> pieces.View:
     """Fill the emergency stop."""
-    return pieces.Stop(
+    return pieces.View(
         key=toolkit.key,
         url=reverse("web:stop_toolkit", args=[toolkit.key]),
         on=toolkit.blocked,
@@ -88,12 +86,12 @@ def stop(toolkit: catalog.Toolkit) -> pieces.Stop:
     )
 
 
-def told(
+def preview(
     index: access_index.AccessIndex, toolkit: catalog.Toolkit, filters: Mapping[str, Any]
 ) -> pieces.View:
-    """Return what a model is told: that of an agent that ``filters`` names, or of one that has all its tools."""
+    """Return what the model receives: that of an agent that ``filters`` names, or of one that has all its tools."""
     stored = index.catalog
-    holder = next((one for one in index.holders if one.agent.key == filters["whose"]), None)
+    holder = next((holder for holder in index.holders if holder.agent.key == filters["whose"]), None)
     there = tuple(key for key in access_index.members(stored, toolkit) if key not in stored.non_tools)
     if holder is not None:
         active = tuple(key for key in there if key in holder.active)
@@ -120,23 +118,21 @@ def told(
     )
 
 
-def _outcome(message: str, active: tuple[str, ...], trial: directives.Trial) -> view_model.Outcome | None:
+def _outcome(message: str, active: tuple[str, ...], trial: directives.Trial) -> pieces.View | None:
     if not message.strip():
         return None
     if not active:
-        return view_model.Outcome(told="No directive: none of its tools is on, so its triggers do not apply.")
+        return pieces.View(words="No directive: none of its tools is on, so its triggers do not apply.")
     if trial.focus is None:
-        return view_model.Outcome(told="No directive: no trigger matches this message.")
+        return pieces.View(words="No directive: no trigger matches this message.")
     return _focused(trial.focus)
 
 
-def _focused(focus: toolkit_hooks.Focus) -> view_model.Outcome:
+def _focused(focus: toolkit_hooks.Focus) -> pieces.View:
     if not focus.tools:
-        return view_model.Outcome(
-            told="No directive: none of the tools to focus on is on.", because=focus.because
-        )
-    return view_model.Outcome(
-        told=f"The first step focuses on {words.tools(len(focus.tools))}"
+        return pieces.View(words="No directive: none of the tools to focus on is on.", because=focus.because)
+    return pieces.View(
+        words=f"The first step focuses on {words.tools(len(focus.tools))}"
         + (" and must call one." if focus.tool_choice == "required" else "."),
         tools=focus.tools,
         tool_choice=focus.tool_choice,
@@ -158,47 +154,40 @@ def _triggers(toolkit: catalog.Toolkit, trial: directives.Trial) -> Iterator[pie
         )
 
 
-def _conditions(trigger: catalog.Trigger) -> Iterator[view_model.Condition]:
+def _conditions(trigger: catalog.Trigger) -> Iterator[pieces.View]:
     if trigger.any is not None:
-        yield view_model.Condition(label="any of", patterns=trigger.any)
+        yield pieces.View(label="any of", patterns=trigger.any)
     for number, group in enumerate(trigger.all or ()):
         first = "one of" if number == 0 and trigger.any is None else "and one of"
-        yield view_model.Condition(label=first, patterns=group)
+        yield pieces.View(label=first, patterns=group)
     if trigger.none:
-        yield view_model.Condition(label="but none of", patterns=trigger.none)
+        yield pieces.View(label="but none of", patterns=trigger.none)
 
 
 def whose(agents: Iterable[str], chosen: str) -> Iterator[pieces.Choice]:
-    """Offer to look with the eyes of an agent."""
+    """Return the choices of whose tools the preview uses: all, or those of an agent."""
     keys = list(agents)
     yield pieces.Choice(value="", label=f"With {_EVERYTHING}", chosen=chosen not in keys)
     for key in keys:
-        yield pieces.Choice(value=key, label=f"{key}", chosen=key == chosen)
+        yield pieces.Choice(value=key, label=key, chosen=key == chosen)
 
 
 def _member(
     stored: catalog.Catalog, toolkit: catalog.Toolkit, member: catalog.Member, closed: Mapping[str, Any]
-) -> view_model.Member:
-    prefix, name = model.split(member.tool)
-    tool = stored.tools.get(member.tool)
+) -> pieces.View:
+    """Return one tool of the toolkit; ``state`` is empty unless no agent can have it."""
+    tool, decision = stored.tools.get(member.tool), closed.get(member.tool)
     if tool is None:
-        return view_model.Member(
-            key="",
-            prefix=prefix,
-            name=name,
-            description="",
+        return pieces.View(
+            tool=member.tool,
             risk=tool_sections.Risk(word="destructive", stated=False),
-            tokens="",
+            exists=False,
             state="unavailable",
             about="this tool does not exist",
-            note="",
-            options="",
         )
-    decision = closed.get(member.tool)
-    return view_model.Member(
-        key=member.tool,
-        prefix=prefix,
-        name=name,
+    return pieces.View(
+        tool=member.tool,
+        exists=True,
         description=words.cut(tool.description or tool.title, tool_sections.MAX_DESCRIPTION_LENGTH),
         risk=tool_sections.risk(tool),
         tokens=words.number(tool.tokens),

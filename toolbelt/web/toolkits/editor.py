@@ -47,12 +47,12 @@ class Editor(entry_editor.Editor):
         trial = filters.read(forms.Trial(request.POST if request.method == "POST" else request.GET))
         key = _NAMELESS if form.is_new else form.entry_name
         entry = {name: value for name, value in form.entry().items() if value is not None}
-        found = proposals.preview_access("toolkit", key, entry, trial["whose"])
-        told = detail.told(found, found.catalog.toolkits[key], trial)
-        form.tried = told.triggers  # type: ignore[attr-defined]
+        index = proposals.preview_access("toolkit", key, entry, trial["whose"])
+        preview = detail.preview(index, index.catalog.toolkits[key], trial)
+        form.tried = preview.triggers  # type: ignore[attr-defined]
         whose = tuple(detail.whose(queries.agent_keys(), trial["whose"]))
-        shown |= {"told": told, "message": trial["message"], "whose": whose}
+        shown |= {"preview": preview, "message": trial["message"], "whose": whose}
         if request.htmx and request.POST.get("act") == "try":
-            form.offer(found.catalog)
+            form.offer(index.catalog)
             return render(request, "toolkits/_tried.html", {"page": pieces.View(form=form, **shown)})
         return super().show(request, form, seen=seen, **shown)

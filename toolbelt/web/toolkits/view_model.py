@@ -9,53 +9,18 @@ from typing import Any
 
 from toolbelt.control.access import access_index
 from toolbelt.core import catalog, reasons, resolution
-from toolbelt.web.kit import notices, paging, pieces, tool_sections, words
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
-    """One tool of the toolkit. `state` is empty unless no agent can have it; `about` then says why."""
-
-    key: str
-    prefix: str
-    name: str
-    description: str
-    risk: tool_sections.Risk
-    tokens: str
-    state: str
-    about: str
-    note: str
-    options: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
-    """What a trigger looks for: `label` ("any of", "and one of", "none of") and its patterns."""
-
-    label: str
-    patterns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What a message that was tried comes to, in a sentence; `tools` it focuses on, `because` of what."""
-
-    told: str
-    tools: tuple[str, ...] = ()
-    tool_choice: str = ""
-    because: str = ""
-
+from toolbelt.web.kit import paging, pieces, tool_sections, words
 
 _SORTS: Mapping[str, Callable[[Held], Any]] = {
-    "toolkit": lambda one: (one.toolkit.title or one.toolkit.key).casefold(),
-    "tools": lambda one: len(one.members),
-    "tokens": lambda one: one.tokens,
-    "users": lambda one: len(one.users),
+    "toolkit": lambda held: (held.toolkit.title or held.toolkit.key).casefold(),
+    "tools": lambda held: len(held.members),
+    "tokens": lambda held: held.tokens,
+    "users": lambda held: len(held.users),
 }
 _COLUMNS = (("toolkit", "Toolkit"), ("tools", "Tools"), ("tokens", "Tokens"), ("users", "Agents"))
 _SHOWS = {"": "All", "used": "In use", "unused": "Not in use", "stopped": "Blocked", "code": "From code"}
 # The first of them that holds for a member is what the agent has of the toolkit.
-_STATES: tuple[pieces.State, ...] = ("active", "discoverable", "unavailable", "denied", "dormant")
+_STATES = ("active", "discoverable", "unavailable", "denied", "dormant")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +35,13 @@ class Held:
     agents: int
 
 
-def page(
-    index: access_index.AccessIndex, filters: Mapping[str, Any], path: str, notice: notices.Notice | None
-) -> pieces.View:
+def page(index: access_index.AccessIndex, filters: Mapping[str, Any], path: str) -> pieces.View:
     """Fill the list, narrowed and sorted as the form says; ``path`` is the page's own."""
     every = [held(index, toolkit) for toolkit in index.catalog.toolkits.values()]
-    shown = [one for one in every if _fits(one, filters)]
+    shown = [toolkit for toolkit in every if _fits(toolkit, filters)]
     sort = filters["sort"] if str(filters["sort"]).lstrip("-") in _SORTS else ""
     if sort:
         shown.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
-    count = len(shown)
     part = paging.part(shown, filters["offset"])
     return pieces.View(
         toolkits=tuple(map(line, part.items)),
@@ -91,17 +53,14 @@ def page(
                 value=value,
                 label=label,
                 chosen=value == filters["show"],
-                count=sum(_fits(one, {"q": "", "show": value}) for one in every) if value else None,
+                count=sum(_fits(toolkit, {"q": "", "show": value}) for toolkit in every) if value else None,
             )
             for value, label in _SHOWS.items()
         ),
         sort=sort,
         narrowed=bool(filters["q"] or filters["show"]),
         in_all=len(every),
-        matches=f"{words.number(count)} toolkit{'' if count == 1 else 's'} in the order of the policy"
-        if not sort
-        else f"{words.number(count)} toolkit{'' if count == 1 else 's'}",
-        notice=notice,
+        matches=words.counted(len(shown), "toolkit") + ("" if sort else " in the order of the policy"),
     )
 
 
@@ -146,18 +105,16 @@ def marks(toolkit: catalog.Toolkit) -> Iterable[tool_sections.Mark]:
 def switched(toolkit_use: Held) -> str:
     """Return for how many agents the switch is set."""
     counts = Counter(toolkit_use.switches.values())
-    told = [
-        f"{word} for {words.number(counts[on])}" for word, on in (("on", True), ("off", False)) if counts[on]
-    ]
-    return ", ".join(told)
+    pairs = (("on", True), ("off", False))
+    return ", ".join(f"{word} for {words.number(counts[on])}" for word, on in pairs if counts[on])
 
 
 def cell(holder: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_change: bool) -> pieces.View:
     """Present one agent's switch of a toolkit, to one who may change it or not."""
     decisions = list(holder.decisions(toolkit).values())
     on = holder.agent.switches.get(toolkit.key)
-    state: pieces.State = next(
-        (word for word in _STATES if any(one.state == word for one in decisions)), "dormant"
+    state = next(
+        (word for word in _STATES if any(decision.state == word for decision in decisions)), "dormant"
     )
     active = sum(decision.state == "active" for decision in decisions)
     return pieces.View(
@@ -169,7 +126,7 @@ def cell(holder: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_chan
         other="false" if on is None else "unset",
         switch=pieces.View(
             stored=words.stored(on),
-            words={True: "On", False: "Off", None: "Default"}[on],
+            words=words.state(on).capitalize(),
             since="",
             until="",
             by="",
@@ -197,11 +154,11 @@ def answer(index: access_index.AccessIndex, agent: str, shown: Sequence[str], **
 
 def _reason(decisions: Iterable[resolution.Decision], state: str) -> str:
     """Return why, of those in this state: in the words of most of them."""
-    told = Counter(reasons.explain(decision) for decision in decisions if decision.state == state)
-    if not told:
+    counts = Counter(reasons.explain(decision) for decision in decisions if decision.state == state)
+    if not counts:
         return "no tools"
-    (reason, _), *others = told.most_common()
-    return f"{reason}, and {len(others)} other reason{'' if len(others) == 1 else 's'}" if others else reason
+    (reason, _), *others = counts.most_common()
+    return f"{reason}, and {words.counted(len(others), 'other reason')}" if others else reason
 
 
 def _fits(toolkit_use: Held, filters: Mapping[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """The schema of a tool's arguments, for people.
 
-A schema comes from whoever offers the tool, so it may be anything: what is not understood is passed over, references
-are followed inside the schema alone, and neither depth nor length is without end.
+A schema comes from the server that offers the tool, so it may be anything: unknown parts are ignored, references are
+followed inside the schema only, and depth and length are limited.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ def _properties(
     needed = set(filter(_is_text, required)) if isinstance(required, list) else set()
     properties = part.get("properties")
     for name, raw in properties.items() if isinstance(properties, Mapping) else ():
-        one = _followed(whole, raw)
+        argument = _followed(whole, raw)
         path = f"{before}{texts.visible(str(name))}"
         yield pieces.View(
             path=path,
             depth=depth,
-            kind=_kind(whole, one),
+            kind=_kind(whole, argument),
             required=name in needed,
-            about=_said(one.get("description") or one.get("title")),
-            limits=", ".join(_limits(one)),
+            about=_text(argument.get("description") or argument.get("title")),
+            limits=", ".join(_limits(argument)),
         )
         if depth + 1 >= DEEPEST:
             continue
-        items = _followed(whole, one.get("items"))
+        items = _followed(whole, argument.get("items"))
         if items.get("properties"):
             yield from _properties(whole, items, f"{path}[].", depth + 1)
-        yield from _properties(whole, one, f"{path}.", depth + 1)
+        yield from _properties(whole, argument, f"{path}.", depth + 1)
 
 
 def _followed(whole: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
@@ -71,13 +71,15 @@ def _followed(whole: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
         reference = part.get("$ref") if isinstance(part, Mapping) else None
         if not _is_text(reference):
             break
-        found: Any = whole
+        target: Any = whole
         for step in str(reference).removeprefix("#").strip("/").split("/"):
-            found = (
-                found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+            target = (
+                target.get(step.replace("~1", "/").replace("~0", "~"))
+                if isinstance(target, Mapping)
+                else None
             )
         rest = {key: value for key, value in part.items() if key != "$ref"}
-        part = {**found, **rest} if isinstance(found, Mapping) else rest
+        part = {**target, **rest} if isinstance(target, Mapping) else rest
     return part if isinstance(part, Mapping) else {}
 
 
@@ -97,7 +99,7 @@ def _kind(whole: Mapping[str, Any], part: Mapping[str, Any], depth: int = 0) -> 
             return words.cut(" or ".join(kinds), MAX_LIMIT_LENGTH)
     stated = part.get("type")
     if isinstance(stated, list):
-        return words.cut(" or ".join(map(_said, stated)), MAX_LIMIT_LENGTH)
+        return words.cut(" or ".join(map(_text, stated)), MAX_LIMIT_LENGTH)
     if stated == "array":
         items = _followed(whole, part.get("items"))
         return (
@@ -105,7 +107,7 @@ def _kind(whole: Mapping[str, Any], part: Mapping[str, Any], depth: int = 0) -> 
             if items and not items.get("items")
             else "list"
         )
-    return _plain(_said(stated))
+    return _plain(_text(stated))
 
 
 def _plain(kind: str) -> str:
@@ -125,7 +127,7 @@ def _value(value: Any) -> str:
     return texts.visible(words.cut(text, MAX_LIMIT_LENGTH))
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     return texts.visible(words.cut(value, MAX_ABOUT_LENGTH)) if isinstance(value, str) else ""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
@@ -14,17 +13,8 @@ from django.utils.http import urlencode
 from toolbelt.control.access import access_index
 from toolbelt.control.reports import usage
 from toolbelt.core import catalog, errors, reasons, schema
-from toolbelt.web.kit import model, paging, pieces, texts, tool_sections, words
+from toolbelt.web.kit import paging, pieces, texts, tool_sections, words
 from toolbelt.web.tools import arguments, view_model
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """How it was called: `words` in a sentence, `url` leads to its calls."""
-
-    words: str
-    url: str
-
 
 _HINTS = {
     "readOnlyHint": ("read-only", "writes"),
@@ -41,24 +31,20 @@ def page(
     *,
     path: str,
     may_see_calls: bool,
-    **frame: Any,
 ) -> pieces.View:
-    """Fill the page; ``filters`` is which agents are looked for. Raises errors.NotFound."""
+    """Fill the page; ``filters`` is which agents are looked for. Raise errors.NotFound."""
     stored = index.catalog
     tool = stored.tools.get(key)
     if tool is None:
         raise errors.NotFound("tool", key, stored.tools)
-    prefix, name = model.split(key)
     state, word, trouble = view_model.standing(access_index.closed(stored).get(key))
     having = [holder for holder in index.holders if key in holder.granted]
     shown = paging.named(index.holders, filters["agents"])
-    holders = paging.part([one for one in shown if key in one.granted], filters["offset"])
-    others = paging.part([one for one in shown if key not in one.granted], filters["others_offset"])
+    holders = paging.part([holder for holder in shown if key in holder.granted], filters["offset"])
+    others = paging.part([holder for holder in shown if key not in holder.granted], filters["others_offset"])
     taken = list(itertools.islice(arguments.listed(tool.input_schema), arguments.MAX_COUNT + 1))
     return pieces.View(
         key=key,
-        prefix=prefix,
-        name=name,
         title=texts.visible(tool.title),
         risk=tool_sections.risk(tool),
         plugin=tool.plugin,
@@ -86,13 +72,12 @@ def page(
         find=paging.find_agents(index.holders, filters, path, ("offset", "others_offset")),
         usage=_usage(usage.by_tool(tool=key), key) if may_see_calls else None,
         stop=stop(tool),
-        **frame,
     )
 
 
-def stop(tool: catalog.Tool) -> pieces.Stop:
+def stop(tool: catalog.Tool) -> pieces.View:
     """Fill the emergency stop."""
-    return pieces.Stop(
+    return pieces.View(
         key=tool.key,
         url=reverse("web:stop_tool", args=[tool.key]),
         on=tool.blocked,
@@ -121,26 +106,23 @@ def _marks(tool: catalog.Tool) -> Iterator[tool_sections.Mark]:
 
 
 def _hints(tool: catalog.Tool) -> Iterator[str]:
-    said = schema.mapping(tool.annotations, {})
+    hints = schema.mapping(tool.annotations, {})
     for name, (yes, no) in _HINTS.items():
-        if isinstance(said.get(name), bool):
-            yield yes if said[name] else no
+        if isinstance(hints.get(name), bool):
+            yield yes if hints[name] else no
 
 
-def _usage(tools: Iterable[usage.OfTool], key: str) -> Usage:
+def _usage(tools: Iterable[usage.OfTool], key: str) -> pieces.View:
     url = f"{reverse('web:calls')}?{urlencode({'tool': key})}"
-    one = next(iter(tools), None)
-    if one is None:
-        return Usage(words="no recorded calls", url="")
-    errors_in = f", {words.number(one.errors)} with errors" if one.errors else ""
-    last = words.moment(one.last).words
-    return Usage(
-        words=f"{words.number(one.calls)} call{'' if one.calls == 1 else 's'}{errors_in}, last {last}",
-        url=url,
-    )
+    called = next(iter(tools), None)
+    if called is None:
+        return pieces.View(words="no recorded calls", url="")
+    wrong = f", {words.number(called.errors)} with errors" if called.errors else ""
+    last = words.moment(called.last).words
+    return pieces.View(words=f"{words.counted(called.calls, 'call')}{wrong}, last {last}", url=url)
 
 
 def _document(text: str) -> str:
     document = json.dumps(schema.mapping(text, schema.EMPTY), indent=2, ensure_ascii=False)
-    # As every text of a stranger: characters that nobody would see are named.
+    # The server that offers the tool wrote it, so invisible characters are named.
     return "\n".join(map(texts.visible, document.split("\n")))

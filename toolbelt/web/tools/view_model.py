@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from toolbelt.control.access import access_index
 from toolbelt.core import catalog, reasons, resolution, risks
-from toolbelt.web.kit import model, notices, paging, pieces, texts, tool_sections, words
+from toolbelt.web.kit import paging, pieces, texts, tool_sections, words
 
 _COLUMNS = (("tool", "Tool"), ("plugin", "Plugin"), ("tokens", "Tokens"))
 _SORTS: Mapping[str, Callable[[catalog.Tool], Any]] = {
@@ -35,7 +34,6 @@ def page(
     path: str,
     *,
     agents: Sequence[str] = (),
-    notice: notices.Notice | None = None,
 ) -> pieces.View:
     """Fill a page of the list, narrowed and sorted as the form says; ``path`` is the page's own.
 
@@ -57,20 +55,14 @@ def page(
         in_all=len(stored.tools),
         matches=_matches(shown),
         pages=part.pages(filters, path),
-        here=f"{path}?{urlencode({key: value for key, value in filters.items() if value})}",
         bulk=_bulk(len(shown), filters, agents) if agents else None,
-        notice=notice,
     )
 
 
 def _bulk(shown: int, filters: Mapping[str, Any], agents: Sequence[str]) -> pieces.Bar:
     return pieces.Bar(
         action=reverse("web:bulk_tools"),
-        fields=tuple(
-            pieces.Field(name=name, value=str(value))
-            for name, value in filters.items()
-            if value and name not in ("sort", "offset")
-        ),
+        fields=paging.hidden(filters, ("sort", "offset")),
         count=f"All {words.tools(shown)} shown" if shown > 1 else "The tool shown",
         what="tools",
         words=(("true", "Turn on"), ("false", "Turn off"), ("unset", "Reset to default")),
@@ -85,12 +77,9 @@ def matching(shelf: access_index.CatalogView, filters: Mapping[str, Any]) -> lis
 
 def line(shelf: access_index.CatalogView, tool: catalog.Tool) -> pieces.View:
     """Present one tool of the list."""
-    prefix, name = model.split(tool.key)
     state, word, about = standing(shelf.closed.get(tool.key))
     return pieces.View(
         key=tool.key,
-        prefix=prefix,
-        name=name,
         description=texts.visible(
             words.cut(tool.description or tool.title, tool_sections.MAX_DESCRIPTION_LENGTH)
         ),
@@ -104,7 +93,7 @@ def line(shelf: access_index.CatalogView, tool: catalog.Tool) -> pieces.View:
     )
 
 
-def standing(closed: resolution.Decision | None) -> tuple[pieces.State, str, str]:
+def standing(closed: resolution.Decision | None) -> tuple[str, str, str]:
     """Return how a tool stands whatever the agent: the state, its word, and why."""
     if closed is None:
         return "active", "Available", ""
@@ -145,7 +134,7 @@ def _plugins(stored: catalog.Catalog, chosen: str) -> tuple[pieces.Choice, ...]:
     if any(not tool.plugin for tool in stored.tools.values()):
         names[NO_PLUGIN] = "No plugin"
     return pieces.choices(
-        dict(sorted(names.items(), key=lambda one: one[1].casefold())), chosen, "Any plugin"
+        dict(sorted(names.items(), key=lambda item: item[1].casefold())), chosen, "Any plugin"
     )
 
 

@@ -1,0 +1,70 @@
+"""Template filters: values as pages print them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from toolbelt.web.kit import model, texts, words
+
+register = template.Library()
+
+for print_value in (
+    words.number,
+    words.about,
+    words.limit,
+    words.size,
+    words.duration,
+    words.signed,
+    words.tools,
+):
+    register.filter(print_value.__name__, print_value)
+register.filter("counted", words.counted)
+register.filter("visible", texts.visible)
+
+
+@register.filter
+def state_word(state: str) -> str:
+    """Return the word for a state of a tool: ``Blocked`` for ``denied``."""
+    return words.STATES.get(state, state)
+
+
+@register.filter
+def tool_name(key: str) -> SafeString:
+    """Print the key of a tool with its namespace apart."""
+    return format_html('<span class="tool-prefix">{}</span><wbr>{}', *model.split(key))
+
+
+@register.filter
+def delta(counts: Sequence[int]) -> str:
+    """Print the difference between a count before and after, with its sign."""
+    before, after = counts
+    return words.signed(after - before)
+
+
+@register.filter
+def moment(at: datetime | None) -> SafeString | str:
+    """Print a point in time that has passed, as seen from now."""
+    return _time(words.moment(at)) if at else ""
+
+
+@register.filter
+def ahead(at: datetime) -> SafeString:
+    """Print a point in time that is still to come, as seen from now."""
+    return _time(words.ahead(at))
+
+
+@register.filter
+def moment_in_full(at: datetime) -> SafeString:
+    """Print a point in time with its day and zone."""
+    shown = words.moment(at)
+    return _time(replace(shown, words=shown.full))
+
+
+def _time(at: words.Moment) -> SafeString:
+    return format_html('<time datetime="{}" title="{}">{}</time>', at.iso, at.full, at.words)
