@@ -4,7 +4,7 @@ PORT ?= 8000
 export PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo clean-demo check unit test interop soak format bench screens fixture lock audit clean
+.PHONY: help wheel demo clean-demo check unit test interop soak format bench screens fixture lock audit clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ bench: ## Measure requests and the pages of the dashboard
 	.venv/bin/python -m scripts.bench_calls
 	.venv/bin/python -m scripts.bench_pages
 	.venv/bin/python -m scripts.bench_thousand
+
+wheel: ## Build the package into dist
+	@scripts/setup.sh dev
+	.venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 screens: ## Take screenshots, into docs/screens and build/screens
 	@scripts/setup.sh dev

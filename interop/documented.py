@@ -2,19 +2,52 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import kit
+import scenario
 
-PAGE = Path(__file__).resolve().parent.parent / "docs/how-to/use-with-frameworks.md"
+PAGES = Path(__file__).resolve().parent.parent / "docs/how-to"
+PAGE, OWN_TOOLS = PAGES / "use-with-frameworks.md", PAGES / "bring-the-tools-you-have.md"
 
 
-def program(heading: str, **known: Any) -> dict[str, Any]:
+def program(heading: str, page: Path = PAGE, **known: Any) -> dict[str, Any]:
     """Run the first program under a heading, with the names that it calls the reader's; give what it defines."""
-    exec(compile(_code(heading), heading, "exec"), known)  # noqa: S102 (our own page)
+    exec(compile(_code(heading, page=page), heading, "exec"), known)  # noqa: S102 (our own page)
     return known
+
+
+def check_own_tools(heading: str, model: Callable[[list[Any]], Any]) -> None:
+    """Run the program of the page on a program's own tools. ``model`` returns a model that replies by a script."""
+    shop = types.ModuleType("shop")
+    text = OWN_TOOLS.read_text(encoding="utf-8").partition("<!-- the file shop.py -->")[2]
+    exec(text.partition("```py\n")[2].partition("```")[0], vars(shop))  # noqa: S102 (our own page)
+    sys.modules["shop"] = shop
+    os.environ["TOOLBELT_TOKEN"] = kit.manage("token", "issue", "--agent", "seller")
+    refund = scenario.Call("refund", {"order": 7, "reason": "broken"})
+    cancel = scenario.Call("cancel_order", {"order": 8})
+
+    def off_then_call() -> scenario.Reply:
+        kit.override("cancel_order", False, "seller")
+        return cancel
+
+    script = ["I have no tools.", refund, off_then_call, "Refunded."]
+    answer = program(heading, OWN_TOOLS, model=model(script))["answer"]
+    before = kit.newest(agent="seller")
+    assert answer("Hello.", kit.session()) == "I have no tools."
+    kit.approve("shop")
+    kit.override("cancel_order", True, "seller")
+    assert answer("Refund order 7, cancel order 8.", kit.session()) == "Refunded."
+    refused, ran = kit.recorded(2, after=before, agent="seller")
+    assert (ran["tool"], ran["outcome"]) == ("refund", "ok")
+    assert (refused["tool"], refused["outcome"]) == ("cancel_order", "tool-denied")
+    assert shop.ORDERS[8] == "paid"
 
 
 def recipe(heading: str, **known: Any) -> dict[str, Any]:
@@ -27,10 +60,10 @@ def module(heading: str) -> str:
     return _code(heading, "js")
 
 
-def _code(heading: str, language: str = "py") -> str:
-    page = PAGE.read_text(encoding="utf-8")
-    section = re.split(r"^#+ ", page.partition(f" {heading}\n")[2], flags=re.MULTILINE)[0]
+def _code(heading: str, language: str = "py", page: Path = PAGE) -> str:
+    text = page.read_text(encoding="utf-8")
+    section = re.split(r"^#+ ", text.partition(f" {heading}\n")[2], flags=re.MULTILINE)[0]
     code = section.partition(f"```{language}\n")[2].partition("```")[0]
     assert code, f"no program is shown under {heading}"
-    code = code.replace("https://toolbelt.example", kit.ADDRESS)
+    code = code.replace("https://toolbelt.example", kit.ADDRESS).replace("http://127.0.0.1:8000", kit.ADDRESS)
     return re.sub(r"\bassistant(?=['\"/`])", kit.AGENT, code)

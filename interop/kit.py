@@ -51,6 +51,14 @@ def switched(toolkit: str, on: bool, agent: str = AGENT) -> Iterator[None]:
         switch(toolkit, before, agent)
 
 
+def approve(plugin: str) -> None:
+    """Approve all tools of a plugin that await review, as an operator does."""
+    changes = operator("GET", f"plugins/{plugin}/review")["changes"]
+    if changes:
+        tools = {change["tool"]: change["shown"] for change in changes}
+        operator("POST", f"plugins/{plugin}/approve", {"tools": tools, "confirm": True})
+
+
 def calls(**filters: str) -> list[dict[str, Any]]:
     """Return the recorded calls, the newest first, as an operator sees them."""
     found: list[dict[str, Any]] = operator("GET", f"calls?{urllib.parse.urlencode(filters)}")["items"]

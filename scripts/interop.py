@@ -36,10 +36,10 @@ SUITE = SERVER / "suite.py"
 OPERATOR = "olive"
 AGENTS = {"TOOLBELT": "desk", "TOOLBELT_OTHER": "guest"}
 # What a wheel is made of.
-SOURCES = ("LICENSE", "README.md", "pyproject.toml", "toolbelt")
+SOURCES = ("LICENSE", "README.md", "pyproject.toml", "fixtures", "static", "templates", "toolbelt")
 SECONDS_TO_START = 60
 
-_OF_TOOLBELT = re.compile(r"^toolbelt(?:\[[a-z,-]+\])?", re.MULTILINE)
+_OF_TOOLBELT = re.compile(r"^toolbelt-switchboard(?:\[[a-z,-]+\])?", re.MULTILINE)
 
 Environment = Mapping[str, str]
 

@@ -29,12 +29,12 @@ def main() -> int:
         django.setup()
         from django.core.management import call_command
 
-        from scripts import build_demo
         from toolbelt.control import writing
         from toolbelt.control.config import belts
+        from toolbelt.demo import belt
 
         call_command("migrate", verbosity=0)
-        done = belts.import_(writing.by("demo", via="import"), build_demo.build())
+        done = belts.import_(writing.by("demo", via="import"), belt.build())
         call_command(
             "dumpdata",
             "toolbelt",

@@ -1,50 +1,68 @@
-"""How commands of an installation are run, as what it prints says."""
+"""The command `toolbelt`: what it does before it reads the settings of an installation."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from toolbelt import conf
-from toolbelt.settings import command_line
+from toolbelt import command_line, locations
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def derived(base: Path, prefix: Path, **environ: str) -> str:
-    return command_line.derive(base, prefix=str(prefix), environ=environ)
-
-
-def test_the_python_of_the_installation_is_named_from_its_directory_on(tmp_path: Path) -> None:
-    assert derived(tmp_path, tmp_path / ".venv") == ".venv/bin/python manage.py"
-    assert derived(tmp_path, tmp_path / "my venv") == "'my venv/bin/python' manage.py"
+INSTALLATION = {
+    "TOOLBELT_ENV": "production",
+    "TOOLBELT_SECRET_KB__API_KEY": "a",
+    "SECRET_KEY": "x",
+    "ALLOWED_HOSTS": "example.com",
+    "DATABASE_URL": "postgres://example.com/x",
+    "REDIS_URL": "redis://example.com",
+}
 
 
-def test_a_python_from_elsewhere_is_called_by_its_name_alone(tmp_path: Path) -> None:
-    assert derived(tmp_path / "app", tmp_path / "python") == "python manage.py"
-    assert derived(tmp_path / "app", tmp_path / "app") == "python manage.py"
+def test_the_settings_of_another_installation_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {"TOOLBELT_HOME": "/somewhere", "NOT_TOOLBELT_ENV": "x"}
+    for name, value in {**INSTALLATION, **kept}.items():
+        monkeypatch.setenv(name, value)
+    # So that the test's own variables are restored.
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    command_line._forget_settings()
+    assert not INSTALLATION.keys() & os.environ.keys()
+    assert kept.items() <= os.environ.items()
 
 
-def test_an_installation_that_is_reached_by_a_link_is_found_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "real/.venv").mkdir(parents=True)
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert derived(tmp_path / "real", tmp_path / "link/.venv") == ".venv/bin/python manage.py"
+def test_a_settings_file_is_readable_by_its_owner_only_and_never_overwritten(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    command_line._write_settings(file, "Settings.", {"SECRET_KEY": "a#b$c"})
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("# Settings.\nSECRET_KEY='a#b$c'\n", 0o600)
+    with pytest.raises(FileExistsError):
+        command_line._write_settings(file, "Settings.", {})
 
 
-@pytest.mark.parametrize(
-    ("file", "named"),
-    [
-        (".demo.env", ".demo.env"),
-        ("{base}/.demo.env", ".demo.env"),
-        ("my settings", "'my settings'"),
-        ("/etc/toolbelt.env", "/etc/toolbelt.env"),
-    ],
-)
-def test_the_file_of_settings_that_was_read_is_read_again(tmp_path: Path, file: str, named: str) -> None:
-    said = derived(tmp_path, tmp_path / ".venv", TOOLBELT_ENV_FILE=file.format(base=tmp_path))
-    assert said == f"TOOLBELT_ENV_FILE={named} .venv/bin/python manage.py"
+@pytest.mark.parametrize("value", ["a'b", "a\nb"])
+def test_a_value_that_would_break_the_settings_file_is_refused(tmp_path: Path, value: str) -> None:
+    with pytest.raises(SystemExit, match="DATABASE_URL must not contain"):
+        command_line._write_settings(tmp_path / ".env", "Settings.", {"DATABASE_URL": value})
+    assert not (tmp_path / ".env").exists()
 
 
-def test_without_settings_it_is_as_the_documentation_writes_it() -> None:
-    assert conf.COMMAND == ".venv/bin/python manage.py"
+@pytest.mark.parametrize("port", ["0", "65536", "http"])
+def test_a_port_that_cannot_be_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["demo", "--port", port])
+    assert "is not a port" in capsys.readouterr().err
+
+
+def test_without_the_server_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match=r"pip install 'toolbelt-switchboard\[server\]'"):
+        command_line.main(["serve"])
+
+
+def test_an_installation_has_its_files_in_its_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("TOOLBELT_HOME", raising=False)
+    assert locations.home() == locations.ASSETS
+    monkeypatch.setattr(locations, "IS_CHECKOUT", False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert locations.home() == tmp_path / "toolbelt"
+    monkeypatch.setenv("TOOLBELT_HOME", str(tmp_path / "own"))
+    assert locations.home() == tmp_path / "own"

@@ -73,7 +73,7 @@ def test_plain_http_is_served_when_asked_for_and_warned_about() -> None:
 def test_believing_every_proxy_is_warned_about() -> None:
     run = manage("check", "--deploy", "--fail-level", "WARNING", **GOOD, FORWARDED_ALLOW_IPS="*")
     assert run.returncode == 1
-    assert "toolbelt.W002" in run.stderr
+    assert "toolbelt.W007" in run.stderr
 
 
 def test_a_setting_that_cannot_be_used_is_named_with_what_it_should_be(settings) -> None:

@@ -12,6 +12,7 @@ import pytest
 import scenario
 from google.adk import agents, models, runners, sessions
 from google.genai import types
+from local_scenario import *  # noqa: F403 - the tests of local tools that all parts share
 from scenario import *  # noqa: F403 - the tests that all parts share
 
 from toolbelt.adapters import google_adk
@@ -102,6 +103,16 @@ def pinned() -> Player:
     return Player("run")
 
 
+@pytest.fixture(params=[Player, Blocking])
+def start(request: pytest.FixtureRequest) -> Any:
+    def start(connection: Any, **more: Any) -> Player:
+        player: Player = request.param()
+        player.toolbelt = google_adk.Toolbelt(connection, **more)
+        return player
+
+    return start
+
+
 def test_the_programs_own_tools_stay(play: Player) -> None:
     def shout(text: str) -> str:
         """Shout."""
@@ -117,3 +128,7 @@ def test_the_documented_program_runs() -> None:
     answer = documented.program("Google ADK", model=model)["answer"]
     assert answer("What is it?", kit.session()) == "Five."
     assert "desk__add" in model.steps[0].tools
+
+
+def test_the_documented_program_with_its_own_tools_runs() -> None:
+    documented.check_own_tools("Google ADK", lambda script: Scripted(model="scripted", left=script, steps=[]))

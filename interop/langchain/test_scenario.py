@@ -13,6 +13,7 @@ from langchain import agents
 from langchain_core import language_models, messages, outputs, tools
 from langchain_core.utils import function_calling
 from langgraph.checkpoint import memory
+from local_scenario import *  # noqa: F403 - the tests of local tools that all parts share
 from scenario import *  # noqa: F403 - the tests that all parts share
 
 from toolbelt.adapters import langchain
@@ -91,6 +92,16 @@ def pinned() -> Any:
     return Blocking("run")
 
 
+@pytest.fixture(params=[Blocking, Looping])
+def start(request: pytest.FixtureRequest) -> Any:
+    def start(connection: Any, **more: Any) -> Any:
+        player = request.param()
+        player.toolbelt = langchain.Toolbelt(connection, **more)
+        return player
+
+    return start
+
+
 def test_the_programs_own_tools_stay_and_are_its_own_to_run(play: Any) -> None:
     @tools.tool
     def shout(text: str) -> str:
@@ -136,3 +147,7 @@ def test_a_run_that_was_interrupted_goes_on_as_the_same_run(play: Any) -> None:
     one, other = (call["request_id"] for call in kit.recorded(2, session=session))
     assert one != other
     assert one.rpartition(".")[0] == other.rpartition(".")[0]
+
+
+def test_the_documented_program_with_its_own_tools_runs() -> None:
+    documented.check_own_tools("LangChain", lambda script: Scripted(script=script, steps=[]))

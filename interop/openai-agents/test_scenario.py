@@ -12,6 +12,7 @@ import documented
 import kit
 import pytest
 import scenario
+from local_scenario import *  # noqa: F403 - the tests of local tools that all parts share
 from openai.types import responses
 from scenario import *  # noqa: F403 - the tests that all parts share
 
@@ -79,7 +80,7 @@ class Player:
     def __init__(self, loads: Any = "step") -> None:
         self.loads = loads
         self.kept = agents.SQLiteSession("kept")
-        self.toolbelt = http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN)
+        self.toolbelt: Any = http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN)
 
     async def run(self, *given: Any, **more: Any) -> Any:
         return await agents.Runner.run(*given, **more)
@@ -125,6 +126,16 @@ def pinned() -> Player:
     return Player("run")
 
 
+@pytest.fixture(params=[Player, Streaming])
+def start(request: pytest.FixtureRequest) -> Any:
+    def start(connection: Any, **more: Any) -> Player:
+        player: Player = request.param()
+        player.toolbelt = openai_agents.Toolbelt(connection, **more)
+        return player
+
+    return start
+
+
 def test_the_programs_own_tools_stay(play: Player) -> None:
     @agents.function_tool
     def shout(text: str) -> str:
@@ -160,3 +171,7 @@ def test_the_documented_program_runs() -> None:
     answer = documented.program("OpenAI Agents SDK", model=model)["answer"]
     assert answer("What is it?", kit.session()) == "Five."
     assert "desk__add" in model.steps[0].tools
+
+
+def test_the_documented_program_with_its_own_tools_runs() -> None:
+    documented.check_own_tools("OpenAI Agents SDK", Scripted)

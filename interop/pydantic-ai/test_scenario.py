@@ -9,6 +9,7 @@ import kit
 import pydantic_ai
 import pytest
 import scenario
+from local_scenario import *  # noqa: F403 - the tests of local tools that all parts share
 from pydantic_ai import messages
 from pydantic_ai.models import function
 from scenario import *  # noqa: F403 - the tests that all parts share
@@ -68,6 +69,16 @@ def pinned() -> Player:
     return Player("run")
 
 
+@pytest.fixture
+def start() -> Any:
+    def start(connection: Any, **more: Any) -> Player:
+        player = Player()
+        player.given = {"capabilities": [adapter.Toolbelt(connection, **more)]}
+        return player
+
+    return start
+
+
 def test_the_toolset_alone_gives_tools_and_policy(play: Player) -> None:
     play.given = {"toolsets": [adapter.Toolset(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN))]}
     played = play(kit.session(), "Please add 2 and 3.", [scenario.ADD, "Five."])
@@ -94,3 +105,16 @@ def test_the_documented_program_runs() -> None:
 
     answer = documented.program("Pydantic AI", model=function.FunctionModel(reply))["answer"]
     assert answer("What is it?", kit.session()) == "Five."
+
+
+def test_the_documented_program_with_its_own_tools_runs() -> None:
+    def scripted(script: list[Any]) -> function.FunctionModel:
+        def reply(received: list[messages.ModelMessage], info: function.AgentInfo) -> messages.ModelResponse:
+            said = scenario.next_of(script)
+            if isinstance(said, str):
+                return messages.ModelResponse([messages.TextPart(said)])
+            return messages.ModelResponse([messages.ToolCallPart(said.name, said.arguments)])
+
+        return function.FunctionModel(reply)
+
+    documented.check_own_tools("Pydantic AI", scripted)

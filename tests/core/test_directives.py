@@ -76,9 +76,9 @@ def test_what_re2_cannot_run_is_no_pattern_and_matches_nothing(pattern: str) -> 
 
 
 def test_a_pattern_takes_linear_time_whatever_it_says() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     fires("a" * 100_000, any=("(a+)+$", "(a|a)*b", "(.*a){20}"))
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_many_patterns_are_as_good_as_one() -> None:

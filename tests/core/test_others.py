@@ -95,7 +95,7 @@ def test_it_is_not_discoverable_and_cannot_be_searched_or_loaded_by_name() -> No
     found = resolved(agent, stored())
 
     assert [decision.tool for decision in found.discoverable()] == ["kb__find"]
-    assert search.index(stored()).words.keys() == {"kb__find"}
+    assert search.index(stored()).keys == ["kb__find"]
     snapshot = resolution.Snapshot(catalog=stored(), agent=agent)
     assert loading.load(snapshot, "kb__prompt_sum").status == "unknown"
 

@@ -137,9 +137,9 @@ def test_arguments_without_end_refuse() -> None:
     ],
 )
 def test_nothing_that_is_checked_takes_more_than_linear_time(schema_: Any, arguments: Any) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     paths({"type": "object", **schema_}, arguments)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_a_pattern_may_match_anywhere_and_is_not_enforced_where_re2_cannot_run_it() -> None:

@@ -150,12 +150,12 @@ def nested_lists(levels: int) -> Any:
 )
 def test_a_check_that_would_take_for_ever_refuses_the_arguments(hostile: Any, arguments: Any) -> None:
     text = json.dumps({"type": "object", **hostile})
-    began = time.perf_counter()
+    began = time.process_time()
 
     (violation,) = schema.violations(text, arguments)
 
     assert violation.message.startswith(TOO_COMPLEX)
-    assert time.perf_counter() - began < SECONDS
+    assert time.process_time() - began < SECONDS
 
 
 def test_a_quick_check_takes_few_steps_or_says_that_they_do_not_do() -> None:
@@ -186,12 +186,12 @@ def test_the_same_check_comes_to_the_same_end_each_time() -> None:
 
 def test_messages_that_would_quote_a_long_list_over_and_over_do_not_fill_the_memory() -> None:
     text = json.dumps({"properties": {"l": {"anyOf": [{"type": "string"}] * 2_000}}})
-    began = time.perf_counter()
+    began = time.process_time()
 
     (violation,) = schema.violations(text, {"l": LIST})
 
     assert violation.message.startswith(TOO_COMPLEX)
-    assert time.perf_counter() - began < SECONDS
+    assert time.process_time() - began < SECONDS
 
 
 @pytest.mark.parametrize(
@@ -231,12 +231,12 @@ def test_a_name_without_end_is_cut_in_the_path() -> None:
 
 def test_a_dialect_that_is_named_inside_a_schema_brings_no_other_rules() -> None:
     inner = {"$schema": "https://json-schema.org/draft/2020-12/schema", "pattern": "(a+)+$"}
-    began = time.perf_counter()
+    began = time.process_time()
 
     (violation,) = schema.violations(json.dumps({"properties": {"s": inner}}), {"s": "a" * 40 + "!"})
 
     assert violation.keyword == "pattern"
-    assert time.perf_counter() - began < SECONDS
+    assert time.process_time() - began < SECONDS
 
 
 @pytest.mark.parametrize(
@@ -272,13 +272,13 @@ def test_what_cannot_be_worked_out_refuses_and_does_not_raise(hostile: Any, argu
     ],
 )
 def test_a_schema_that_cannot_be_looked_through_is_refused(hostile: Any, why: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
 
     problem = str(schema.problem(hostile))
 
     assert why in problem
     assert len(problem) < 2 * schema.MAX_MESSAGE_LENGTH
-    assert time.perf_counter() - began < SECONDS
+    assert time.process_time() - began < SECONDS
 
 
 @pytest.mark.parametrize(

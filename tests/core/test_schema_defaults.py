@@ -57,9 +57,9 @@ def test_a_schema_that_nests_and_defaults_as_it_likes_is_filled_in_soon() -> Non
     described: dict[str, Any] = object_of(["type"], type=TYPE)
     for _ in range(60):
         described = {**object_of(["a", "b"], a=described, b={"default": {"a": [0] * 500}}), "default": {}}
-    begun = time.monotonic()
+    begun = time.process_time()
 
     filled = schema.filled(schema.canonical(described), {})
 
     assert filled["a"]["a"]["b"] == {"a": [0] * 500}
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10

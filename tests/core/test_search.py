@@ -1,4 +1,4 @@
-"""Search over tools: words of names, texts and toolkits, weighed by how rare they are."""
+"""Search of tools: by their words, by what they mean, and among what the agent may have only."""
 
 from __future__ import annotations
 
@@ -73,6 +73,11 @@ def test_a_hit_says_which_words_of_the_query_it_holds() -> None:
         ("createPullRequest", ["create", "pull", "request"]),
         ("HTTPServer2", ["http", "server", "2"]),
         ("部署 status", ["部署", "status"]),
+        ("查询天气ticket", ["查询", "询天", "天气", "ticket"]),
+        ("東京", ["東京"]),
+        ("Café Übersicht Øl", ["cafe", "ubersicht", "ol"]),
+        ("ｆｕｌｌ　width", ["full", "width"]),
+        ("поиск", ["поиск"]),
     ],
 )
 def test_names_are_split_at_their_seams(text: str, words: list[str]) -> None:
@@ -87,10 +92,64 @@ def test_names_are_split_at_their_seams(text: str, words: list[str]) -> None:
         ("queries", "query"),
         ("created", "create"),
         ("passes", "pass"),
+        ("translation", "translate"),
+        ("calculator", "calculating"),
+        ("stopped", "stop"),
     ],
 )
 def test_common_endings_do_not_part_words(one: str, other: str) -> None:
     assert search.stem(one) == search.stem(other)
+
+
+def test_a_tool_is_found_by_words_that_mean_what_its_own_mean() -> None:
+    stored = building.catalog_of(
+        [
+            building.tool("images__make", description="Create a picture."),
+            building.tool("money__convert", description="Convert a currency."),
+        ]
+    )
+    hits = search.search(stored, stored.tools, "photos", 5)
+    assert [(hit.tool, hit.matched) for hit in hits] == [("images__make", ())]
+
+
+def test_each_step_of_a_request_finds_its_tool() -> None:
+    request = (
+        "First list the issues of the repository, then open a pull request, and write the text to a path."
+    )
+    assert {"git__list_issues", "git__createPullRequest", "files__write"} == set(found(request, limit=3))
+
+
+def test_a_tool_is_found_by_its_parameters() -> None:
+    input_schema = '{"properties": {"iban": {"description": "Account of the recipient."}}, "type": "object"}'
+    stored = building.catalog_of(
+        [building.tool("bank__send", input_schema=input_schema), building.tool("bank__show")]
+    )
+    assert [hit.tool for hit in search.search(stored, stored.tools, "iban of the recipient", 5)] == [
+        "bank__send"
+    ]
+
+
+@pytest.mark.parametrize("query", ["天气", "明天的天气", "météo", "METEO"])
+def test_chinese_and_accented_words_find_tools(query: str) -> None:
+    stored = building.catalog_of(
+        [
+            building.tool("a", description="查询城市天气。"),
+            building.tool("b", description="La météo de demain."),
+            building.tool("c", description="查询火车票。"),
+        ]
+    )
+    assert search.search(stored, stored.tools, query, 5)[0].tool == ("b" if "m" in query.lower() else "a")
+
+
+def test_better_tools_that_the_agent_may_not_have_take_no_ones_place() -> None:
+    better = [building.tool(f"text__path{number}", description="Text path.") for number in range(100)]
+    stored = building.catalog_of([*STORED.tools.values(), *better])
+    allowed = ["files__read", "files__write"]
+    assert {hit.tool for hit in search.search(stored, allowed, "text path", 2)} == set(allowed)
+
+
+def test_a_pasted_page_is_cut_and_searched() -> None:
+    assert found("pull request " + "lorem ipsum dolor " * 20_000)[0] == "git__createPullRequest"
 
 
 def test_an_empty_catalog_answers_nothing() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from scripts import demo_plugins as simulated
 from tests import demo_plugins, quickly
 from tests.api.conftest import SETUP, Asking
 from tests.mcp.conftest import NEW, Client, Endpoint
@@ -18,6 +17,7 @@ from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.control.servers import plugins as configured
 from toolbelt.core import catalog, schema
+from toolbelt.demo import plugins as simulated
 from toolbelt.runtime import plugins, prepared_answers, surfaces
 from toolbelt.store import snapshots
 
@@ -121,4 +121,4 @@ def test_the_simulated_plugins_are_not_loaded_in_production(
     monkeypatch.setenv("TOOLBELT_ENV", "production")
     failed = {plugin.name: plugin.error for plugin in plugins.live() if plugin.state == "failed"}
     assert len(failed) == len(simulated.plugins())
-    assert "simulated" in failed["scripts.demo_plugins:fs"]
+    assert "simulated" in failed["toolbelt.demo.plugins:fs"]

@@ -1,4 +1,4 @@
-"""A toolset for agents of Google's ADK. (pip install 'toolbelt[google-adk]')
+"""A toolset for agents of Google's ADK. (pip install 'toolbelt-switchboard[google-adk]')
 
 ::
 
@@ -17,15 +17,16 @@ calls a tool that it was not given, which ADK otherwise treats as an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from google.adk.agents import readonly_context
 from google.adk.models import llm_request as models
-from google.adk.tools import base_tool, base_toolset, tool_context
+from google.adk.tools import base_tool, base_toolset, function_tool, tool_context
 from google.genai import types
 
 from toolbelt.adapters import runs
+from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
 from toolbelt.core import caches
 
@@ -42,6 +43,8 @@ class Toolbelt(base_toolset.BaseToolset):
     session: The id of the conversation; by default ADK's user and session.
     subagent: The kind of subagent to ask for.
     loads: When loaded tools become available: from the next "step" of the run, or from the next "run".
+    local_tools: Tools that the program itself runs, once Toolbelt grants and admits them: ADK's, or functions.
+    plugin, offline, stale_seconds: See local_tools.LocalTools.
     """
 
     def __init__(
@@ -51,12 +54,23 @@ class Toolbelt(base_toolset.BaseToolset):
         session: str | Callable[[Context], str | None] | None = None,
         subagent: str | None = None,
         loads: protocol.Loads = "step",
+        local_tools: Iterable[base_tool.BaseTool | Callable[..., Any]] = (),
+        plugin: str = "",
+        offline: local.Offline = "refuse",
+        stale_seconds: float = local.STALE_SECONDS,
     ) -> None:
         super().__init__()
         # Tools may change between two steps of an invocation.
         self._use_invocation_cache = False
         self._connection, self._session, self._subagent = connection, session, subagent
         self._loads = loads
+        self._local = local.LocalTools(
+            connection,
+            map(_local_tool, local_tools),
+            plugin=plugin,
+            offline=offline,
+            stale_seconds=stale_seconds,
+        )
         self._steps: caches.LruCache[tuple[str, str], runs.Step] = caches.LruCache(MAX_CACHED)
         # The request of the last step.
         self._requests: caches.LruCache[tuple[str, str], protocol.Run] = caches.LruCache(MAX_CACHED)
@@ -65,11 +79,11 @@ class Toolbelt(base_toolset.BaseToolset):
         """Return the tools of this step; without a context, those of a new run."""
         if readonly_context is None:
             run = protocol.Run.begin(subagent=self._subagent)
-            step = runs.step(await self._connection.surface(run))
+            step = runs.step(await self._local.surface(run))
         else:
             step = await self._fetch(readonly_context)
             self._steps.put(_step_key(readonly_context), step)
-        return [_Tool(self, tool) for tool in step.tools]
+        return [await self._tool(tool) for tool in step.tools]
 
     async def process_llm_request(
         self, *, tool_context: tool_context.ToolContext, llm_request: models.LlmRequest
@@ -93,11 +107,28 @@ class Toolbelt(base_toolset.BaseToolset):
 
     async def call(self, name: str, args: dict[str, Any], context: Context) -> dict[str, Any]:
         """Call a tool. A refusal or failure is returned under ``error``, where models expect it."""
-        run = self._requests.get(_step_key(context)) or self._run(context)
-        result = await runs.call(self._connection, run, name, args)
-        if not result.is_error:
-            return dict(result.content)
-        return {**result.content, "error": result.text}
+        result = await runs.call(self._connection, self._request(context), name, args)
+        return _refused(result) if result.is_error else dict(result.content)
+
+    async def call_own(
+        self, native: base_tool.BaseTool, name: str, args: dict[str, Any], context: tool_context.ToolContext
+    ) -> Any:
+        """Run a tool of the program's as the framework does, once the call is admitted."""
+        try:
+            async with self._local.admitted(self._request(context), name, args) as call:
+                result = call.result(await native.run_async(args=args, tool_context=context))
+                if isinstance(result, dict) and result.get("error"):
+                    call.failed(str(result["error"]))
+                return result
+        except local.NotAdmittedError as error:
+            return _refused(runs.read(error.document))
+
+    async def _tool(self, tool: Any) -> _Tool:
+        local_tool = await self._local.find(tool["name"])
+        return _Tool(self, tool, local_tool.native if local_tool else None)
+
+    def _request(self, context: Context) -> protocol.Run:
+        return self._requests.get(_step_key(context)) or self._run(context)
 
     def _run(self, context: Context) -> protocol.Run:
         session = self._session(context) if callable(self._session) else self._session
@@ -109,15 +140,16 @@ class Toolbelt(base_toolset.BaseToolset):
         message = _text(context.user_content) if _is_first(context) else None
         run = self._run(context).at(_events(context), self._loads)
         self._requests.put(_step_key(context), run)
-        return runs.step(await self._connection.surface(run, message=message))
+        return runs.step(await self._local.surface(run, message=message))
 
 
 class _Tool(base_tool.BaseTool):
-    """A tool that Toolbelt runs."""
+    """A tool that Toolbelt runs, or the program's ``native`` one."""
 
-    def __init__(self, toolset: Toolbelt, tool: Any) -> None:
-        super().__init__(name=tool["name"], description=tool["description"])
-        self._toolset, self._schema = toolset, dict(tool["input_schema"])
+    def __init__(self, toolset: Toolbelt, tool: Any, native: base_tool.BaseTool | None) -> None:
+        is_long_running = native is not None and native.is_long_running
+        super().__init__(name=tool["name"], description=tool["description"], is_long_running=is_long_running)
+        self._toolset, self._schema, self._native = toolset, dict(tool["input_schema"]), native
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         return types.FunctionDeclaration(
@@ -125,7 +157,24 @@ class _Tool(base_tool.BaseTool):
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: tool_context.ToolContext) -> Any:
+        if self._native is not None:
+            return await self._toolset.call_own(self._native, self.name, args, tool_context)
         return await self._toolset.call(self.name, args, tool_context)
+
+
+def _local_tool(tool: base_tool.BaseTool | Callable[..., Any]) -> local.LocalTool:
+    native = tool if isinstance(tool, base_tool.BaseTool) else function_tool.FunctionTool(tool)
+    declared = native._get_declaration()
+    schema = declared.parameters_json_schema if declared else None
+    if declared and not schema and declared.parameters:
+        schema = declared.parameters.json_schema.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return local.LocalTool(
+        name=native.name, description=native.description, input_schema=schema or {}, native=native
+    )
+
+
+def _refused(result: runs.CallResult) -> dict[str, Any]:
+    return {**result.content, "error": result.text}
 
 
 def _step_key(context: Context) -> tuple[str, str]:

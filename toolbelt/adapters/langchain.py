@@ -1,4 +1,4 @@
-"""A middleware for LangChain agents. (pip install 'toolbelt[langchain]')
+"""A middleware for LangChain agents. (pip install 'toolbelt-switchboard[langchain]')
 
 ::
 
@@ -12,20 +12,22 @@
 
 Each model call requests tools and policy again. Calls of tools that are not the program's own go to Toolbelt, including
 tools that the model was not given: the refusal says how to load them. Put the middleware last in the list, so that the
-middleware before it sees Toolbelt's tools.
+middleware before it sees Toolbelt's tools. The graph runs ``local_tools`` itself, but only those that Toolbelt grants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Annotated, Any, NotRequired, TypeAlias
 
 from langchain.agents.middleware import types
-from langchain_core import messages
+from langchain_core import messages, tools
+from langchain_core.utils import function_calling
 from langgraph import runtime as graph
 from langgraph.types import Command
 
 from toolbelt.adapters import runs, surface
+from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
 
 Answer: TypeAlias = messages.ToolMessage | Command[Any]
@@ -45,6 +47,8 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
     session: The id of the conversation; by default the graph's ``thread_id``. Without one, nothing can be loaded.
     subagent: The kind of subagent to ask for.
     loads: When loaded tools become available: from the next "step" of the run, or from the next "run".
+    local_tools: Tools that the program itself runs, once Toolbelt grants and admits them: LangChain's, or functions.
+    plugin, offline, stale_seconds: See local_tools.LocalTools.
     """
 
     state_schema = State
@@ -56,11 +60,22 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         session: str | Callable[[State, graph.Runtime[Any]], str | None] | None = None,
         subagent: str | None = None,
         loads: protocol.Loads = "step",
+        local_tools: Iterable[tools.BaseTool | Callable[..., Any]] = (),
+        plugin: str = "",
+        offline: local.Offline = "refuse",
+        stale_seconds: float = local.STALE_SECONDS,
     ) -> None:
         super().__init__()
         self.tools: list[Any] = []
         self._connection, self._session, self._subagent = connection, session, subagent
         self._loads = loads
+        self._local = local.LocalTools(
+            connection,
+            map(_local_tool, local_tools),
+            plugin=plugin,
+            offline=offline,
+            stale_seconds=stale_seconds,
+        )
 
     def before_agent(self, state: State, runtime: graph.Runtime[Any]) -> dict[str, Any]:
         """Begin a run."""
@@ -87,7 +102,7 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         handler: Callable[[types.ModelRequest[Any]], types.ModelResponse[Any]],
     ) -> types.ModelResponse[Any]:
         """Add the current tools and policy to the model's request."""
-        document = self._connection.blocking().surface(self._run(request.state), message=_message(request))
+        document = self._local.blocking_surface(self._run(request.state), message=_message(request))
         return handler(_with_step(request, runs.step(document)))
 
     async def awrap_model_call(
@@ -96,33 +111,40 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         handler: Callable[[types.ModelRequest[Any]], Awaitable[types.ModelResponse[Any]]],
     ) -> types.ModelResponse[Any]:
         """Add the current tools and policy to the model's request."""
-        document = await self._connection.surface(self._run(request.state), message=_message(request))
+        document = await self._local.surface(self._run(request.state), message=_message(request))
         return await handler(_with_step(request, runs.step(document)))
 
     def wrap_tool_call(
         self, request: types.ToolCallRequest, handler: Callable[[types.ToolCallRequest], Answer]
     ) -> Answer:
-        """Let Toolbelt run every tool that is not the program's own."""
+        """Have calls of local tools admitted, and let Toolbelt run every tool that is not the program's own."""
         if request.tool is not None:
             return handler(request)
-        tool_call = request.tool_call
-        connection = self._connection.blocking()
-        return _tool_message(
-            tool_call,
-            runs.blocking_call(connection, self._run(request.state), tool_call["name"], tool_call["args"]),
-        )
+        tool_call, run = request.tool_call, self._run(request.state)
+        name, args = tool_call["name"], tool_call["args"]
+        if tool := self._local.blocking_find(name):
+            try:
+                with self._local.admitted(run, name, args) as call:
+                    return _noted(call, handler(request.override(tool=tool.native)), name)
+            except local.NotAdmittedError as error:
+                return _tool_message(tool_call, runs.read(error.document))
+        return _tool_message(tool_call, runs.blocking_call(self._connection.blocking(), run, name, args))
 
     async def awrap_tool_call(
         self, request: types.ToolCallRequest, handler: Callable[[types.ToolCallRequest], Awaitable[Answer]]
     ) -> Answer:
-        """Let Toolbelt run every tool that is not the program's own."""
+        """Have calls of local tools admitted, and let Toolbelt run every tool that is not the program's own."""
         if request.tool is not None:
             return await handler(request)
-        tool_call = request.tool_call
-        return _tool_message(
-            tool_call,
-            await runs.call(self._connection, self._run(request.state), tool_call["name"], tool_call["args"]),
-        )
+        tool_call, run = request.tool_call, self._run(request.state)
+        name, args = tool_call["name"], tool_call["args"]
+        if tool := await self._local.find(name):
+            try:
+                async with self._local.admitted(run, name, args) as call:
+                    return _noted(call, await handler(request.override(tool=tool.native)), name)
+            except local.NotAdmittedError as error:
+                return _tool_message(tool_call, runs.read(error.document))
+        return _tool_message(tool_call, await runs.call(self._connection, run, name, args))
 
     def _run(self, state: Any) -> protocol.Run:
         return protocol.Run(**state["toolbelt"]).at(state["toolbelt_step"], self._loads)
@@ -163,6 +185,27 @@ def _system(message: messages.SystemMessage | None, policy: str) -> messages.Sys
     if message is None or isinstance(message.content, str):
         return messages.SystemMessage(runs.append_policy(message.text if message else None, policy))
     return messages.SystemMessage([*message.content, {"type": "text", "text": policy}])
+
+
+def _local_tool(tool: tools.BaseTool | Callable[..., Any]) -> local.LocalTool:
+    native = tool if isinstance(tool, tools.BaseTool) else tools.tool(tool)
+    function = function_calling.convert_to_openai_tool(native)["function"]
+    return local.LocalTool(
+        name=native.name,
+        description=function.get("description", ""),
+        input_schema=function.get("parameters", {}),
+        native=native,
+    )
+
+
+def _noted(call: local.Admitted, answer: Answer, name: str) -> Answer:
+    """Note what a local tool returned, for the record. Return it under the name by which the model called the tool."""
+    if not isinstance(answer, messages.ToolMessage):
+        return answer
+    call.result(answer.content)
+    if answer.status == "error":
+        call.failed(answer.text)
+    return answer.model_copy(update={"name": name})
 
 
 def _tool_message(tool_call: messages.ToolCall, result: runs.CallResult) -> messages.ToolMessage:

@@ -1,4 +1,4 @@
-"""An agent class for the OpenAI Agents SDK. (pip install 'toolbelt[openai-agents]')
+"""An agent class for the OpenAI Agents SDK. (pip install 'toolbelt-switchboard[openai-agents]')
 
 ::
 
@@ -13,20 +13,28 @@
 In all other respects it is the SDK's agent, with the program's own tools, instructions, handoffs and guardrails. Each
 turn requests tools and policy again. With ``run_config``, a run continues if the model calls a tool that it was not
 given, which the SDK otherwise treats as an error.
+
+``Toolbelt`` is a connection with tools that the program itself runs, once Toolbelt grants and admits them::
+
+    toolbelt = openai_agents.Toolbelt(connection, local_tools=[refund], plugin="shop")
 """
 
 from __future__ import annotations
 
 import contextvars
+import copy
 import dataclasses
+import inspect
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import agents
+from agents import tool as sdk_tools
 
 from toolbelt.adapters import runs, surface
+from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
 from toolbelt.core import errors
 
@@ -52,19 +60,42 @@ class _Turn:
 
 
 _turn: contextvars.ContextVar[_Turn | None] = contextvars.ContextVar("toolbelt_turn", default=None)
+# The call of a tool of the program's that is running here.
+_running: contextvars.ContextVar[local.Admitted | None] = contextvars.ContextVar(
+    "toolbelt_call", default=None
+)
+
+
+class Toolbelt(local.LocalTools):
+    """A connection for agents with tools that the program itself runs: the SDK's function tools, or functions.
+
+    plugin, offline, stale_seconds: See local_tools.LocalTools.
+    """
+
+    def __init__(
+        self,
+        connection: protocol.Connection,
+        *,
+        local_tools: Iterable[agents.FunctionTool | Callable[..., Any]],
+        plugin: str,
+        offline: local.Offline = "refuse",
+        stale_seconds: float = local.STALE_SECONDS,
+    ) -> None:
+        tools = map(_local_tool, local_tools)
+        super().__init__(connection, tools, plugin=plugin, offline=offline, stale_seconds=stale_seconds)
 
 
 @dataclass
 class Agent(agents.Agent[Any]):
     """An agent with everything that Toolbelt grants it.
 
-    toolbelt: The agent's connection, over HTTP or in process.
+    toolbelt: The agent's connection, over HTTP or in process, or a Toolbelt with tools of the program's.
     session: The id of the conversation, or a function that returns it. Without one, nothing can be loaded.
     subagent: The kind of subagent to ask for.
     loads: When loaded tools become available: from the next "step" (turn) of the run, or from the next "run".
     """
 
-    toolbelt: protocol.Connection | None = field(default=None, kw_only=True)
+    toolbelt: protocol.Connection | Toolbelt | None = field(default=None, kw_only=True)
     session: str | Callable[[Context], str | None] | None = field(default=None, kw_only=True)
     subagent: str | None = field(default=None, kw_only=True)
     loads: protocol.Loads = field(default="step", kw_only=True)
@@ -77,31 +108,32 @@ class Agent(agents.Agent[Any]):
         own: list[agents.Tool] = await super().get_all_tools(run_context)
         if self.toolbelt is None:
             return own
-        running = await self._fetch(self.toolbelt, run_context)
+        local_tools = _of(self.toolbelt)
+        running = await self._fetch(local_tools, run_context)
         step = runs.check_names(running.step, (tool.name for tool in own))
         _turn.set(None)
         if step.required and self.model_settings.tool_choice is None:
             requests = run_context.usage.requests
             _turn.set(_Turn(weakref.ref(run_context), requests, step.only_tool or "required"))
         run = running.run.at(running.turn, self.loads)
-        return [*own, *(_tool(self.toolbelt, run, tool) for tool in step.tools)]
+        return [*own, *[await _tool(local_tools, run, tool) for tool in step.tools]]
 
     async def get_system_prompt(self, run_context: Context) -> str | None:
         """Return the instructions, followed by the policy."""
         own: str | None = await super().get_system_prompt(run_context)
         if self.toolbelt is None:
             return own
-        running = self._runs.get(run_context) or await self._fetch(self.toolbelt, run_context)
+        running = self._runs.get(run_context) or await self._fetch(_of(self.toolbelt), run_context)
         return runs.append_policy(own, running.step.policy) or None
 
-    async def _fetch(self, connection: protocol.Connection, context: Context) -> _Run:
+    async def _fetch(self, local_tools: local.LocalTools, context: Context) -> _Run:
         if known := self._runs.get(context):
             run, turn, message = known.run, known.turn + 1, None
         else:
             session = self.session(context) if callable(self.session) else self.session
             run, turn = protocol.Run.begin(session, self.subagent), 1
             message = _message(context.turn_input)
-        document = await connection.surface(run.at(turn, self.loads), message=message)
+        document = await local_tools.surface(run.at(turn, self.loads), message=message)
         self._runs[context] = running = _Run(run, turn, runs.step(document))
         return running
 
@@ -143,23 +175,67 @@ def _format_error(error: Any) -> str | None:
     )
 
 
-def _tool(connection: protocol.Connection, run: protocol.Run, tool: Any) -> agents.FunctionTool:
-    name = str(tool["name"])
+def _of(toolbelt: protocol.Connection | Toolbelt) -> local.LocalTools:
+    return toolbelt if isinstance(toolbelt, local.LocalTools) else local.LocalTools(toolbelt)
 
-    async def invoke(context: Any, args: str) -> str:
+
+async def _tool(local_tools: local.LocalTools, run: protocol.Run, tool: Any) -> agents.FunctionTool:
+    name, schema = str(tool["name"]), dict(tool["input_schema"])
+    local_tool = await local_tools.find(name)
+    native: agents.FunctionTool | None = local_tool.native if local_tool else None
+
+    async def invoke(context: Any, args: str) -> Any:
         try:
             arguments = runs.arguments(args)
         except errors.Invalid as error:
             return runs.failure(error).text
-        return (await runs.call(connection, run, name, arguments)).text
+        if native is None:
+            return (await runs.call(local_tools.connection, run, name, arguments)).text
+        try:
+            async with local_tools.admitted(run, name, arguments) as call:
+                token = _running.set(call)
+                try:
+                    return call.result(await native.on_invoke_tool(context, args))
+                finally:
+                    _running.reset(token)
+        except local.NotAdmittedError as error:
+            return runs.read(error.document).text
 
-    return agents.FunctionTool(
-        name=name,
-        description=surface.description(tool).get("description", ""),
-        params_json_schema=dict(tool["input_schema"]),
-        on_invoke_tool=invoke,
-        strict_json_schema=False,
+    shown: dict[str, Any] = {
+        "name": name,
+        "description": surface.description(tool).get("description", ""),
+        "params_json_schema": schema,
+        "on_invoke_tool": invoke,
+    }
+    if native is None:
+        return agents.FunctionTool(**shown, strict_json_schema=False)
+    is_strict = native.strict_json_schema and schema == native.params_json_schema
+    return dataclasses.replace(native, **shown, strict_json_schema=is_strict)
+
+
+def _local_tool(tool: agents.FunctionTool | Callable[..., Any]) -> local.LocalTool:
+    native = tool if isinstance(tool, agents.FunctionTool) else agents.function_tool(tool)
+    return local.LocalTool(
+        name=native.name,
+        description=native.description,
+        input_schema=native.params_json_schema,
+        native=_noting(native),
     )
+
+
+def _noting(tool: agents.FunctionTool) -> agents.FunctionTool:
+    """Return a copy of the tool that notes an exception which the SDK turns into text for the model."""
+    describe = sdk_tools.resolve_function_tool_failure_error_function(tool)
+    if describe is None:
+        return tool
+
+    async def note(context: Any, error: Exception) -> str:
+        if call := _running.get():
+            call.failed(f"{type(error).__name__}: {error}")
+        text = describe(context, error)
+        return str(await text if inspect.isawaitable(text) else text)
+
+    return sdk_tools.set_function_tool_failure_error_function(copy.copy(tool), note)
 
 
 def _message(turn_input: Any) -> str | None:

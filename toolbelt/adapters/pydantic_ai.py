@@ -1,4 +1,4 @@
-"""A capability for agents of Pydantic AI. (pip install 'toolbelt[pydantic-ai]')
+"""A capability for agents of Pydantic AI. (pip install 'toolbelt-switchboard[pydantic-ai]')
 
 ::
 
@@ -16,19 +16,23 @@ again; a refusal is a failed tool result.
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pydantic_ai import capabilities, exceptions, settings, tools, toolsets
-from pydantic_core import SchemaValidator, core_schema
+from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from toolbelt.adapters import runs
+from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
 
 Context: TypeAlias = tools.RunContext[Any]
 Session: TypeAlias = str | Callable[[Context], str | None] | None
+LocalTool: TypeAlias = tools.Tool[Any] | Callable[..., Any]
 
 # Toolbelt validates the arguments itself, and reports every problem.
 _ANY = SchemaValidator(core_schema.any_schema())
@@ -41,6 +45,8 @@ class Toolset(toolsets.AbstractToolset[Any]):
     session: The id of the conversation; by default the framework's ``conversation_id``.
     subagent: The kind of subagent to ask for.
     loads: When loaded tools become available: from the next "step" of the run, or from the next "run".
+    local_tools: Tools that the program itself runs, once Toolbelt grants and admits them: Pydantic AI's, or functions.
+    plugin, offline, stale_seconds: See local_tools.LocalTools.
     name: The toolset's ``id``, which must differ from those of the agent's other toolsets.
     """
 
@@ -52,9 +58,21 @@ class Toolset(toolsets.AbstractToolset[Any]):
         subagent: str | None = None,
         loads: protocol.Loads = "step",
         name: str = "toolbelt",
+        local_tools: Sequence[LocalTool] = (),
+        plugin: str = "",
+        offline: local.Offline = "refuse",
+        stale_seconds: float = local.STALE_SECONDS,
     ) -> None:
-        self._connection, self._session, self._subagent, self._id = connection, session, subagent, name
+        self._session, self._subagent, self._id = session, subagent, name
         self._loads = loads
+        self._own = toolsets.FunctionToolset[Any](local_tools)
+        self._local = local.LocalTools(
+            connection,
+            map(_local_tool, self._own.tools.values()),
+            plugin=plugin,
+            offline=offline,
+            stale_seconds=stale_seconds,
+        )
         self._running: weakref.WeakValueDictionary[str | None, _Running] = weakref.WeakValueDictionary()
 
     @property
@@ -90,16 +108,21 @@ class Toolset(toolsets.AbstractToolset[Any]):
         if self._session is None:
             session = runs.session(ctx.conversation_id)
         run = protocol.Run.begin(session, self._subagent, ctx.run_id)
-        return _Running(self._connection, run, self._loads, self._id)
+        return _Running(self._local, self._own, run, self._loads, self._id)
 
 
 class _Running(toolsets.AbstractToolset[Any]):
     """The toolset of one run."""
 
     def __init__(
-        self, connection: protocol.Connection, run: protocol.Run, loads: protocol.Loads, name: str
+        self,
+        local_tools: local.LocalTools,
+        own: toolsets.FunctionToolset[Any],
+        run: protocol.Run,
+        loads: protocol.Loads,
+        name: str,
     ) -> None:
-        self._connection, self._run, self._loads, self._id = connection, run, loads, name
+        self._local, self._own, self._run, self._loads, self._id = local_tools, own, run, loads, name
         self._step_number, self._step = -1, runs.Step(tools=(), policy="")
 
     @property
@@ -112,20 +135,24 @@ class _Running(toolsets.AbstractToolset[Any]):
 
     async def get_tools(self, ctx: Context) -> dict[str, toolsets.ToolsetTool[Any]]:
         await self._fetch(ctx)
-        return {
-            tool["name"]: toolsets.ToolsetTool(
-                toolset=self,
-                tool_def=tools.ToolDefinition(
-                    name=tool["name"],
-                    description=tool["description"] or None,
-                    parameters_json_schema=dict(tool["input_schema"]),
-                    metadata={"toolkits": tool["toolkits"], "annotations": tool["annotations"]},
-                ),
-                max_retries=ctx.max_retries,
-                args_validator=_ANY,
+        own = await self._own.get_tools(ctx)
+        offered: dict[str, toolsets.ToolsetTool[Any]] = {}
+        for tool in self._step.tools:
+            shown: dict[str, Any] = {
+                "name": tool["name"],
+                "description": tool["description"] or None,
+                "parameters_json_schema": dict(tool["input_schema"]),
+                "metadata": {"toolkits": tool["toolkits"], "annotations": tool["annotations"]},
+            }
+            definition, retries = tools.ToolDefinition(**shown), ctx.max_retries
+            if local_tool := await self._local.find(tool["name"]):
+                if (native := own.get(local_tool.name)) is None:
+                    continue  # the function that prepares it leaves it out
+                definition, retries = dataclasses.replace(native.tool_def, **shown), native.max_retries
+            offered[tool["name"]] = toolsets.ToolsetTool(
+                toolset=self, tool_def=definition, max_retries=retries, args_validator=_ANY
             )
-            for tool in self._step.tools
-        }
+        return offered
 
     async def get_instructions(self, ctx: Context) -> str | None:
         await self._fetch(ctx)
@@ -134,16 +161,28 @@ class _Running(toolsets.AbstractToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: Context, tool: toolsets.ToolsetTool[Any]
     ) -> Any:
-        result = await runs.call(self._connection, self._at_step(ctx), name, tool_args)
+        if local_tool := await self._local.find(name):
+            return await self._call_own(local_tool.name, name, tool_args, ctx)
+        result = await runs.call(self._local.connection, self._at_step(ctx), name, tool_args)
         if result.is_error:
             raise exceptions.ToolFailed(result.text)
         return result.value
+
+    async def _call_own(self, own_name: str, key: str, tool_args: dict[str, Any], ctx: Context) -> Any:
+        """Run a tool of the program's as the framework does, once the call is admitted."""
+        try:
+            async with self._local.admitted(self._at_step(ctx), key, tool_args) as call:
+                tool = (await self._own.get_tools(ctx))[own_name]
+                args = await _validated(tool, tool_args, ctx)
+                return call.result(await self._own.call_tool(own_name, args, ctx, tool))
+        except local.NotAdmittedError as error:
+            raise exceptions.ToolFailed(runs.read(error.document).text) from None
 
     async def _fetch(self, ctx: Context) -> None:
         """Fetch the surface once per step, so that its tools and instructions match."""
         if self._step_number != ctx.run_step:
             message = _text(ctx.prompt) if ctx.run_step <= 1 else None
-            self._step = runs.step(await self._connection.surface(self._at_step(ctx), message=message))
+            self._step = runs.step(await self._local.surface(self._at_step(ctx), message=message))
             self._step_number = ctx.run_step
 
     def _at_step(self, ctx: Context) -> protocol.Run:
@@ -162,9 +201,23 @@ class Toolbelt(capabilities.AbstractCapability[Any]):
         subagent: str | None = None,
         loads: protocol.Loads = "step",
         name: str = "toolbelt",
+        local_tools: Sequence[LocalTool] = (),
+        plugin: str = "",
+        offline: local.Offline = "refuse",
+        stale_seconds: float = local.STALE_SECONDS,
     ) -> None:
         self.id = name
-        self._toolset = Toolset(connection, session=session, subagent=subagent, loads=loads, name=name)
+        self._toolset = Toolset(
+            connection,
+            session=session,
+            subagent=subagent,
+            loads=loads,
+            name=name,
+            local_tools=local_tools,
+            plugin=plugin,
+            offline=offline,
+            stale_seconds=stale_seconds,
+        )
 
     def get_toolset(self) -> toolsets.AbstractToolset[Any]:
         """Return the toolset."""
@@ -173,6 +226,26 @@ class Toolbelt(capabilities.AbstractCapability[Any]):
     def get_model_settings(self) -> Callable[[Context], settings.ModelSettings]:
         """Return the function that requires a tool call in steps whose directive does."""
         return self._toolset.settings
+
+
+def _local_tool(tool: tools.Tool[Any]) -> local.LocalTool:
+    schema = tool.function_schema.json_schema
+    return local.LocalTool(name=tool.name, description=tool.description or "", input_schema=schema)
+
+
+async def _validated(
+    tool: toolsets.ToolsetTool[Any], tool_args: dict[str, Any], ctx: Context
+) -> dict[str, Any]:
+    """Return the arguments as the tool's function takes them. Raise ModelRetry if it does not."""
+    try:
+        args: dict[str, Any] = tool.args_validator.validate_python(tool_args, context=ctx.validation_context)
+    except ValidationError as error:
+        raise exceptions.ModelRetry(str(error)) from error
+    if tool.args_validator_func is not None:
+        checked = tool.args_validator_func(ctx, **args)
+        if inspect.isawaitable(checked):
+            await checked
+    return args
 
 
 def _text(prompt: Any) -> str | None:

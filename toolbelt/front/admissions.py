@@ -29,14 +29,15 @@ def parse(request: requests.Request, body: bytes) -> admissions.Request | None:
         return None
     if request.query or not isinstance(document, dict) or not document.keys() <= _BODY:
         return None
-    match document.pop("calls", None):
-        case [{"tool": str(tool), **rest} as call] if call.keys() <= _CALL and len(tool) <= _MAX_TOOL_LENGTH:
-            arguments = rest.get("arguments", {})
-        case _:
-            return None
-    if not requests.are_valid(document):
+    calls = document.pop("calls", None)
+    if not isinstance(calls, list) or len(calls) != 1 or not requests.are_valid(document):
         return None
-    get = document.get
+    (call,) = calls
+    if not isinstance(call, dict) or not call.keys() <= _CALL:
+        return None
+    tool, arguments, get = call.get("tool"), call.get("arguments", {}), document.get
+    if not isinstance(tool, str) or len(tool) > _MAX_TOOL_LENGTH:
+        return None
     return admissions.Request(
         request.agent, tool, arguments, get("session"), get("request_id"), get("subagent"), sender="agent"
     )

@@ -287,6 +287,7 @@ def answer(head: Head, refusal: Refusal, request_id: str) -> tuple[int, list[tup
 
 
 def _is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    return any(
-        value.startswith(b"text/event-stream") and name.lower() == b"content-type" for name, value in headers
-    )
+    for name, value in headers:  # noqa: SIM110 (a generator takes twice as long)
+        if value.startswith(b"text/event-stream") and name.lower() == b"content-type":
+            return True
+    return False

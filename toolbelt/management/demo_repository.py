@@ -8,10 +8,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from django.conf import settings
 from django.core.management.base import CommandError
 
-SOURCE = Path(settings.BASE_DIR) / "fixtures/demo/repository"
+from toolbelt import locations
+
+SOURCE = locations.ASSETS / "fixtures/demo/repository"
 # The same commit for everyone, whatever the configuration of git is.
 _IDENTITY = {
     f"GIT_{role}_{field}": value

@@ -12,17 +12,17 @@ import tempfile
 import warnings
 import zoneinfo
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import environ
 from django.conf import global_settings
 from django.core.exceptions import ImproperlyConfigured
 
-from toolbelt import conf
-from toolbelt.settings import command_line, logs, pooling
+from toolbelt import conf, locations
+from toolbelt.settings import logs, pooling, shown_command
 
-BASE_DIR = Path(__file__).resolve().parent.parent.parent
+# The installation's own files: its settings, a SQLite database, the collected static files.
+BASE_DIR = locations.home()
 
 env = environ.Env()
 
@@ -65,8 +65,12 @@ def missing_settings() -> list[str]:
 
 if CLOSED and (missing := missing_settings()):
     raise ImproperlyConfigured(
-        f"Toolbelt runs as {ENVIRONMENT} and needs more settings: set {' and '.join(missing)},"
-        " or set TOOLBELT_ENV=development to work on Toolbelt itself."
+        f"Toolbelt runs as {ENVIRONMENT} and needs more settings: set {' and '.join(missing)}, or "
+        + (
+            "set TOOLBELT_ENV=development to work on Toolbelt itself."
+            if locations.IS_CHECKOUT
+            else "run `toolbelt init`, which creates them."
+        )
     )
 
 # Applications
@@ -129,7 +133,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [locations.ASSETS / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -278,7 +282,7 @@ STATIC_URL = "/static/"
 # Production serves the collected files; other environments serve them from their sources.
 COLLECTED = ENVIRONMENT == "production"
 STATIC_ROOT = BASE_DIR / "staticfiles" if COLLECTED else None
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [locations.ASSETS / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
@@ -292,7 +296,7 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 # Scanning all files at start takes longer than most tests, and each test client would do it.
 WHITENOISE_AUTOREFRESH = ENVIRONMENT in ("development", "test")
 
-FIXTURE_DIRS = [BASE_DIR / "fixtures"]
+FIXTURE_DIRS = [locations.ASSETS / "fixtures"]
 
 LANGUAGE_CODE = "en"
 USE_I18N = True
@@ -323,7 +327,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = max(
     globals().get("TOOLBELT_API_BODY_BYTES", 0), global_settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 )
 if "TOOLBELT_COMMAND" not in env and ENVIRONMENT != "test":
-    TOOLBELT_COMMAND = command_line.derive(BASE_DIR, prefix=sys.prefix, environ=os.environ)
+    TOOLBELT_COMMAND = shown_command.derive(
+        BASE_DIR, is_checkout=locations.IS_CHECKOUT, prefix=sys.prefix, environ=os.environ
+    )
 
 # Logs
 

@@ -195,6 +195,12 @@ def _insertion(alias: str) -> str:
     return f"INSERT INTO {table} ({names}) VALUES ({values})"  # noqa: S608 (no name is anybody's input)
 
 
+@functools.lru_cache(64)
+def _time(value: dt.datetime, alias: str) -> Any:
+    """Return the time as the database stores it. Cached, because many calls are due to be reported at the same time."""
+    return connections[alias].ops.adapt_datetimefield_value(value)
+
+
 def _row(record: Mapping[str, Any], connection: BaseDatabaseWrapper) -> list[Any]:
     """Return the values of the columns, as the database stores them."""
     row = []
@@ -203,7 +209,7 @@ def _row(record: Mapping[str, Any], connection: BaseDatabaseWrapper) -> list[Any
         if name in MAX_LENGTH:
             value = value and _fit(name, value)
         elif isinstance(value, dt.datetime):
-            value = connection.ops.adapt_datetimefield_value(value)
+            value = _time(value, connection.alias)
         elif value is not None and type(value) is not int:
             value = field.get_db_prep_save(value, connection)
         row.append(value)

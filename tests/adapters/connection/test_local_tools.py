@@ -11,72 +11,15 @@ from typing import Any
 
 import pytest
 
-from tests.adapters import documents
+from tests.adapters.connection.in_memory import KEY, Looping, Toolbelt
 from toolbelt.adapters.connection import local_tools, protocol
 from toolbelt.core import errors
 
 RUN = protocol.Run(session="s1", request_id="r1")
 OTHER = protocol.Run(session="s2", request_id="r2")
 REFUND = local_tools.LocalTool(name="refund", description="Refund an order.")
-KEY = "shop__refund"
 AWAY = protocol.Unreachable("Toolbelt could not be reached.")
 DENIED = {"is_error": True, "code": "tool-denied", "message": "An operator has denied it."}
-
-
-class Toolbelt:
-    """A connection in memory, for both kinds; ``error`` is raised by every request."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[Any, ...]] = []
-        self.error: errors.ToolbeltError | None = None
-        self.active = [KEY, "clock"]
-        self.admission: dict[str, Any] = {"is_error": False, "call_id": "c1", "options": {"limit": 50}}
-
-    def blocking(self) -> Toolbelt:
-        return self
-
-    def _note(self, *request: Any) -> None:
-        self.requests.append(request)
-        if self.error is not None:
-            raise self.error
-
-    def declare(self, plugin: str, tools: Any) -> Any:
-        self._note("declare", plugin, [tool["name"] for tool in tools])
-        return {"keys": {tool["name"]: f"shop__{tool['name']}" for tool in tools}}
-
-    def surface(self, run: protocol.Run, *, message: str | None = None) -> Any:
-        self._note("surface", run.session)
-        directive = documents.focus(KEY) if message else None
-        return {**documents.document(*self.active, directive=directive), "active_tools": self.active}
-
-    def admit(self, run: protocol.Run, tool: str, arguments: Any) -> Any:
-        self._note("admit", tool)
-        return self.admission
-
-    def report(self, call_id: str, outcome: protocol.Outcome) -> None:
-        self._note("report", call_id, outcome.code, outcome.error, outcome.result_bytes)
-
-    def record(
-        self, run: protocol.Run, tool: str, arguments: Any, outcome: protocol.Outcome, ago: float
-    ) -> None:
-        self._note("record", tool, outcome.code, ago >= 0)
-
-    def named(self, *names: str) -> list[tuple[Any, ...]]:
-        return [request for request in self.requests if request[0] in names]
-
-
-class Looping(Toolbelt):
-    """The same for event loops."""
-
-    def __getattribute__(self, name: str) -> Any:
-        method = super().__getattribute__(name)
-        if name not in ("declare", "surface", "admit", "report", "record"):
-            return method
-
-        async def later(*args: Any, **more: Any) -> Any:
-            return method(*args, **more)
-
-        return later
 
 
 class Program:
@@ -91,6 +34,11 @@ class Program:
         if isinstance(self.toolbelt, Looping):
             return asyncio.run(self.local.surface(run, message=message))
         return self.local.blocking_surface(run, message=message)
+
+    def find(self, key: str) -> local_tools.LocalTool | None:
+        if isinstance(self.toolbelt, Looping):
+            return asyncio.run(self.local.find(key))
+        return self.local.blocking_find(key)
 
     def call(self, work: Callable[[local_tools.Admitted], Any], run: protocol.Run = RUN) -> Any:
         if not isinstance(self.toolbelt, Looping):
@@ -130,8 +78,12 @@ def test_the_tools_are_declared_once_and_then_known_by_their_keys(start: Start) 
         ("surface", "s1"),
         ("surface", "s1"),
     ]
-    assert program.local.find(KEY) is REFUND
-    assert program.local.find("clock") is None
+    assert program.find(KEY) is REFUND
+    assert program.find("clock") is None
+
+
+def test_a_call_finds_its_tool_before_a_surface_was_requested(start: Start) -> None:
+    assert start().find(KEY) is REFUND
 
 
 def test_without_tools_a_surface_is_requested_as_ever() -> None:
@@ -204,10 +156,10 @@ def test_a_cancelled_task_is_reported() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        [(_, _, reported, *_)] = program.toolbelt.named("report")
+        assert reported == "cancelled"
 
     asyncio.run(cancel())
-    [(_, _, reported, *_)] = program.toolbelt.named("report")
-    assert reported == "cancelled"
 
 
 def test_a_tool_may_fail_without_an_exception(start: Start) -> None:

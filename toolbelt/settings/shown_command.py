@@ -1,7 +1,8 @@
 """The command that pages and messages print for running management commands in this installation.
 
-It can be pasted into a shell in the directory of ``manage.py``. It names the settings that this process reads and its
-Python, both relative to that directory, so that it does not reveal where on the machine it is.
+In a checkout it can be pasted into a shell in the directory of ``manage.py``. It names the settings that this process
+reads and its Python, both relative to that directory, so that it does not reveal where on the machine it is. An
+installed package has the command ``toolbelt``.
 """
 
 import os
@@ -10,16 +11,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def derive(base: Path, *, prefix: str, environ: Mapping[str, str]) -> str:
+def derive(base: Path, *, prefix: str, environ: Mapping[str, str], is_checkout: bool = True) -> str:
     """Return what precedes a command's name, such as ``TOOLBELT_ENV_FILE=.demo.env .venv/bin/python manage.py``.
 
-    ``base`` is the directory of ``manage.py``, ``prefix`` that of the running Python (``sys.prefix``). A Python
-    outside of ``base`` is called ``python``, assuming that it is on the path.
+    ``base`` is the directory of the installation, where a checkout has ``manage.py``, and ``prefix`` that of the
+    running Python (``sys.prefix``). A Python outside of ``base`` is called ``python``, assuming that it is on the path.
     """
     parts = []
     if file := environ.get("TOOLBELT_ENV_FILE"):
         # A file elsewhere keeps its given path, because the command would otherwise read other settings.
         parts.append(f"TOOLBELT_ENV_FILE={shlex.quote(_relative(base, base / file) or file)}")
+    if not is_checkout:
+        return " ".join([*parts, "toolbelt"])
     home = _relative(base, Path(prefix))
     parts.append(shlex.quote(f"{home}/bin/python") if home and os.name == "posix" else "python")
     return " ".join([*parts, "manage.py"])

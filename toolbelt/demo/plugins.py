@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import toolbelt
-from scripts import build_demo
+from toolbelt.demo import belt as demo
 
 # Their answers are made up, so no other installation may load them, even if its plugins file names them.
 ENVIRONMENTS = ("demo", "development", "test")
@@ -97,7 +97,7 @@ def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
 @functools.cache
 def plugins() -> dict[str, Simulated]:
     """Return the plugins by name, in the belt's order."""
-    belt = build_demo.build(builtin_plugins=False)
+    belt = demo.build(builtin_plugins=False)
     tools: dict[str, list[Mapping[str, Any]]] = {}
     for tool in belt["tools"]:
         tools.setdefault(tool["plugin"], []).append(tool)

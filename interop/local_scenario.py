@@ -1,0 +1,218 @@
+"""The tests of tools that the agent's own program runs, which the adapters of all four frameworks must pass.
+
+A part imports them, and provides a fixture ``start``: it returns a player (see scenario.py) whose adapter has the given
+connection, local tools and settings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import kit
+import pytest
+import scenario
+
+from toolbelt.adapters.connection import http
+
+AGENT, PLUGIN = "clerk", "till"
+REFUND, FIND = "till__refund", "till__find_order"
+
+Start = Callable[..., scenario.Play]
+
+
+@dataclass
+class Shop:
+    """A program with two tools. ``ran`` is what ran; ``is_away`` cuts its line to Toolbelt."""
+
+    ran: list[Any] = field(default_factory=list)
+    is_away: bool = False
+
+    @property
+    def tools(self) -> list[Callable[..., Any]]:
+        """Return the functions, as a program would pass them to its framework."""
+
+        def refund(order: int, reason: str = "") -> str:
+            """Refund an order."""
+            self.ran.append(("refund", order, reason))
+            return f"Order {order} is refunded."
+
+        def find_order(order: int) -> str:
+            """Find an order."""
+            raise LookupError(f"There is no order {order}.")
+
+        return [refund, find_order]
+
+    def play(self, start: Start, **more: Any) -> scenario.Play:
+        """Return a player whose model can call these tools."""
+        blocking = http.BlockingHttp(kit.ADDRESS, AGENT, token(), transport=_Line(self), pauses=())
+        connection = http.Http(
+            kit.ADDRESS, AGENT, token(), transport=_AsyncLine(self), pauses=(), blocking=blocking
+        )
+        play = start(connection, local_tools=self.tools, plugin=PLUGIN, **more)
+        if not _declared:
+            _declared.append(play(kit.session(), "Hello.", ["Hello."]).said)
+            # Each framework derives another schema from the same function.
+            kit.approve(PLUGIN)
+        return play
+
+
+class _Line(httpx.BaseTransport):
+    """A line to Toolbelt that can be cut."""
+
+    def __init__(self, shop: Shop) -> None:
+        self._shop, self._inner = shop, httpx.HTTPTransport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if self._shop.is_away:
+            raise httpx.ConnectError("cut")
+        return self._inner.handle_request(request)
+
+
+class _AsyncLine(httpx.AsyncBaseTransport):
+    """The same for event loops, of which a framework may start several."""
+
+    def __init__(self, shop: Shop) -> None:
+        self._shop = shop
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self._shop.is_away:
+            raise httpx.ConnectError("cut")
+        async with httpx.AsyncHTTPTransport() as inner:
+            response = await inner.handle_async_request(request)
+            content = await response.aread()
+        headers = [(name, value) for name, value in response.headers.items() if name != "content-encoding"]
+        return httpx.Response(response.status_code, headers=headers, content=content)
+
+
+# What the program's model replied when the tools were declared.
+_declared: list[str] = []
+
+
+@functools.cache
+def token() -> str:
+    """Issue a token of the agent whose program has the tools."""
+    return kit.manage("token", "issue", "--agent", AGENT)
+
+
+@contextlib.contextmanager
+def overridden(tool: str, on: bool) -> Iterator[None]:
+    """Override a tool for the agent, and turn it on again."""
+    kit.override(tool, on, AGENT)
+    try:
+        yield
+    finally:
+        kit.override(tool, True, AGENT)
+
+
+def outcomes(before: int, count: int = 1) -> list[str]:
+    """Return the outcomes of the agent's calls since ``before``, the oldest first."""
+    return [call["outcome"] for call in reversed(kit.recorded(count, after=before, agent=AGENT))]
+
+
+CALL = scenario.Call(REFUND, {"order": 7, "reason": "broken"})
+
+
+def test_a_tool_of_the_program_runs_once_it_is_admitted_and_is_recorded(start: Start) -> None:
+    shop, before = Shop(), kit.newest(agent=AGENT)
+    played = shop.play(start)(kit.session(), "Refund order 7.", [CALL, "Done."])
+    assert {REFUND, FIND} <= set(played.steps[0].tools)
+    assert played.steps[0].tools[REFUND]["required"][0] == "order"
+    assert shop.ran == [("refund", 7, "broken")]
+    [result] = played.results
+    assert "Order 7 is refunded." in result.text
+    assert not result.is_error
+    assert played.said == "Done."
+    assert outcomes(before) == ["ok"]
+
+
+def test_an_operator_switches_it_off_during_the_run_and_it_does_not_run(start: Start) -> None:
+    def off_then_call() -> scenario.Reply:
+        kit.override(REFUND, False, AGENT)
+        return CALL
+
+    shop = Shop()
+    play = shop.play(start)
+    with overridden(REFUND, True):
+        played = play(kit.session(), "Refund order 7.", [off_then_call, "I cannot."])
+    [refused] = played.results
+    assert "tool-" in refused.text
+    assert refused.is_error is not False
+    assert shop.ran == []
+    assert [REFUND in step.tools for step in played.steps] == [True, False]
+    assert played.said == "I cannot."
+
+
+def test_arguments_are_checked_before_it_runs(start: Start) -> None:
+    shop = Shop()
+    wrong = scenario.Call(REFUND, {"order": "seven"})
+    played = shop.play(start)(kit.session(), "Refund order 7.", [wrong, "I cannot."])
+    assert "invalid-arguments" in played.results[0].text
+    assert shop.ran == []
+
+
+def test_an_exception_in_it_is_recorded_and_the_framework_handles_it(start: Start) -> None:
+    before = kit.newest(agent=AGENT)
+    script: scenario.Script = [scenario.Call(FIND, {"order": 8}), "I cannot."]
+    # Some frameworks end the run, others let the model read the exception.
+    with contextlib.suppress(LookupError):
+        assert Shop().play(start)(kit.session(), "Find order 8.", script).results[0].text
+    assert outcomes(before) == ["tool-failed"]
+    [call] = kit.recorded(1, after=before, agent=AGENT)
+    assert call["error"] == "LookupError: There is no order 8."
+
+
+def test_while_toolbelt_is_away_calls_are_refused_and_the_run_goes_on(start: Start) -> None:
+    shop = Shop()
+
+    def away_then_call() -> scenario.Reply:
+        shop.is_away = True
+        return CALL
+
+    played = shop.play(start)(kit.session(), "Refund order 7.", [away_then_call, "Later."])
+    assert "unreachable" in played.results[0].text
+    assert shop.ran == []
+    assert played.steps[1].tools == played.steps[0].tools
+    assert played.said == "Later."
+
+
+def test_with_the_owners_setting_they_run_and_are_recorded_later(start: Start) -> None:
+    shop, session, before = Shop(), kit.session(), kit.newest(agent=AGENT)
+
+    def away_then_call() -> scenario.Reply:
+        shop.is_away = True
+        return CALL
+
+    play = shop.play(start, offline="allow")
+    play(session, "Refund order 7.", [away_then_call, "Done."])
+    assert shop.ran == [("refund", 7, "broken")]
+    shop.is_away = False
+    play(session, "Thanks.", ["You are welcome."])
+    assert outcomes(before) == ["ok"]
+    [call] = kit.recorded(1, after=before, agent=AGENT)
+    assert "without an admission" in call["error"]
+
+
+def test_what_an_operator_has_denied_stays_refused_even_then(start: Start) -> None:
+    shop = Shop()
+
+    def away_then_call() -> scenario.Reply:
+        shop.is_away = True
+        return CALL
+
+    play = shop.play(start, offline="allow")
+    # Pydantic AI counts a call of a tool that it has not given as a retry.
+    with overridden(REFUND, False), contextlib.suppress(Exception):
+        play(kit.session(), "Refund order 7.", [away_then_call, "I cannot."])
+    assert shop.ran == []
+
+
+@pytest.mark.parametrize("plugin", ["", "nothing"])
+def test_a_plugin_that_the_agent_may_not_declare_is_an_error_that_names_it(start: Start, plugin: str) -> None:
+    connection = http.Http(kit.ADDRESS, AGENT, token())
+    with pytest.raises(Exception, match=plugin or "plugin="):
+        start(connection, local_tools=Shop().tools, plugin=plugin)(kit.session(), "Refund.", ["Done."])

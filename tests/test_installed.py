@@ -1,0 +1,218 @@
+"""The wheel in an empty folder: `toolbelt demo`, and `toolbelt init` with `toolbelt serve` for production."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parent.parent
+PASSWORD = "a-password-of-the-tests"
+
+
+class Installation:
+    """An environment with the wheel and nothing else, and a home for its files."""
+
+    def __init__(self, folder: Path, home: Path) -> None:
+        self.command = str(folder / "bin" / "toolbelt")
+        self.home = home
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "TOOLBELT_HOME": str(home / "data"),
+        }
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.command, *arguments],
+            cwd=self.home,
+            env={**self.environment, **environment},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    @contextlib.contextmanager
+    def serving(self, *arguments: str, **environment: str) -> Iterator[httpx.Client]:
+        """Run a command that serves; yield a client of it, which keeps cookies as a browser does."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        with open(self.home / "log", "w+") as log:
+            process = subprocess.Popen(
+                [self.command, *arguments, "--port", str(port)],
+                cwd=self.home,
+                env={**self.environment, **environment},
+                stdout=log,
+                stderr=log,
+            )
+            try:
+                with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+                    _wait(client, process, self.home / "log")
+                    yield client
+            finally:
+                process.send_signal(signal.SIGTERM)
+                process.wait(timeout=60)
+
+
+def _wait(client: httpx.Client, process: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(1200):
+        with contextlib.suppress(httpx.TransportError):
+            if client.get("/readyz").status_code == 200:
+                return
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    raise AssertionError(f"The server does not answer: {log.read_text()}")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an environment into which the wheel was installed with its server, as an operator would."""
+    base = tmp_path_factory.mktemp("installed")
+    quiet = ("--quiet", "--no-input", "--disable-pip-version-check")
+    build = [sys.executable, "-m", "pip", "wheel", *quiet, "--no-deps", "--wheel-dir", str(base), str(ROOT)]
+    subprocess.run(build, check=True, timeout=600)
+    [wheel] = base.glob("*.whl")
+    venv.create(base / "venv", with_pip=True)
+    install = [str(base / "venv/bin/python"), "-m", "pip", "install", *quiet, f"{wheel}[server]"]
+    subprocess.run(install, check=True, timeout=600)
+    return base / "venv"
+
+
+@pytest.fixture
+def installation(folder: Path, tmp_path: Path) -> Installation:
+    return Installation(folder, tmp_path)
+
+
+def log_in(client: httpx.Client, password: str) -> httpx.Response:
+    client.get("/login/")
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', client.get("/login/").text)
+    assert token is not None
+    return client.post(
+        "/login/",
+        data={"username": "operator", "password": password, "csrfmiddlewaretoken": token[1]},
+        headers={"Referer": str(client.base_url)},
+        follow_redirects=True,
+    )
+
+
+def tools(client: httpx.Client, token: str, agent: str) -> set[str]:
+    answer = client.get(f"/api/v1/agents/{agent}/surface", headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 200, answer.text
+    return {tool["name"] for tool in answer.json()["tools"]}
+
+
+def test_the_demo_is_served_logs_in_flips_and_answers(installation: Installation) -> None:
+    with installation.serving("demo", DEMO_PASSWORD=PASSWORD) as client:
+        page = log_in(client, PASSWORD)
+        assert page.status_code == 200
+        assert client.get(re.search(r'href="(/static/css/base[^"]*)"', page.text)[1]).status_code == 200  # type: ignore[index]
+        issued = installation.run("token", "issue", "--agent", "assistant", TOOLBELT_ENV_FILE=".demo.env")
+        token = re.search(r"tb_\S+", issued.stdout)
+        assert token is not None, issued
+        before = tools(client, token[0], "assistant")
+        # The first toolkit that the page shows as turned on.
+        access = client.get("/agents/assistant/").text
+        forms = re.findall(
+            r'<form[^>]+action="(/agents/assistant/switches/\w+/)"(.+?)</form>', access, re.DOTALL
+        )
+        action, form = next(pair for pair in forms if 'aria-checked="true"' in pair[1])
+        fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form))
+        flipped = client.post(
+            action,
+            data={**fields, "on": "false", "confirm": "true"},
+            headers={"Referer": str(client.base_url)},
+        )
+        assert flipped.status_code == 303, flipped.text
+        assert tools(client, token[0], "assistant") < before
+        # The demo acts: its plugins are part of the package.
+        called = client.post(
+            "/api/v1/agents/assistant/calls",
+            json={"tool": "arxiv", "arguments": {"query": "attention"}},
+            headers={"Authorization": f"Bearer {token[0]}"},
+        )
+        assert "simulated" in called.text, called.text
+
+
+def test_init_and_serve_make_a_production_installation(installation: Installation) -> None:
+    _make_and_use(installation, {})
+
+
+def test_init_and_serve_make_a_production_installation_on_postgresql(installation: Installation) -> None:
+    found = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/find_postgres.py")], capture_output=True, text=True
+    )
+    if found.returncode:
+        pytest.skip("no PostgreSQL server answers")
+    name = f"toolbelt_installed_{os.getpid()}"
+    with psycopg.connect(found.stdout.strip(), dbname="postgres", autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+        try:
+            address = found.stdout.strip().rpartition("/")[0]
+            _make_and_use(installation, {"--database-url": f"{address}/{name}"})
+        finally:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _make_and_use(installation: Installation, options: Mapping[str, str]) -> None:
+    words = [word for option in options.items() for word in option]
+    made = installation.run("init", *words, OPERATOR_PASSWORD=PASSWORD)
+    assert made.returncode == 0, made.stderr
+    assert PASSWORD not in made.stdout
+    assert (installation.home / "data/.env").stat().st_mode & 0o077 == 0
+    checked = installation.run("check", "--database", "default", "--fail-level", "WARNING")
+    assert checked.returncode == 0, checked.stderr
+    with installation.serving("serve", "--workers", "2") as client:
+        page = log_in(client, PASSWORD)
+        assert page.status_code == 200
+        # Named by their content: the collected files are served.
+        assert re.search(r'href="/static/css/base\.[0-9a-f]{12}\.css"', page.text)
+
+
+def test_an_installation_is_not_created_twice(installation: Installation) -> None:
+    (installation.home / "data").mkdir()
+    (installation.home / "data/.env").write_text("SECRET_KEY=kept\n")
+    again = installation.run("init")
+    assert (again.returncode, "exists already" in again.stderr) == (1, True)
+    assert (installation.home / "data/.env").read_text() == "SECRET_KEY=kept\n"
+
+
+def test_an_error_of_init_leaves_nothing_behind(installation: Installation) -> None:
+    failed = installation.run("init", "--database-url", "mysql://example.com/x")
+    assert failed.returncode == 1
+    assert "DATABASE_URL" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert [*(installation.home / "data").iterdir()] == []
+
+
+def test_serve_says_what_is_missing(installation: Installation) -> None:
+    bare = installation.run("serve")
+    assert (bare.returncode, "toolbelt init" in bare.stderr) == (1, True)
+    environment = {
+        "SECRET_KEY": "k3Jq2Lr9Vb4Nc6Zt1Wd8Ky3Hm5Gf0PsAeRuTiYoQlBnMvCxZkSdFgH",
+        "ALLOWED_HOSTS": "localhost",
+    }
+    (installation.home / "data").mkdir()
+    empty = installation.run("serve", **environment)
+    assert (empty.returncode, "toolbelt migrate" in empty.stderr) == (1, True)
+    taken = socket.socket()
+    with taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        refused = installation.run("serve", "--port", str(taken.getsockname()[1]), **environment)
+    assert (refused.returncode, "choose another with --port" in refused.stderr) == (1, True)

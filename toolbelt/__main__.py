@@ -1,0 +1,5 @@
+"""``python -m toolbelt``."""
+
+from toolbelt.command_line import main
+
+main()

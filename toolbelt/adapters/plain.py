@@ -1,0 +1,225 @@
+"""Toolbelt for a program that calls a model provider's SDK in a loop of its own, and has tools of its own.
+
+::
+
+    from toolbelt.adapters import plain
+    from toolbelt.adapters.connection import http
+
+    toolbelt = plain.Toolbelt(
+        http.Http("https://toolbelt.example", "assistant", token),
+        local_tools=plain.tools(DEFINITIONS, FUNCTIONS),
+        plugin="shop",
+    )
+    run = toolbelt.begin("Refund order 7.", "s1")
+    step = run.step("openai_chat")  # before each request to the model
+    result = run.call(name, arguments)  # for each call that the model makes
+
+Each step requests tools and policy again. Every call has a result that the model can read, also a refused one. On an
+event loop, use ``astep`` and ``acall``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolbelt import adapters
+from toolbelt.adapters import runs
+from toolbelt.adapters.connection import local_tools as local
+from toolbelt.adapters.connection import protocol
+from toolbelt.core import errors
+
+Function = Callable[..., Any]
+
+# Where each format has the system prompt.
+_SYSTEM = ("messages", "system", "instructions", "system_instruction")
+
+
+def tools(
+    definitions: Iterable[Mapping[str, Any]], functions: Mapping[str, Function] | Iterable[Function]
+) -> list[local.LocalTool]:
+    """Return the program's tools from the definitions that it sends to its model, and the functions that run them.
+
+    Definitions may be in the form of OpenAI's Chat Completions or Responses, Anthropic's Messages, or MCP. Functions
+    are found by their names.
+    """
+    by_name = functions if isinstance(functions, Mapping) else {one.__name__: one for one in functions}
+    return [_tool(definition, by_name) for definition in definitions]
+
+
+class Toolbelt:
+    """What an agent of a program is granted, tools of the program included.
+
+    connection: The agent's connection, over HTTP or in process. On an event loop, its methods that begin with ``a`` are
+        used.
+    local_tools: The tools that the program runs, from :func:`tools`.
+    plugin, offline, stale_seconds: See local_tools.LocalTools.
+    subagent: The kind of subagent to ask for.
+    loads: When loaded tools become available: from the next "step" of the run, or from the next "run".
+    """
+
+    def __init__(
+        self,
+        connection: protocol.Connection,
+        *,
+        local_tools: Iterable[local.LocalTool] = (),
+        plugin: str = "",
+        offline: local.Offline = "refuse",
+        stale_seconds: float = local.STALE_SECONDS,
+        subagent: str | None = None,
+        loads: protocol.Loads = "step",
+    ) -> None:
+        self._local = local.LocalTools(
+            connection, local_tools, plugin=plugin, offline=offline, stale_seconds=stale_seconds
+        )
+        self._subagent, self._loads = subagent, loads
+
+    def begin(self, message: str | None = None, session: str | None = None) -> Run:
+        """Begin a run: the answer to one message of the user in a session. Without a session, nothing can be loaded."""
+        return Run(self._local, protocol.Run.begin(session, self._subagent), message, self._loads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one request to the model contains.
+
+    ``parameters`` are the tools and the choice among them, as keyword arguments of the provider's SDK. ``is_stale``:
+    Toolbelt could not be reached, and this is the last known surface.
+    """
+
+    parameters: Mapping[str, Any]
+    policy: str
+    is_stale: bool
+
+    def system(self, text: str = "") -> str:
+        """Return the program's own system prompt, followed by the policy."""
+        return runs.append_policy(text, self.policy)
+
+
+class Run:
+    """One run of the agent, which consists of steps."""
+
+    def __init__(
+        self, tools: local.LocalTools, run: protocol.Run, message: str | None, loads: protocol.Loads
+    ) -> None:
+        self._local, self._run, self._message, self._loads = tools, run, message, loads
+        self._step_number = 0
+
+    def step(self, form: str) -> Step:
+        """Begin a step: return what the next request to the model contains, in a format of Toolbelt's, by its name."""
+        message = self._next()
+        return _step(form, self._local.blocking_surface(self._current, message=message))
+
+    async def astep(self, form: str) -> Step:
+        """Begin a step, on an event loop."""
+        message = self._next()
+        return _step(form, await self._local.surface(self._current, message=message))
+
+    def call(self, name: str, arguments: str | Mapping[str, Any]) -> runs.CallResult:
+        """Return the result of a call of the model's. Arguments may be JSON."""
+        try:
+            args = runs.arguments(arguments) if isinstance(arguments, str) else dict(arguments)
+            tool = self._local.blocking_find(name)
+            if tool is None:
+                return runs.blocking_call(self._local.connection.blocking(), self._current, name, args)
+            with self._local.admitted(self._current, name, args) as call:
+                result = _blocking(tool.native, args)
+                return _result(call.result(result))
+        except Exception as error:
+            return _failure(error)
+
+    async def acall(self, name: str, arguments: str | Mapping[str, Any]) -> runs.CallResult:
+        """Return the result of a call of the model's, on an event loop; plain functions run in a thread."""
+        try:
+            args = runs.arguments(arguments) if isinstance(arguments, str) else dict(arguments)
+            tool = await self._local.find(name)
+            if tool is None:
+                return await runs.call(self._local.connection, self._current, name, args)
+            async with self._local.admitted(self._current, name, args) as call:
+                result = await _awaited(tool.native, args)
+                return _result(call.result(result))
+        except Exception as error:
+            return _failure(error)
+
+    @property
+    def _current(self) -> protocol.Run:
+        return self._run.at(self._step_number, self._loads)
+
+    def _next(self) -> str | None:
+        """Count a step. Return the user's message in the first one."""
+        self._step_number += 1
+        return self._message if self._step_number == 1 else None
+
+
+def _tool(definition: Mapping[str, Any], functions: Mapping[str, Function]) -> local.LocalTool:
+    fields = definition.get("function", definition)
+    name = fields["name"]
+    if name not in functions:
+        raise ValueError(f"There is no function for the tool {name!r}.")
+    schema: Mapping[str, Any] = next(
+        (fields[key] for key in ("parameters", "input_schema", "inputSchema") if fields.get(key)), {}
+    )
+    return local.LocalTool(
+        name=name,
+        description=fields.get("description") or "",
+        input_schema=schema,
+        native=functions[name],
+    )
+
+
+def _step(form: str, document: protocol.Document) -> Step:
+    rendered = adapters.render(form, document)
+    rendered |= rendered.pop("first_step", {})
+    parts = [rendered.pop(name) for name in _SYSTEM if name in rendered]
+    return Step(
+        parameters=rendered,
+        policy="\n\n".join(_texts(parts)),
+        is_stale=bool(document.get("stale")),
+    )
+
+
+def _texts(part: Any) -> list[str]:
+    """Return the texts of a system prompt, in whichever form a provider has it."""
+    if isinstance(part, str):
+        return [part]
+    if isinstance(part, Mapping):
+        return [text for key in ("content", "text", "parts") if key in part for text in _texts(part[key])]
+    return [text for each in part for text in _texts(each)]
+
+
+def _blocking(function: Function, args: Mapping[str, Any]) -> Any:
+    result = function(**args)
+    if inspect.isawaitable(result):
+        return asyncio.run(_wait(result))
+    return result
+
+
+async def _awaited(function: Function, args: Mapping[str, Any]) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(**args)
+    result = await asyncio.to_thread(function, **args)
+    return await result if inspect.isawaitable(result) else result
+
+
+async def _wait(result: Awaitable[Any]) -> Any:
+    return await result
+
+
+def _result(value: Any) -> runs.CallResult:
+    # What is not JSON, such as a date, becomes text.
+    plain = json.loads(json.dumps(value, default=str))
+    return runs.CallResult(is_error=False, content=plain if isinstance(plain, dict) else {"result": plain})
+
+
+def _failure(error: Exception) -> runs.CallResult:
+    """Return what ended a call, for the model: a refusal, or the tool's own exception."""
+    if isinstance(error, local.NotAdmittedError):
+        return runs.read(error.document)
+    if isinstance(error, errors.ToolbeltError):
+        return runs.failure(error)
+    message = str(error) or type(error).__name__
+    return runs.CallResult(is_error=True, content={"code": "tool-failed", "message": message})

@@ -1,0 +1,92 @@
+"""Word vectors: what words mean, as learned from texts (see scripts/train_search.py).
+
+A file holds the words and, for each, a row of whole numbers from -127 to 127 with a scale. The sum of the rows of a
+text's words is the text's vector: texts that mean nearly the same have vectors that point nearly the same way.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import struct
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from operator import mul
+
+_HEADER = struct.Struct("<4sII")
+_MAGIC = b"TBV1"
+
+Vector = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The rows of the words; ``size`` is their length."""
+
+    size: int
+    places: Mapping[str, int]
+    scales: tuple[float, ...]
+    rows: memoryview
+
+    def total(self, weights: Iterable[tuple[str, float]]) -> list[float]:
+        """Return the weighted sum of the rows of the words that are known."""
+        total = [0.0] * self.size
+        for word, weight in weights:
+            place = self.places.get(word)
+            if place is not None:
+                factor = weight * self.scales[place]
+                row = self.rows[place * self.size : (place + 1) * self.size]
+                total = [sum_ + factor * value for sum_, value in zip(total, row, strict=True)]
+        return total
+
+
+def of(counts: Mapping[str, float]) -> Vector:
+    """Return the vector of a text whose words count this often."""
+    return unit(table().total((word, math.sqrt(count)) for word, count in counts.items()))
+
+
+def unit(vector: Iterable[float]) -> Vector:
+    """Return the vector with length 1; nothing but zeros stays as it is."""
+    values = tuple(vector)
+    length = math.sqrt(sum(map(mul, values, values)))
+    return tuple(value / length for value in values) if length else values
+
+
+def rows(of_words: Table) -> dict[str, list[float]]:
+    """Return each word's row."""
+    return {word: of_words.total([(word, 1.0)]) for word in of_words.places}
+
+
+def pack(table: Mapping[str, Iterable[float]]) -> bytes:
+    """Return the file that holds these vectors."""
+    rows, scales, size = array("b"), [], 0
+    for vector in table.values():
+        values = list(vector)
+        size = len(values)
+        scale = max(map(abs, values), default=0.0) / 127 or 1.0
+        scales.append(scale)
+        rows.extend(round(value / scale) for value in values)
+    names = "\n".join(table).encode()
+    header = _HEADER.pack(_MAGIC, size, len(names))
+    return b"".join((header, names, struct.pack(f"<{len(scales)}f", *scales), rows.tobytes()))
+
+
+def unpack(content: bytes) -> Table:
+    """Return the vectors that a file holds."""
+    magic, size, length = _HEADER.unpack_from(content)
+    if magic != _MAGIC:
+        raise ValueError("This is not a file of word vectors: make one with scripts/train_search.py.")
+    names = content[_HEADER.size : _HEADER.size + length].decode().split("\n")
+    scales = struct.unpack_from(f"<{len(names)}f", content, _HEADER.size + length)
+    rows = memoryview(content)[_HEADER.size + length + 4 * len(names) :].cast("b")
+    return Table(
+        size=size, places={name: place for place, name in enumerate(names)}, scales=scales, rows=rows
+    )
+
+
+@functools.cache
+def table() -> Table:
+    """Return the vectors that come with Toolbelt."""
+    return unpack(resources.files(__package__).joinpath("vectors.bin").read_bytes())

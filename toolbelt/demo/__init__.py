@@ -1,0 +1,1 @@
+"""The demo: its belt, and the plugins that answer calls of its tools with simulated results."""

@@ -1,0 +1,28 @@
+"""Where an installation keeps its files, and where Toolbelt's own are.
+
+A checkout has everything in its directory. Installed as a package, Toolbelt's templates, static files and fixtures are
+inside the package, and the installation's files (settings, a SQLite database, the collected static files) are in a
+directory of their own: ``TOOLBELT_HOME``, or else ``toolbelt`` in the user's data directory (XDG).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_INSTALLED = _PACKAGE / "assets"
+
+IS_CHECKOUT = not _INSTALLED.is_dir()
+# The directory of ``templates``, ``static`` and ``fixtures``.
+ASSETS = _PACKAGE.parent if IS_CHECKOUT else _INSTALLED
+
+
+def home() -> Path:
+    """Return the directory of the installation's files, which may not exist yet."""
+    if named := os.environ.get("TOOLBELT_HOME"):
+        return Path(named).expanduser().resolve()
+    if IS_CHECKOUT:
+        return ASSETS
+    data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(data).expanduser().resolve() / "toolbelt"

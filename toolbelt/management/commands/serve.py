@@ -1,0 +1,73 @@
+"""``manage.py serve``: serve the dashboard, the API and MCP with uvicorn."""
+
+import argparse
+import importlib.util
+import socket
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from django.conf import settings
+from django.core.management.base import CommandError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from toolbelt import conf
+from toolbelt.management import terminal
+
+# How long requests may take to end after SIGTERM, in seconds.
+GRACE = 30
+
+
+class Command(terminal.Command):
+    help = "Serve the dashboard, the API and MCP. Behind a reverse proxy with TLS, unless it is for this machine only."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)"
+        )
+        parser.add_argument("--port", type=int, default=8000, help="the port to listen on (default: 8000)")
+        parser.add_argument("--workers", type=int, default=1, help="the number of processes (default: 1)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        host, port = options["host"], options["port"]
+        check_port(host, port)
+        _check_installation()
+        uvicorn.run(
+            "toolbelt.asgi:application",
+            host=host,
+            port=port,
+            workers=max(1, options["workers"]),
+            loop="uvloop" if importlib.util.find_spec("uvloop") else "auto",
+            http="toolbelt.front.protocol:Protocol",
+            lifespan="on",
+            access_log=False,
+            timeout_graceful_shutdown=GRACE,
+        )
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise CommandError if the server could not listen."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            # As the server: a port that was released a moment ago is free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CommandError(
+            f"Port {port} of {host} cannot be used ({reason}): choose another with --port."
+        ) from None
+
+
+def _check_installation() -> None:
+    """Raise CommandError if the database or the static files are not those of this version."""
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        raise CommandError(f"The database is not up to date: run `{conf.COMMAND} migrate`.")
+    connection.close()
+    if settings.STATIC_ROOT and not (Path(settings.STATIC_ROOT) / "staticfiles.json").exists():
+        raise CommandError(
+            f"The static files have not been collected: run `{conf.COMMAND} collectstatic --no-input`."
+        )
