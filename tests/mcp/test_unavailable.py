@@ -14,7 +14,7 @@ from tests.api.conftest import SETUP
 from tests.breaking import Database
 from tests.mcp.conftest import NEW, Client, Endpoint
 from toolbelt.control.people import tokens
-from toolbelt.runtime import calls, prepared_answers
+from toolbelt.runtime import call_judging, calls, prepared_answers
 
 SOON = 8.0
 
@@ -76,13 +76,13 @@ def test_a_call_is_refused_in_words_and_runs_nothing(client, database, monkeypat
 
 def test_a_database_that_goes_away_before_a_tool_runs_refuses_the_call(client, database, monkeypatch):
     warm(client)
-    run = calls._prepare
+    run = call_judging.prepare
 
     def away(*arguments: Any) -> Any:
         with database.away():
             return run(*arguments)
 
-    monkeypatch.setattr(calls, "_prepare", away)
+    monkeypatch.setattr(call_judging, "prepare", away)
     answer = client.call("clock", {})
     assert answer.result["_meta"]["toolbelt/refusal"]["code"] == "tool-unavailable"
 

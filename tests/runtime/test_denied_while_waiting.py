@@ -23,7 +23,7 @@ from toolbelt.control.agents import agents
 from toolbelt.control.catalog import blocking, entries
 from toolbelt.control.config import belts
 from toolbelt.core import calls as gate
-from toolbelt.runtime import calls, snapshots, upstream_connections
+from toolbelt.runtime import call_watch, calls, snapshots, upstream_connections
 
 # Calls and denials come from threads of their own.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -111,7 +111,7 @@ def test_a_stop_cancels_a_call_that_runs(kb: None) -> None:
     async def stopped_while_running() -> calls.Answer:
         task = asyncio.create_task(calls.arun("ada", "kb__hang", {}))
         await until(sample_plugins.BEGUN.is_set)
-        await asyncio.sleep(2 * calls.WATCH_AFTER)
+        await asyncio.sleep(2 * call_watch.WATCH_AFTER)
         await concurrently.do(lambda: blocking.set_blocked(OPERATOR, "tool", "kb__hang", True, was=False))
         return await asyncio.wait_for(task, 20)
 
@@ -141,7 +141,7 @@ def test_a_stop_of_another_tool_lets_a_call_run_on(kb: None) -> None:
     async def other_stopped() -> calls.Answer:
         first = await queued(0)
         await concurrently.do(lambda: blocking.set_blocked(OPERATOR, "tool", "kb__plain", True, was=False))
-        await asyncio.sleep(2 * calls.WATCH_AFTER)
+        await asyncio.sleep(2 * call_watch.WATCH_AFTER)
         sample_plugins.LET_GO.set()
         return await asyncio.wait_for(first[0], 20)
 
@@ -152,7 +152,7 @@ def test_a_switch_that_goes_off_lets_a_call_that_runs_come_to_its_end(kb: None) 
     async def switched_off() -> calls.Answer:
         first = await queued(0)
         await concurrently.do(DENIALS["a switch that is off"])
-        await asyncio.sleep(2 * calls.WATCH_AFTER)
+        await asyncio.sleep(2 * call_watch.WATCH_AFTER)
         sample_plugins.LET_GO.set()
         return await asyncio.wait_for(first[0], 20)
 

@@ -34,9 +34,9 @@ class Telling:
     has_session = None
 
     def __init__(
-        self, reached: Any, *, environ: Any, told: Callable[[upstream_listing.Answer], None], **more: Any
+        self, settings: Any, *, environ: Any, on_list: Callable[[upstream_listing.Answer], None], **more: Any
     ) -> None:
-        self.reached, self.environ, self.told = reached, environ, told
+        self.settings, self.environ, self.on_list = settings, environ, on_list
         self.is_closed = threading.Event()
         self.made.append(self)
 
@@ -70,7 +70,7 @@ def test_a_secret_that_a_server_says_back_is_recorded_nowhere(telling: type[Tell
 
     upstream_news.tell(listen)
     try:
-        telling.made[0].told(upstream_listing.Answer(error="No s3cret-t0ken", stderr="s3cret-t0ken"))
+        telling.made[0].on_list(upstream_listing.Answer(error="No s3cret-t0ken", stderr="s3cret-t0ken"))
         assert done.wait(20)
     finally:
         upstream_news.tell(configured.record_unsolicited)
@@ -97,11 +97,11 @@ def test_a_server_that_never_stops_telling_is_recorded_one_at_a_time_and_at_last
     connected.refresh("files")
     upstream_news.tell(listen)
     try:
-        told = telling.made[0].told
-        told(upstream_listing.Answer(server="first"))
+        on_list = telling.made[0].on_list
+        on_list(upstream_listing.Answer(server="first"))
         assert begun.wait(20)
         for number in range(100):
-            told(upstream_listing.Answer(server=str(number)))
+            on_list(upstream_listing.Answer(server=str(number)))
         go_on.set()
         assert done.wait(20)
     finally:

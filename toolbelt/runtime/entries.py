@@ -12,8 +12,8 @@ from typing import Any
 from toolbelt import conf
 from toolbelt.core import budgets, calls, resolution
 from toolbelt.plugins import contract
+from toolbelt.runtime import call_answers, elicitation, gates, record_writer, recording, upstream_calls
 from toolbelt.runtime import calls as running
-from toolbelt.runtime import elicitation, gates, record_writer, recording, upstream_calls
 from toolbelt.store import databases
 
 Answer = running.Answer
@@ -110,7 +110,7 @@ def _judged(
     admitted = gate.admit(resolved, snapshot)
     server = stored.plugins.get(made.plugin)
     if isinstance(admitted, calls.Admission) and (server is None or not server.upstream):
-        admitted = running.unavailable(made.tool)
+        admitted = call_answers.unavailable(made.tool)
     if isinstance(admitted, calls.Refusal):
         made.end(admitted.code, error=admitted.message)
         return admitted

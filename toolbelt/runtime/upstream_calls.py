@@ -46,7 +46,7 @@ MAX_HOLDERS = 5
 
 # The holder of calls without an agent.
 _NOBODY = Holder()
-_take = functools.partial(upstream_connections.take, changed=upstream_listing.told_of_change)
+_take = functools.partial(upstream_connections.take, on_change=upstream_listing.record_change)
 
 
 class TooSlowError(registry.TimedOutError):
@@ -80,25 +80,25 @@ async def call(
     UnreachableError if the server cannot be reached, does not have the stored version of the tool, or may have no more
     connections.
     """
-    reached, digest = upstream_connections.connection_of(plugin), upstream_connections.digest_of(plugin)
+    settings, digest = upstream_connections.connection_of(plugin), upstream_connections.digest_of(plugin)
     within = left()
     request = _Call(
         plugin, tool, arguments, _masking(progress) if progress is not None else None, check, features, method
     )
     try:
-        key = holder.key(await _scope(plugin, reached, digest, left))
+        key = holder.key(await _scope(plugin, settings, digest, left))
         void = ""
         for _ in range(MAX_HOLDERS):
             held_by: upstream_pool.Pooled | upstream_claims.Claim | None
             if (held_by := upstream_connections.pool.find(plugin.name, key, digest)) is None:
                 if key == holders.EVERYBODY:
-                    held_by = _take(plugin, key, reached, digest)
+                    held_by = _take(plugin, key, settings, digest)
                 else:
                     settling = upstream_connections.claims.settle(
                         plugin.name,
                         key,
                         lambda: upstream_connections.listening(_serve),
-                        lambda claim: _take(plugin, key, reached, digest, claim=claim),
+                        lambda claim: _take(plugin, key, settings, digest, claim=claim),
                         in_thread,
                         over=void,
                     )
@@ -123,7 +123,7 @@ async def call(
                     void = held_by.id
         raise Unreachable(f"The connection to {plugin.name} keeps moving between processes.")
     except TimeoutError:
-        raise TooSlowError(tool.key, reached.timeout) from None
+        raise TooSlowError(tool.key, settings.timeout) from None
     except background.LateError:
         raise registry.TimedOutError(tool.key, within) from None
 
@@ -220,22 +220,24 @@ def _expect(
     """Raise UnreachableError if the server lists another version of the tool than the approved one."""
     if entry_importing.version(listed, kind, name, namespace) != version:
         # It changed without a notification. The new version is recorded for review.
-        upstream_listing.told_of_change(pooled, listed)
+        upstream_listing.record_change(pooled, listed)
         raise Unreachable(f"{pooled.name} no longer offers {name} as it was approved.")
 
 
 async def _scope(
-    plugin: catalog.Plugin, reached: connections.Connection, digest: str, left: Callable[[], float]
+    plugin: catalog.Plugin, settings: connections.Connection, digest: str, left: Callable[[], float]
 ) -> holders.Scope:
     """Return who shares a connection. A server over HTTP is connected to first if that is not configured."""
-    if scope := reached.shared_by(has_session=upstream_connections.known_session(plugin.name, digest)):
+    if scope := settings.shared_by(has_session=upstream_connections.known_session(plugin.name, digest)):
         return scope
-    pooled = _take(plugin, holders.EVERYBODY, reached, digest)
+    pooled = _take(plugin, holders.EVERYBODY, settings, digest)
     try:
         await upstream_connections.running().run(pooled.server.tools(), left(), left)
     finally:
         upstream_connections.give_back_listed(pooled)
-    return reached.shared_by(has_session=upstream_connections.known_session(plugin.name, digest)) or "session"
+    return (
+        settings.shared_by(has_session=upstream_connections.known_session(plugin.name, digest)) or "session"
+    )
 
 
 async def _within(left: Callable[[], float], work: Coroutine[Any, Any, T]) -> T:

@@ -178,9 +178,9 @@ def is_left_alone(plugin: catalog.Plugin) -> bool:
 
 def sharing(plugin: catalog.Plugin) -> connections.Sharing:
     """Return who shares a connection; empty if that depends on the server and it was not connected to yet."""
-    reached = _read(plugin.upstream)
+    settings = _read(plugin.upstream)
     known = known_session(plugin.name, digest_of(plugin))
-    return reached.shared_by(has_session=known) if reached is not None else ""
+    return settings.shared_by(has_session=known) if settings is not None else ""
 
 
 def known_session(name: str, digest: str) -> bool | None:
@@ -191,10 +191,10 @@ def known_session(name: str, digest: str) -> bool | None:
 
 def connection_of(plugin: catalog.Plugin) -> connections.Connection:
     """Return the connection settings of a server. Raise UnreachableError if its plugin has none."""
-    reached = _read(plugin.upstream)
-    if reached is None:
+    settings = _read(plugin.upstream)
+    if settings is None:
         raise Unreachable(f"{plugin.name} has no connection settings.")
-    return reached
+    return settings
 
 
 def digest_of(plugin: catalog.Plugin) -> str:
@@ -206,30 +206,30 @@ def digest_of(plugin: catalog.Plugin) -> str:
 def take(
     plugin: catalog.Plugin,
     key: str,
-    reached: connections.Connection,
+    settings: connections.Connection,
     digest: str,
     *,
-    changed: Changed,
+    on_change: Changed,
     claim: str = "",
 ) -> upstream_pool.Pooled:
-    """Reserve the connection of a holder, and create it if there is none. ``changed`` is called with changed lists."""
+    """Reserve the connection of a holder, and create it if there is none. ``on_change`` gets changed lists."""
     secrets_of = _secrets_of(plugin)
 
     def make(pooled: upstream_pool.Pooled, away: backoff.Backoff) -> connection.Server:
-        def told(answer: Answer) -> None:
+        def record(answer: Answer) -> None:
             _note_session(pooled)
-            upstream_news.told(pooled.name, answer)
+            upstream_news.record(pooled.name, answer)
 
         return connection.Server(
-            reached,
+            settings,
             environ=environ.Environ(secrets_of),
-            told=told,
-            changed=lambda answer: changed(pooled, answer),
+            on_list=record,
+            on_change=lambda answer: on_change(pooled, answer),
             away=away,
             may_ask=plugin.name in _asking_users,
         )
 
-    return pool.take(plugin.name, key, digest, reached, make, claim=claim)
+    return pool.take(plugin.name, key, digest, settings, make, claim=claim)
 
 
 def give_back_listed(pooled: upstream_pool.Pooled) -> None:

@@ -59,10 +59,10 @@ async def call(
     events: dict[str, Callable[[Any], Awaitable[Any]]] = {"check": question.answer}
     if progress is not None:
 
-        async def heard(data: Any) -> None:
+        async def notify(data: Any) -> None:
             await progress(*data)
 
-        events["progress"] = heard
+        events["progress"] = notify
     offered = None
     if features is not None:
         owner = features.owner
@@ -149,10 +149,10 @@ def check_of(exchange: relay.Exchange) -> background.Check:
 def progress_of(exchange: relay.Exchange) -> connection.Progress:
     """Return the progress callback of a forwarded call, which notifies its caller."""
 
-    async def heard(progress: float, total: float | None, message: str | None) -> None:
+    async def notify(progress: float, total: float | None, message: str | None) -> None:
         exchange.tell("progress", [progress, total, message])
 
-    return heard
+    return notify
 
 
 class RemoteFeatures:

@@ -73,13 +73,13 @@ def refresh_soon(names: Iterable[str], record: Callable[[str, Answer], object]) 
     upstream_news.in_thread(ask)
 
 
-def told_of_change(pooled: upstream_pool.Pooled, answer: Answer) -> None:
+def record_change(pooled: upstream_pool.Pooled, answer: Answer) -> None:
     """Record what a server lists now. If the connection belongs to one holder, list on an unused connection instead.
 
     A server that has really changed lists the same there.
     """
     if pooled.key == holders.EVERYBODY:
-        upstream_news.told(pooled.name, answer)
+        upstream_news.record(pooled.name, answer)
         return
     with _lock:
         _list_again.add(pooled.name)
@@ -105,18 +105,18 @@ def _list(name: str) -> None:
                 and not plugin.blocked
                 and (answer := _ask(plugin)) is not None
             ):
-                upstream_news.told(name, answer)
+                upstream_news.record(name, answer)
         except Exception:
             _log.exception("tools of a server not listed", server=name)
 
 
 def _ask(plugin: catalog.Plugin) -> Answer | None:
     """List a server's tools. Return None if this process ends meanwhile, which is not the server's error."""
-    reached = upstream_connections.connection_of(plugin)
+    settings = upstream_connections.connection_of(plugin)
     digest = upstream_connections.digest_of(plugin)
-    pooled = upstream_connections.take(plugin, holders.EVERYBODY, reached, digest, changed=told_of_change)
+    pooled = upstream_connections.take(plugin, holders.EVERYBODY, settings, digest, on_change=record_change)
     # The time to connect, to list, and to end a process that does neither.
-    within = 2 * reached.timeout + upstream_connections.STOP_WITHIN
+    within = 2 * settings.timeout + upstream_connections.STOP_WITHIN
     try:
         answer = upstream_connections.running().run_sync(pooled.server.ask(), within)
     except (live_connection.ClosedError, concurrent.futures.CancelledError):

@@ -28,7 +28,7 @@ _log = structlog.get_logger(__name__)
 _lock = threading.Lock()
 _threads: set[threading.Thread] = set()
 # The newest list of each server that is not yet recorded, and the servers whose lists are being recorded.
-_untold: dict[str, importing.Answer] = {}
+_pending: dict[str, importing.Answer] = {}
 _recording: set[str] = set()
 _listener: Listener | None = None
 _questions: Callable[[str], object] | None = None
@@ -42,12 +42,12 @@ def tell(listener: Listener | None) -> None:
     _listener = listener
 
 
-def told(name: str, answer: importing.Answer) -> None:
+def record(name: str, answer: importing.Answer) -> None:
     """Notify the listener, in a thread: it writes to the database, and this is the event loop of all servers."""
     with _lock:
         if _listener is None:
             return
-        _untold[name] = masked(answer)
+        _pending[name] = masked(answer)
         if name in _recording:
             return
         _recording.add(name)
@@ -104,7 +104,7 @@ def _record(name: str) -> None:
     """Notify the listener of this server's lists until all are recorded."""
     while True:
         with _lock:
-            answer, listener = _untold.pop(name, None), _listener
+            answer, listener = _pending.pop(name, None), _listener
             if answer is None or listener is None:
                 _recording.discard(name)
                 return
@@ -117,7 +117,7 @@ def _record(name: str) -> None:
 def _forget() -> None:
     """Forget the parent's threads in a child process."""
     _threads.clear()
-    _untold.clear()
+    _pending.clear()
     _recording.clear()
     _asked.clear()
 

@@ -46,7 +46,7 @@ class Pooled:
     name: str
     key: str
     digest: str
-    reached: connections.Connection
+    settings: connections.Connection
     server: connection.Server = field(init=False, repr=False)
     running: int = 0
     used: float = field(default_factory=time.monotonic)
@@ -61,7 +61,10 @@ class Pooled:
     @property
     def is_idle_closed(self) -> bool:
         """Return whether it is closed when it is idle. The shared connection of a stateless server is not."""
-        return self.key != holders.EVERYBODY or self.reached.shared_by(has_session=None) not in ("", "shared")
+        return self.key != holders.EVERYBODY or self.settings.shared_by(has_session=None) not in (
+            "",
+            "shared",
+        )
 
 
 Make = Callable[[Pooled, backoff.Backoff], connection.Server]
@@ -123,7 +126,7 @@ class Pool:
         name: str,
         key: str,
         digest: str,
-        reached: connections.Connection,
+        settings: connections.Connection,
         make: Make,
         *,
         claim: str = "",
@@ -142,8 +145,8 @@ class Pool:
                     ended += self._pop(lambda other: other.name == name and other.digest != digest)
                     pooled = self._adopted(name, key, digest)
                 if pooled is None:
-                    ended += self._make_room(name, reached, holders.agent_of(key))
-                    pooled = self._made(name, key, digest, reached, make)
+                    ended += self._make_room(name, settings, holders.agent_of(key))
+                    pooled = self._made(name, key, digest, settings, make)
                 pooled.running += 1
                 pooled.claim = claim or pooled.claim
                 for server in ("", name):
@@ -218,16 +221,16 @@ class Pool:
         self._tend()
         return spare
 
-    def _limits(self, name: str, reached: connections.Connection) -> tuple[_Limit, _Limit]:
+    def _limits(self, name: str, settings: connections.Connection) -> tuple[_Limit, _Limit]:
         return (
-            _Limit(server=name, most=reached.max_connections, setting=f"max_connections of {name}"),
+            _Limit(server=name, most=settings.max_connections, setting=f"max_connections of {name}"),
             _Limit(server="", most=self._most(), setting="TOOLBELT_UPSTREAM_CONNECTIONS"),
         )
 
-    def _make_room(self, name: str, reached: connections.Connection, agent: str) -> list[Pooled]:
+    def _make_room(self, name: str, settings: connections.Connection, agent: str) -> list[Pooled]:
         """Remove the connections that must be closed for a new one of this agent."""
         ended: list[Pooled] = []
-        for limit in self._limits(name, reached):
+        for limit in self._limits(name, settings):
             here = [other for other in self._pooled.values() if limit.covers(other) and other not in ended]
             counts = Counter(other.agent for other in here)
             has_share = bool(agent) and counts[agent] >= limit.share
@@ -270,14 +273,14 @@ class Pool:
             self._others_wait(limit, pooled.agent)
             and sum(limit.covers(other) and other.agent == pooled.agent for other in self._pooled.values())
             > limit.share
-            for limit in self._limits(pooled.name, pooled.reached)
+            for limit in self._limits(pooled.name, pooled.settings)
         )
 
-    def _made(self, name: str, key: str, digest: str, reached: connections.Connection, make: Make) -> Pooled:
+    def _made(self, name: str, key: str, digest: str, settings: connections.Connection, make: Make) -> Pooled:
         known = self._away.get(name)
         if known is None or known[0] != digest:
             known = self._away[name] = digest, backoff.Backoff(limits.Limits())
-        pooled = Pooled(name=name, key=key, digest=digest, reached=reached)
+        pooled = Pooled(name=name, key=key, digest=digest, settings=settings)
         pooled.server = make(pooled, known[1])
         self._pooled[name, key] = pooled
         self._tend()
@@ -331,11 +334,11 @@ def _refused(limit: _Limit, here: Sequence[Pooled], agent: str) -> TooManyError:
 
 
 def _is_idle(pooled: Pooled, *, now: float) -> bool:
-    return pooled.is_idle_closed and not pooled.running and now >= pooled.used + pooled.reached.idle
+    return pooled.is_idle_closed and not pooled.running and now >= pooled.used + pooled.settings.idle
 
 
 def _waits(pooled: Iterable[Pooled], now: float) -> Iterable[float]:
     """Yield after how many seconds each connection must be checked again."""
     for other in pooled:
         if other.is_idle_closed:
-            yield float(other.reached.idle) if other.running else other.used + other.reached.idle - now
+            yield float(other.settings.idle) if other.running else other.used + other.settings.idle - now

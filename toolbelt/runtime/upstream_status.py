@@ -66,7 +66,7 @@ def read(name: str) -> Status:
     )
     listing = listings.find(name)
     failure = plugins.errors().get(name, "") if plugin.status == "failed" else ""
-    reached = connections.read(plugin.upstream)
+    settings = connections.read(plugin.upstream)
     return Status(
         state=now.state,
         summary=summary(plugin, listing),
@@ -82,6 +82,6 @@ def read(name: str) -> Status:
         problems=listing.problems if listing else (),
         sharing=upstream_connections.sharing(plugin),
         open_connections=upstream_connections.open_connections(name),
-        max_connections=reached.max_connections if reached is not None else 0,
-        idle=reached.idle if reached is not None else 0,
+        max_connections=settings.max_connections if settings is not None else 0,
+        idle=settings.idle if settings is not None else 0,
     )

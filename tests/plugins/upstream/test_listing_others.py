@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.upstream import providing, scripting
-from tests.plugins.upstream.test_connection import Using
+from tests.plugins.upstream.connecting import Using
 from toolbelt.core import connections
 from toolbelt.plugins.upstream import connection, importing
 from toolbelt.plugins.upstream import limits as bounds
@@ -31,7 +31,7 @@ def test_a_real_server_s_prompts_resources_and_templates_are_listed(tmp_path: Pa
     reached = connections.of({"command": sys.executable, "args": [providing.__file__, str(tmp_path)]})
     assert reached is not None
     told: asyncio.Queue[importing.Answer] = asyncio.Queue()
-    server = connection.Server(reached, environ={}, told=told.put_nowait)
+    server = connection.Server(reached, environ={}, on_list=told.put_nowait)
 
     async def story() -> tuple[importing.Answer, importing.Answer]:
         try:
@@ -67,10 +67,10 @@ def test_of_a_server_of_the_first_era_notifications_lead_to_a_new_list(script: s
 
     async def story(server: connection.Server) -> importing.Answer:
         await server.tools()
-        await using.told.get()
+        await using.lists.get()
         script.offers({"prompts/list": {"prompts": [{"name": "new"}]}})
         await server.call("notify", {"method": "notifications/prompts/list_changed"})
-        return await using.told.get()
+        return await using.lists.get()
 
     assert using.run(story).others["prompt"] == ({"name": "new"},)
 

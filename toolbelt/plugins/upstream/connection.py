@@ -21,18 +21,17 @@ import asyncio
 import contextlib
 import contextvars
 import dataclasses
-import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from toolbelt.core import connections, errors
-from toolbelt.plugins import background, contract
+from toolbelt.plugins import background
 from toolbelt.plugins.upstream import (
     backoff,
+    calling,
     changes,
     client_features,
     importing,
-    last_check,
     limits,
     live_connection,
     opening,
@@ -45,58 +44,35 @@ from toolbelt.plugins.upstream import (
 if TYPE_CHECKING:
     import mcp
 
-Told = Callable[[importing.Answer], None]
-
-
-class Progress(Protocol):
-    """Called with the progress of a call, on the connections' event loop; the total and the message are optional."""
-
-    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
-
-
-def _extending(running_call: client_features.RunningCall, caller: Progress | None) -> Progress:
-    """Return a progress callback that restarts the time limit, and calls the caller's."""
-
-    async def heard(progress: float, total: float | None, message: str | None) -> None:
-        running_call.restart_limit()
-        if caller is not None:
-            await caller(progress, total, message)
-
-    return heard
-
-
-@functools.cache
-def _as_sent() -> Any:
-    """Return the type of an answer that is kept unchanged."""
-    import pydantic
-
-    return pydantic.TypeAdapter(dict[str, Any])
+OnList = Callable[[importing.Answer], None]
+Progress = calling.Progress
 
 
 class Server:
-    """One server. ``environ`` contains the variables that its connection names. ``told`` is called with each list that
-    no one asked for, and with the error if a call cannot reach the server.
+    """One server. ``environ`` contains the variables that its connection settings name. ``on_list`` is called with each
+    list that was not requested, and with the error if a call cannot reach the server.
 
-    ``changed`` is called with a list that the server announced as changed; by default it is ``told``. ``away`` is the
-    pause after a failure to connect, which all connections to the same server share. ``sleep`` is used between lists
-    and updates that the server itself causes. ``may_ask``: an operator lets the server ask users, which is announced.
+    ``on_change`` is called with a list that the server announced as changed; by default it is ``on_list``. ``away`` is
+    the pause after a failure to connect, which all connections to the same server share. ``sleep`` is used between
+    lists and updates that the server itself causes. ``may_ask``: an operator lets the server ask users, which is
+    announced.
     """
 
     def __init__(
         self,
-        reached: connections.Connection,
+        settings: connections.Connection,
         *,
         environ: Mapping[str, str],
-        told: Told = lambda answer: None,
-        changed: Told | None = None,
+        on_list: OnList = lambda answer: None,
+        on_change: OnList | None = None,
         away: backoff.Backoff | None = None,
         bounds: limits.Limits | None = None,
         may_ask: bool = False,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self.reached = reached
-        self._environ, self._told, self._limits = environ, told, bounds or limits.Limits()
-        self._told_of_change = changed or told
+        self.settings = settings
+        self.limits = bounds or limits.Limits()
+        self._environ, self._on_list, self._on_change = environ, on_list, on_change or on_list
         # Whether the server gave the id of a session on the last connection; None before the first.
         self.has_session: bool | None = None
         # The current connection, and those that end after their last answer.
@@ -108,14 +84,16 @@ class Server:
         self._is_stale = False
         self._closed = False
         self._error, self._stderr = "", ""
-        self._away, self._relists = (
-            away or backoff.Backoff(self._limits),
-            backoff.RelistThrottle(self._limits),
-        )
+        self._away, self._relists = away or backoff.Backoff(self.limits), backoff.RelistThrottle(self.limits)
         self._late = 0
         self._followers = updates.Followers()
         self._sleep = sleep
         self._may_ask = may_ask
+
+    @property
+    def listed(self) -> importing.Answer | None:
+        """Return what the server listed on the current connection, or on the last one."""
+        return self._answer
 
     def status(self) -> live_connection.Status:
         """Return the state of the connection. For any thread."""
@@ -143,7 +121,7 @@ class Server:
 
     async def tools(self) -> importing.Answer:
         """Return what the server listed last."""
-        await self._connected(announce=True)
+        await self.connected()
         if self._answer is None:
             raise live_connection.UnreachableError(self._error or "The server has ended the connection.")
         return self._answer
@@ -153,7 +131,7 @@ class Server:
         try:
             was_open = self._live is not None
             self._away.cut_short()
-            await self._connected(announce=False)
+            await self.connected(announce=False)
             if was_open:
                 # If the server was restarted, this connection is no longer valid, and another one is opened.
                 with contextlib.suppress(live_connection.UnreachableError):
@@ -188,149 +166,19 @@ class Server:
 
         Raise what these raise, UnreachableError, TimeoutError, and contract.ToolError if the server refuses.
         """
+        request = calling.Call(
+            name=tool,
+            arguments=arguments,
+            progress=progress,
+            check=check,
+            expected=expected,
+            features=features,
+            method=method,
+        )
         if method == requests.FOLLOW:
-            await self._follow(arguments["uri"], progress, check, expected)
+            await calling.follow(self, request, self._followers, self._sleep)
             return {}
-        more: Mapping[str, Any] = features.resumed if features is not None else {}
-        for _ in range(client_features.MAX_ROUNDS):
-            request = tool, arguments, progress, check, expected, features, more, method
-            try:
-                try:
-                    result = await self._attempt(*request)
-                except live_connection.SessionLostError:
-                    # It has run nothing. As MCP requires, a new session begins; it is listed and judged again.
-                    result = await self._attempt(*request)
-            except client_features.PagesRequiredError as error:
-                return await self._handed_on(error, features)
-            if result.get("resultType") != results.INPUT_REQUIRED:
-                return result
-            if features is None or not client_features.is_input_required(result):
-                break
-            try:
-                if (handed_on := await features.hand_on(result)) is not None:
-                    return handed_on
-                more = await client_features.answers(result, features)
-            except client_features.RefusedError:
-                break
-        raise contract.ToolError("The server asks for input that is not available here.")
-
-    async def _handed_on(
-        self, error: client_features.PagesRequiredError, features: client_features.ClientFeatures | None
-    ) -> Mapping[str, Any]:
-        """Return the questions of an error for the client; raise the error without them if it may not be asked."""
-        if features is not None:
-            with contextlib.suppress(client_features.RefusedError):
-                if (handed_on := await features.hand_on(error.required, is_error=True)) is not None:
-                    return handed_on
-        raise error.refusal from error
-
-    async def _attempt(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        progress: Progress | None,
-        check: background.Check | None,
-        expected: Callable[[importing.Answer], object],
-        features: client_features.ClientFeatures | None,
-        more: Mapping[str, Any],
-        method: str,
-    ) -> Mapping[str, Any]:
-        live = await self._connected(announce=True)
-        if self._answer is not None:
-            expected(self._answer)
-        import pydantic
-        from mcp.shared.exceptions import MCPError
-
-        if method == results.CALL:
-            arguments = {"name": tool, "arguments": arguments}
-        request, result_type = requests.made(method, arguments)
-        validate = result_type.model_validate
-        if features is not None and (features.modes or features.log_level):
-            client_features.prepare(request.params, features, more)
-            validate = client_features.result_type(result_type).validate_python
-        last = last_check.LastCheck(check)
-        if self.reached.command:
-            await last.make()
-        # Read by the transport until this returns.
-        token = last_check.CURRENT.set(last)
-        live.calls += 1
-        try:
-            async with asyncio.timeout(self.reached.timeout) as limit:
-                # Not with the client's call_tool, which checks the result against the server's schema: its patterns can
-                # take very long, on the event loop that all servers share.
-                running_call = client_features.RunningCall(
-                    features=features, limit=limit, seconds=self.reached.timeout
-                )
-                with live.running_calls.entered(running_call):
-                    # Unchanged: the client's own type drops unknown fields, and writes 1 as 1.0.
-                    result = await live.at_hand().session.send_request(
-                        request,
-                        _as_sent(),
-                        progress_callback=_extending(running_call, progress),
-                    )
-            validate(result, by_name=False)
-        except TimeoutError:
-            self._late += 1
-            if self._late >= self._limits.late:
-                self._end(live)
-            raise
-        except pydantic.ValidationError as error:
-            raise contract.ToolError("The server's answer is not a valid result.") from error
-        except Exception as error:
-            if last.refusal is not None:
-                raise last.refusal from None
-            if last.is_session_refused:
-                self._retire(live)
-                raise live_connection.SessionLostError(live.why(error, self.reached)) from error
-            refusal: errors.ToolbeltError = live_connection.UnreachableError(live.why(error, self.reached))
-            if isinstance(error, MCPError):
-                refusal = live.refusal(error, self.reached)
-                if method != results.CALL and not isinstance(refusal, live_connection.UnreachableError):
-                    refusal = requests.RequestFailedError(str(refusal), error.code)
-                if (pages := client_features.required_pages(error, features)) is not None:
-                    raise client_features.PagesRequiredError(pages, refusal) from error
-                if features is not None and client_features.is_wanted(error):
-                    features.wanted()
-            if isinstance(refusal, live_connection.UnreachableError):
-                self._end(live)
-            raise refusal from error
-        finally:
-            last_check.CURRENT.reset(token)
-            live.calls -= 1
-            if live.is_retired and not live.calls:
-                live.leave.set()
-        self._late = 0
-        answer: Mapping[str, Any] = result
-        return answer
-
-    async def _follow(
-        self,
-        uri: str,
-        progress: Progress | None,
-        check: background.Check | None,
-        expected: Callable[[importing.Answer], object],
-    ) -> None:
-        """Call ``progress`` at each update of a resource, until the connection ends."""
-        live = await self._connected(announce=True)
-        if self._answer is not None:
-            expected(self._answer)
-        if check is not None:
-            await check()
-        news = asyncio.Event()
-        notifying = asyncio.ensure_future(self._notify_of_updates(news, progress))
-        try:
-            await updates.follow(live, self._followers, uri, news.set, self._limits)
-        finally:
-            notifying.cancel()
-
-    async def _notify_of_updates(self, news: asyncio.Event, progress: Progress | None) -> None:
-        """Call ``progress`` after updates, once for all that arrived meanwhile."""
-        while True:
-            await news.wait()
-            news.clear()
-            if progress is not None:
-                await progress(0.0, None, None)
-            await self._sleep(self._limits.update_pause)
+        return await calling.run(self, request)
 
     async def close(self) -> None:
         """Close the connection permanently, and wait for its process to end, for a limited time."""
@@ -339,17 +187,21 @@ class Server:
             self._listing.cancel()
         live = self._live
         if live is not None:
-            self._end(live)
+            self.end(live)
             if live.client is None and live.task is not None:
                 live.task.cancel()
         for retired in self._retired:
             retired.leave.set()
         if self._tasks:
-            await asyncio.wait([*self._tasks], timeout=self._limits.close)
+            await asyncio.wait([*self._tasks], timeout=self.limits.close)
         for task in self._tasks:
             task.cancel()
 
-    async def _connected(self, *, announce: bool) -> live_connection.LiveConnection:
+    async def connected(self, *, announce: bool = True) -> live_connection.LiveConnection:
+        """Return the current connection, once it is open. Raise UnreachableError.
+
+        With ``announce``, ``on_list`` is called with what a new connection lists.
+        """
         if self._closed:
             raise live_connection.ClosedError
         live = self._live
@@ -377,23 +229,33 @@ class Server:
         self._live = live
         return live
 
-    def _end(self, live: live_connection.LiveConnection) -> None:
+    def end(self, live: live_connection.LiveConnection) -> None:
         """Stop new calls on this connection, and close it."""
         live.leave.set()
         if self._live is live:
             self._live = None
             self._stderr = live.stderr.text()
 
-    def _retire(self, live: live_connection.LiveConnection) -> None:
+    def retire(self, live: live_connection.LiveConnection) -> None:
         """Stop new calls on this connection, and close it after the answers to its calls."""
         live.is_retired = True
         if self._live is live:
-            self._error = live.why(None, self.reached)
+            self._error = live.why(None, self.settings)
         if not live.calls:
-            self._end(live)
+            self.end(live)
         elif self._live is live:
             self._live = None
             self._retired.add(live)
+
+    def note_in_time(self) -> None:
+        """Note that the server answered a call."""
+        self._late = 0
+
+    def note_late(self, live: live_connection.LiveConnection) -> None:
+        """Note that the server did not answer a call in time. Close the connection if it is not the first."""
+        self._late += 1
+        if self._late >= self.limits.late:
+            self.end(live)
 
     async def _run(self, live: live_connection.LiveConnection, announce: bool) -> None:
         error: BaseException | None = None
@@ -402,17 +264,17 @@ class Server:
                 live.client, self._error = client, ""
                 live.opened.set_result(client)
                 if announce and self._answer is not None:
-                    self._told(self._answer)
+                    self._on_list(self._answer)
                 await live.leave.wait()
         except (Exception, asyncio.CancelledError) as raised:
             error = raised
         finally:
-            self._end(live)
+            self.end(live)
             self._retired.discard(live)
             if self._closed:
                 refusal: live_connection.UnreachableError = live_connection.ClosedError()
             else:
-                refusal = live_connection.UnreachableError(live.why(error, self.reached))
+                refusal = live_connection.UnreachableError(live.why(error, self.settings))
                 # Unless another connection has replaced this one.
                 self._error = str(refusal) if self._live is None else self._error
             if not live.opened.done():
@@ -420,7 +282,7 @@ class Server:
                 if not self._closed:
                     self._away.failed(str(refusal))
                 if announce and not self._closed:
-                    self._told(importing.Answer(error=str(refusal), stderr=live.stderr.text()))
+                    self._on_list(importing.Answer(error=str(refusal), stderr=live.stderr.text()))
                 live.opened.set_exception(refusal)
 
     @contextlib.asynccontextmanager
@@ -428,16 +290,16 @@ class Server:
         # In a thread, because it takes a moment.
         await asyncio.to_thread(opening.load)
         client = opening.client(
-            self.reached,
+            self.settings,
             self._environ,
             live,
-            ended=lambda: self._end(live),
-            session_over=lambda: self._retire(live),
-            heard=self._heard,
+            on_end=lambda: self.end(live),
+            on_session_end=lambda: self.retire(live),
+            on_message=self._note_message,
             may_ask=self._may_ask,
         )
         async with contextlib.AsyncExitStack() as stack:
-            async with asyncio.timeout(self.reached.timeout):
+            async with asyncio.timeout(self.settings.timeout):
                 await stack.enter_async_context(client)
                 self.has_session = live.has_session
                 await stack.enter_async_context(self._listening(client))
@@ -448,18 +310,18 @@ class Server:
     async def _listening(self, client: mcp.Client) -> AsyncIterator[None]:
         """Listen for changes, if the revision requires a subscription."""
         begun = asyncio.Event()
-        listening = asyncio.ensure_future(changes.listen(client, self._changed, self._limits, begun))
+        listening = asyncio.ensure_future(changes.listen(client, self._changed, self.limits, begun))
         try:
             # A server that never answers this may answer everything else.
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._limits.subscribe):
+                async with asyncio.timeout(self.limits.subscribe):
                     await begun.wait()
             yield
         finally:
             listening.cancel()
             await asyncio.wait({listening})
 
-    async def _heard(self, message: Any) -> None:
+    async def _note_message(self, message: Any) -> None:
         import mcp_types
 
         if isinstance(message, mcp_types.ResourceUpdatedNotification):
@@ -477,15 +339,15 @@ class Server:
         self._is_stale = True
         if self._listing is None and self._live is not None and not self._closed:
             self._listing = asyncio.ensure_future(self._relisted_in_turn(self._live))
-            self._listing.add_done_callback(self._tell)
+            self._listing.add_done_callback(self._listed_again)
 
-    def _tell(self, listing: asyncio.Task[importing.Answer]) -> None:
+    def _listed_again(self, listing: asyncio.Task[importing.Answer]) -> None:
         self._listing = None
         self._relists.listed()
         if listing.cancelled():
             return
         if listing.exception() is None:
-            self._told_of_change(listing.result())
+            self._on_change(listing.result())
         if self._is_stale:
             self._changed()
 
@@ -499,18 +361,18 @@ class Server:
         return await self._relisted()
 
     async def _relisted(self) -> importing.Answer:
-        live = await self._connected(announce=False)
+        live = await self.connected(announce=False)
         self._is_stale = False
         try:
-            async with asyncio.timeout(self.reached.timeout):
+            async with asyncio.timeout(self.settings.timeout):
                 self._answer = await self._listed(live.at_hand(), live)
         except Exception as error:
             # A connection that cannot list is of no use for calls either: the next request connects again.
-            self._end(live)
-            raise live_connection.UnreachableError(live.why(error, self.reached)) from error
+            self.end(live)
+            raise live_connection.UnreachableError(live.why(error, self.settings)) from error
         return self._answer
 
     async def _listed(self, client: mcp.Client, live: live_connection.LiveConnection) -> importing.Answer:
-        listed = await paging.walk(client, self._limits)
+        listed = await paging.walk(client, self.limits)
         self._away.forget()
         return dataclasses.replace(listed, stderr=live.stderr.text())

@@ -6,7 +6,9 @@ may be denied, so the transport checks again at the last moment.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
+from collections.abc import Iterator
 
 from toolbelt.plugins import background
 
@@ -20,6 +22,15 @@ class LastCheck:
         self._check = check
         self.refusal: Exception | None = None
         self.is_session_refused = False
+
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        """Let the transport of this context read the check."""
+        token = CURRENT.set(self)
+        try:
+            yield
+        finally:
+            CURRENT.reset(token)
 
     async def make(self) -> None:
         """Make the check, unless it was made. What it raises is raised, and kept as :attr:`refusal`."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +22,7 @@ _AWAY = frozenset({401, 403, 502, 503, 504})
 
 
 class UnreachableError(errors.ToolbeltError):
-    """For an operator or the server's owner to fix: it cannot be reached, or ended before it answered."""
+    """For an operator or the server's owner to fix: it cannot be settings, or ended before it answered."""
 
     code = "tool-unavailable"
 
@@ -77,6 +79,17 @@ class LiveConnection:
         live.opened.add_done_callback(lambda opened: opened.cancelled() or opened.exception())
         return live
 
+    @contextlib.contextmanager
+    def used(self) -> Iterator[None]:
+        """Count a call while it waits for its answer."""
+        self.calls += 1
+        try:
+            yield
+        finally:
+            self.calls -= 1
+            if self.is_retired and not self.calls:
+                self.leave.set()
+
     def at_hand(self) -> mcp.Client:
         """Return its client. Raise UnreachableError if it has ended."""
         if self.client is None:
@@ -100,18 +113,18 @@ class LiveConnection:
         """Record the HTTP status of the server's last answer."""
         self.http_status = status
 
-    def refusal(self, error: Any, reached: connections.Connection) -> errors.ToolbeltError:
+    def refusal(self, error: Any, settings: connections.Connection) -> errors.ToolbeltError:
         """Return the error of a refused call: UnreachableError if the connection has ended, or the server's own."""
         import mcp_types
 
         if error.code == mcp_types.CONNECTION_CLOSED or self.http_status in _AWAY:
-            return UnreachableError(self.why(error, reached))
+            return UnreachableError(self.why(error, settings))
         return contract.ToolError(
             cleaning.text(error.message, reasons.MAX_LENGTH) or "The server refused the call."
         )
 
-    def why(self, error: BaseException | None, reached: connections.Connection) -> str:
+    def why(self, error: BaseException | None, settings: connections.Connection) -> str:
         """Return why it ended, for an operator."""
         return reasons.describe(
-            self.failure or error, reached, http_status=self.http_status, last=self.stderr.last()
+            self.failure or error, settings, http_status=self.http_status, last=self.stderr.last()
         )

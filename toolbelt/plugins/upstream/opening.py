@@ -28,20 +28,20 @@ def load() -> None:
 
 
 def client(
-    reached: connections.Connection,
+    settings: connections.Connection,
     environ: Mapping[str, str],
     live: live_connection.LiveConnection,
     *,
-    ended: Callable[[], None],
-    session_over: Callable[[], None],
-    heard: MessageHandlerFnT,
+    on_end: Callable[[], None],
+    on_session_end: Callable[[], None],
+    on_message: MessageHandlerFnT,
     may_ask: bool = False,
 ) -> mcp.Client:
-    """Return a client, not yet entered. ``ended`` is called when the server is gone, and ``heard`` with each message.
+    """Return a client, not yet entered. ``on_end`` is called when the server is gone.
 
-    ``session_over`` is called when the server no longer knows the session, before a call finds out. ``may_ask``: an
-    operator lets the server ask users. Raise UnreachableError if the client is not installed, or a variable of the
-    connection is not set.
+    ``on_message`` is called with each message, and ``on_session_end`` when the server no longer knows the session,
+    before a call finds out. ``may_ask``: an operator lets the server ask users. Raise UnreachableError if the client is
+    not installed, or a variable of the connection is not set.
     """
     try:
         import mcp
@@ -50,27 +50,27 @@ def client(
         from toolbelt.plugins.upstream import outgoing, transports
     except ImportError as error:
         raise live_connection.UnreachableError(INSTALL) from error
-    if reached.command:
-        env = _filled(reached.env, environ)
-        transport = transports.process(reached, env, live.stderr, ended, live.give_up)
+    if settings.command:
+        env = _filled(settings.env, environ)
+        transport = transports.process(settings, env, live.stderr, on_end, live.give_up)
     else:
-        headers = _filled(reached.headers, environ)
-        url = _filled({"url": reached.url}, environ)["url"]
+        headers = _filled(settings.headers, environ)
+        url = _filled({"url": settings.url}, environ)["url"]
         transport = transports.http(
             url,
             headers,
-            reached.timeout,
+            settings.timeout,
             live.note_status,
-            ended,
+            on_end,
             live.give_up,
-            session_over,
+            on_session_end,
             live.note_session,
         )
     return mcp.Client(
         outgoing.adjusted(transport, may_ask=may_ask),
         cache=None,
         client_info=mcp_types.Implementation(name="toolbelt", version=toolbelt.__version__),
-        message_handler=heard,
+        message_handler=on_message,
         elicitation_callback=live.running_calls.elicit,
         logging_callback=live.running_calls.log,
     )

@@ -12,7 +12,7 @@ MAX_LENGTH = 1_000
 
 
 def describe(
-    error: BaseException | None, reached: connections.Connection, *, http_status: int = 0, last: str = ""
+    error: BaseException | None, settings: connections.Connection, *, http_status: int = 0, last: str = ""
 ) -> str:
     """Return a sentence that explains why a connection failed or ended.
 
@@ -24,10 +24,10 @@ def describe(
         case None | asyncio.CancelledError():
             reason = "The connection ended"
         case TimeoutError():
-            reason = f"The server did not answer within {reached.timeout:g} s"
+            reason = f"The server did not answer within {settings.timeout:g} s"
         case FileNotFoundError():
             reason = (
-                f"The program {reached.command!r} was not found, or its directory was not: give its full path, or put"
+                f"The program {settings.command!r} was not found, or its directory was not: give its full path, or put"
                 " it on the PATH of the server"
             )
         case errors.ToolbeltError():

@@ -58,7 +58,7 @@ class CompressedError(httpx2.ReadError):
 
 @contextlib.asynccontextmanager
 async def process(
-    reached: connections.Connection,
+    settings: connections.Connection,
     env: Mapping[str, str],
     errors: ring_buffer.RingBuffer,
     ended: Notify,
@@ -71,9 +71,9 @@ async def process(
     async with contextlib.AsyncExitStack() as stack:
         with os.fdopen(stack.enter_context(_read_from_pipe(errors)), "w") as errlog:
             streams = pipes.opened(
-                [reached.command, *reached.args],
+                [settings.command, *settings.args],
                 env=stdio.get_default_environment() | dict(env),
-                cwd=reached.cwd or None,
+                cwd=settings.cwd or None,
                 stderr=errlog,
                 most_bytes=MAX_BYTES,
                 give_up=give_up,
