@@ -82,7 +82,7 @@ def test_declared_tools_are_shown_with_their_review_state(keeper: Client) -> Non
     tools = [{"name": "refund", "description": "Refund an order."}]
     client_plugins.declare(servers.SHELL.actor, "shop", tools)
     page = keeper.get("/plugins/shop/").context["page"]
-    assert [(tool.name, tool.state, tool.users) for tool in page.tools] == [
+    assert [(tool.key.rpartition("__")[2], tool.state, tool.users) for tool in page.tools] == [
         ("refund", "unavailable", "new, and not reviewed yet")
     ]
     assert [change.name for change in page.review.changes] == ["refund"]

@@ -337,11 +337,11 @@ def facts(page: Any) -> list[tuple[str, str]]:
 
 
 def test_each_tool_says_who_has_it_or_why_nobody_has(keeper: Client, changed: None) -> None:
-    tools = {tool.name: (tool.state, tool.word, tool.users) for tool in look(keeper).tools}
+    tools = {tool.key.rpartition("__")[2]: (tool.state, tool.word, tool.users) for tool in look(keeper).tools}
     assert tools["write"] == ("unavailable", "No agent", "changed since it was approved")
     assert tools["help"] == ("unavailable", "No agent", "new, and not reviewed yet")
     assert tools["read"] == ("dormant", "No agent", "")
-    github = {tool.name: tool.users for tool in look(keeper, "github").tools}
+    github = {tool.key.rpartition("__")[2]: tool.users for tool in look(keeper, "github").tools}
     assert github["issue_read"] == "ada, bob"
 
 

@@ -24,8 +24,12 @@ def _without_point(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-# A whole number, and neither text nor a boolean that could be converted to one.
-_Whole = Annotated[int, pydantic.Strict(), pydantic.BeforeValidator(_without_point)]
+_WHOLE = pydantic.BeforeValidator(_without_point)
+# Whole numbers, and neither text nor booleans that could be converted to one. The limits come before the validator:
+# after it, the API's schema would not state them.
+_Milliseconds = Annotated[int, pydantic.Field(strict=True, ge=0, le=MAX_DURATION_MS), _WHOLE]
+_Bytes = Annotated[int, pydantic.Field(strict=True, ge=0, le=MAX_RESULT_BYTES), _WHOLE]
+_Seconds = Annotated[int, pydantic.Field(strict=True, ge=0, le=MAX_SECONDS_AGO), _WHOLE]
 
 
 class ToolCall(schemas.Body):
@@ -91,26 +95,18 @@ class Report(schemas.Body):
         ),
     ] = ""
     duration_ms: Annotated[
-        _Whole | None,
+        _Milliseconds | None,
         pydantic.Field(
-            ge=0,
-            le=MAX_DURATION_MS,
             description="How long the tool ran, in milliseconds. Default: the time since the admission.",
         ),
     ] = None
-    result_bytes: Annotated[
-        _Whole,
-        pydantic.Field(ge=0, le=MAX_RESULT_BYTES, description="The size of the tool's result."),
-    ] = 0
+    result_bytes: Annotated[_Bytes, pydantic.Field(description="The size of the tool's result.")] = 0
 
 
 class UnadmittedCall(ToolCall, Report):
     """A call that ran without an admission."""
 
-    seconds_ago: Annotated[
-        _Whole,
-        pydantic.Field(ge=0, le=MAX_SECONDS_AGO, description="How long ago it began, in seconds."),
-    ] = 0
+    seconds_ago: Annotated[_Seconds, pydantic.Field(description="How long ago it began, in seconds.")] = 0
 
 
 class UnadmittedCalls(schemas.Body):
