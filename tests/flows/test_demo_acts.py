@@ -12,7 +12,9 @@ from django.core.management import call_command
 
 from tests import demo_plugins, quickly
 from tests.api.conftest import SETUP, Asking
+from tests.front.conftest import unhurried as unhurried
 from tests.mcp.conftest import NEW, Client, Endpoint
+from tests.mcp.conftest import on_their_own as on_their_own
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.control.servers import plugins as configured

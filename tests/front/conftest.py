@@ -18,6 +18,7 @@ from toolbelt.api import limits
 from toolbelt.control.access import expirations
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
+from toolbelt.control.servers import running_tools
 from toolbelt.front import application as front
 from toolbelt.runtime import credentials, prepared_answers, record_writer
 from toolbelt.store import snapshots
@@ -147,6 +148,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let no test feel how much the one before it asked, or find what it kept; and none writes beside itself."""
     monkeypatch.setattr(credentials, "start", lambda: None)
     monkeypatch.setattr(record_writer, "start", lambda: None)
+    monkeypatch.setattr(running_tools, "start", lambda runnable: None)
     limits.rates.forget()
     snapshots.forget()
     yield
