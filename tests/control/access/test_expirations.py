@@ -174,7 +174,7 @@ def test_a_longer_while_goes_back_to_what_stood_before_the_first(operator: writi
         (True, NOON, "is in the past"),
         (True, NOON - SECOND, "is in the past"),
         (True, NOON.replace(tzinfo=None), "has no time zone"),
-        (None, TWO, "cannot end"),
+        (None, TWO, "cannot have an end"),
     ],
 )
 def test_an_end_that_cannot_be_is_refused_by_its_name(
