@@ -185,7 +185,7 @@ def test_arguments_that_take_long_to_check_are_checked_in_a_thread(
     monkeypatch.setattr(schema, "QUICK_STEPS", 0)
 
     assert isinstance(async_to_sync(served)(call({"a": 1})), calls.Result)
-    assert taken == ["_prepare"]
+    assert taken == ["prepare"]
 
 
 def test_a_schema_that_was_never_read_is_read_in_a_thread(
@@ -196,7 +196,7 @@ def test_a_schema_that_was_never_read_is_read_in_a_thread(
     schema._validator.cache_clear()
 
     assert isinstance(async_to_sync(served)(call()), calls.Result)
-    assert taken == ["_prepare"]
+    assert taken == ["prepare"]
 
 
 def test_with_no_room_for_its_record_a_call_ends_in_a_thread_that_writes_it(
@@ -208,5 +208,5 @@ def test_with_no_room_for_its_record_a_call_ends_in_a_thread_that_writes_it(
     monkeypatch.setattr(record_writer, "take", lambda record: False)
 
     assert isinstance(async_to_sync(served)(call()), calls.Result)
-    assert taken == ["_prepare", "_answered"]
+    assert taken == ["prepare", "answered"]
     assert outcomes() == ["ok", "ok"]
