@@ -15,6 +15,9 @@ from toolbelt.front import access_log, lifespan
 from toolbelt.front import application as front
 from toolbelt.runtime import credentials, plugins, prepared_answers, record_writer, upstream_connections
 
+# The tests of this folder start no such thread otherwise (`unhurried`).
+start_announcing = running_tools.start
+
 
 def writing() -> list[threading.Thread]:
     """Return the threads that record expiries, and say what this process can run."""
@@ -146,7 +149,7 @@ def test_the_threads_that_write_begin_and_end_with_the_server(told: list[str]) -
     for _ in range(2):
         for _ in range(2):
             expirations.start()
-            running_tools.start(frozenset)
+            start_announcing(frozenset)
         threads = writing()
         assert len(threads) == 2
         asyncio.run(lifespan.Lifespan(None, access_log.AccessLog()).end())
