@@ -204,7 +204,7 @@ def _unused(
         tools=tuple(_unused_tool(tool, overrides, may_flip) for tool in idle.tools),
         words=f"{kit_words.tools(idle.count)}, {kit_words.about(idle.tokens)} tokens {cost}",
         more=f"{kit_words.tools(more)} more" if more else "",
-        more_url=f"{path}?{urlencode({**_kept(filters), 'unused': 'all', **place})}",
+        more_url=f"{path}?{urlencode({**_kept(filters), 'unused': 'all', **place})}" if more else "",
         agent=agent,
     )
 
