@@ -140,7 +140,9 @@ def test_the_filter_narrows_while_one_types_and_going_back_shows_the_whole_page(
     rows = access.locator("li.tool")
     expect(rows.first).to_contain_text("pull_request")
     operating.choice(access, "code_review", "github__pull_request_read", "On").check(force=True)
-    expect(operating.row(access, "code_review", "github__pull_request_read")).to_contain_text("its override is on")
+    expect(operating.row(access, "code_review", "github__pull_request_read")).to_contain_text(
+        "its override is on"
+    )
     access.get_by_role("link", name="Audit log").first.click()
     expect(access.get_by_role("heading", name="Audit log")).to_be_visible()
     access.go_back()
