@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest.register_assert_rewrite("local_scenario", "mcp_checks", "recipe", "scenario")
+pytest.register_assert_rewrite("local_scenario", "mcp_checks", "recipe", "restarts", "scenario")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import in_process
 import kit
 import scenario
 
@@ -24,7 +25,19 @@ def program(heading: str, page: Path = PAGE, **known: Any) -> dict[str, Any]:
 
 
 def check_own_tools(heading: str, model: Callable[[list[Any]], Any]) -> None:
-    """Run the program of the page on a program's own tools. ``model`` returns a model that replies by a script."""
+    """Run the program of the page on a program's own tools, as it is shown there and in the same process.
+
+    ``model`` returns a model that replies by a script.
+    """
+    _check_own_tools(heading, model, _code(heading, page=OWN_TOOLS))
+    # As the page says: only the connection is another.
+    shown = _code(heading, page=OWN_TOOLS)
+    line = next(line for line in shown.splitlines() if line.startswith("connection = "))
+    other = 'connection = in_process.connection("seller")'
+    _check_own_tools(heading, model, shown.replace(line, other), in_process=in_process)
+
+
+def _check_own_tools(heading: str, model: Callable[[list[Any]], Any], code: str, **known: Any) -> None:
     shop = types.ModuleType("shop")
     text = OWN_TOOLS.read_text(encoding="utf-8").partition("<!-- the file shop.py -->")[2]
     exec(text.partition("```py\n")[2].partition("```")[0], vars(shop))  # noqa: S102 (our own page)
@@ -38,7 +51,9 @@ def check_own_tools(heading: str, model: Callable[[list[Any]], Any]) -> None:
         return cancel
 
     script = ["I have no tools.", refund, off_then_call, "Refunded."]
-    answer = program(heading, OWN_TOOLS, model=model(script))["answer"]
+    known["model"] = model(script)
+    exec(compile(code, heading, "exec"), known)  # noqa: S102 (our own page)
+    answer = known["answer"]
     before = kit.newest(agent="seller")
     assert answer("Hello.", kit.session()) == "I have no tools."
     kit.approve("shop")

@@ -7,7 +7,7 @@ export const AGENT = TOOLBELT_AGENT;
 export const OTHER_AGENT = TOOLBELT_OTHER_AGENT;
 export const TOKENS = { [AGENT]: TOOLBELT_TOKEN, [OTHER_AGENT]: TOOLBELT_OTHER_TOKEN };
 export const INVALID_PARAMS = -32602;
-// Longer than anything here takes; whoever waits for it has found a defect.
+// Longer than anything here takes: a wait that reaches it is a defect.
 const MILLISECONDS = 20_000;
 
 /** Say where an agent's endpoint is, for clients that keep a session and for those that keep none. */
@@ -15,7 +15,7 @@ export function endpoint(agent, session = "") {
   return `${ADDRESS}/mcp/${agent}${session ? `/s/${session}` : ""}`;
 }
 
-/** Name a conversation that nobody else has. */
+/** Return a new name for a conversation. */
 export function session() {
   return `interop-${crypto.randomUUID().slice(0, 12)}`;
 }

@@ -1,4 +1,4 @@
-"""What do all parts need: where Toolbelt is, and an operator's hand on its switches?
+"""What all parts need: Toolbelt's address, and an operator's switches.
 
 Of the standard library alone, because no two parts have the same packages. A part's tests say ``import kit``.
 """
@@ -20,13 +20,13 @@ from typing import Any
 ADDRESS = os.environ["TOOLBELT_ADDRESS"]
 AGENT, TOKEN = os.environ["TOOLBELT_AGENT"], os.environ["TOOLBELT_TOKEN"]
 OTHER_AGENT, OTHER_TOKEN = os.environ["TOOLBELT_OTHER_AGENT"], os.environ["TOOLBELT_OTHER_TOKEN"]
-# Longer than it takes; whoever waits for it has found a defect.
+# Longer than anything here takes: a wait that reaches it is a defect.
 SECONDS_TO_RECORD = 20
 OPERATOR_TOKEN = os.environ["TOOLBELT_OPERATOR_TOKEN"]
 
 
 def session() -> str:
-    """Name a conversation that nobody else has."""
+    """Return a new name for a conversation."""
     return f"interop-{uuid.uuid4().hex[:12]}"
 
 

@@ -1,7 +1,7 @@
 """The tests of tools that the agent's own program runs, which the adapters of all four frameworks must pass.
 
 A part imports them, and provides a fixture ``start``: it returns a player (see scenario.py) whose adapter has the given
-connection, local tools and settings.
+connection, local tools and settings. The tests run over HTTP and in process, except those of an unreachable server.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+import in_process
 import kit
 import pytest
 import scenario
@@ -27,8 +28,12 @@ Start = Callable[..., scenario.Play]
 
 @dataclass
 class Shop:
-    """A program with two tools. ``ran`` is what ran; ``is_away`` cuts its line to Toolbelt."""
+    """A program with two tools. ``ran`` is what ran; ``is_away`` cuts its line to Toolbelt.
 
+    With ``is_in_process``, there is no line: Toolbelt runs in the same process.
+    """
+
+    is_in_process: bool = False
     ran: list[Any] = field(default_factory=list)
     is_away: bool = False
 
@@ -49,16 +54,19 @@ class Shop:
 
     def play(self, start: Start, **more: Any) -> scenario.Play:
         """Return a player whose model can call these tools."""
-        blocking = http.BlockingHttp(kit.ADDRESS, AGENT, token(), transport=_Line(self), pauses=())
-        connection = http.Http(
-            kit.ADDRESS, AGENT, token(), transport=_AsyncLine(self), pauses=(), blocking=blocking
-        )
+        connection = in_process.connection(AGENT) if self.is_in_process else self._line()
         play = start(connection, local_tools=self.tools, plugin=PLUGIN, **more)
         if not _declared:
             _declared.append(play(kit.session(), "Hello.", ["Hello."]).said)
             # Each framework derives another schema from the same function.
             kit.approve(PLUGIN)
         return play
+
+    def _line(self) -> http.Http:
+        blocking = http.BlockingHttp(kit.ADDRESS, AGENT, token(), transport=_Line(self), pauses=())
+        return http.Http(
+            kit.ADDRESS, AGENT, token(), transport=_AsyncLine(self), pauses=(), blocking=blocking
+        )
 
 
 class _Line(httpx.BaseTransport):
@@ -109,17 +117,23 @@ def overridden(tool: str, on: bool) -> Iterator[None]:
         kit.override(tool, True, AGENT)
 
 
-def outcomes(before: int, count: int = 1) -> list[str]:
-    """Return the outcomes of the agent's calls since ``before``, the oldest first."""
-    return [call["outcome"] for call in reversed(kit.recorded(count, after=before, agent=AGENT))]
+def recorded(play: scenario.Play, session: str) -> dict[str, Any]:
+    """Return the call of a session, once it is recorded. Other sessions' calls may be recorded meanwhile."""
+    [call] = kit.recorded(1, agent=AGENT, session=scenario.recorded_session(play, session))
+    return call
+
+
+@pytest.fixture(params=["http", "in process"])
+def shop(request: pytest.FixtureRequest) -> Shop:
+    return Shop(is_in_process=request.param == "in process")
 
 
 CALL = scenario.Call(REFUND, {"order": 7, "reason": "broken"})
 
 
-def test_a_tool_of_the_program_runs_once_it_is_admitted_and_is_recorded(start: Start) -> None:
-    shop, before = Shop(), kit.newest(agent=AGENT)
-    played = shop.play(start)(kit.session(), "Refund order 7.", [CALL, "Done."])
+def test_a_tool_of_the_program_runs_once_it_is_admitted_and_is_recorded(start: Start, shop: Shop) -> None:
+    play, session = shop.play(start), kit.session()
+    played = play(session, "Refund order 7.", [CALL, "Done."])
     assert {REFUND, FIND} <= set(played.steps[0].tools)
     assert played.steps[0].tools[REFUND]["required"][0] == "order"
     assert shop.ran == [("refund", 7, "broken")]
@@ -127,15 +141,14 @@ def test_a_tool_of_the_program_runs_once_it_is_admitted_and_is_recorded(start: S
     assert "Order 7 is refunded." in result.text
     assert not result.is_error
     assert played.said == "Done."
-    assert outcomes(before) == ["ok"]
+    assert recorded(play, session)["outcome"] == "ok"
 
 
-def test_an_operator_switches_it_off_during_the_run_and_it_does_not_run(start: Start) -> None:
+def test_an_operator_switches_it_off_during_the_run_and_it_does_not_run(start: Start, shop: Shop) -> None:
     def off_then_call() -> scenario.Reply:
         kit.override(REFUND, False, AGENT)
         return CALL
 
-    shop = Shop()
     play = shop.play(start)
     with overridden(REFUND, True):
         played = play(kit.session(), "Refund order 7.", [off_then_call, "I cannot."])
@@ -147,22 +160,21 @@ def test_an_operator_switches_it_off_during_the_run_and_it_does_not_run(start: S
     assert played.said == "I cannot."
 
 
-def test_arguments_are_checked_before_it_runs(start: Start) -> None:
-    shop = Shop()
+def test_arguments_are_checked_before_it_runs(start: Start, shop: Shop) -> None:
     wrong = scenario.Call(REFUND, {"order": "seven"})
     played = shop.play(start)(kit.session(), "Refund order 7.", [wrong, "I cannot."])
     assert "invalid-arguments" in played.results[0].text
     assert shop.ran == []
 
 
-def test_an_exception_in_it_is_recorded_and_the_framework_handles_it(start: Start) -> None:
-    before = kit.newest(agent=AGENT)
+def test_an_exception_in_it_is_recorded_and_the_framework_handles_it(start: Start, shop: Shop) -> None:
+    play, session = shop.play(start), kit.session()
     script: scenario.Script = [scenario.Call(FIND, {"order": 8}), "I cannot."]
     # Some frameworks end the run, others let the model read the exception.
     with contextlib.suppress(LookupError):
-        assert Shop().play(start)(kit.session(), "Find order 8.", script).results[0].text
-    assert outcomes(before) == ["tool-failed"]
-    [call] = kit.recorded(1, after=before, agent=AGENT)
+        assert play(session, "Find order 8.", script).results[0].text
+    call = recorded(play, session)
+    assert call["outcome"] == "tool-failed"
     assert call["error"] == "LookupError: There is no order 8."
 
 
@@ -181,7 +193,7 @@ def test_while_toolbelt_is_away_calls_are_refused_and_the_run_goes_on(start: Sta
 
 
 def test_with_the_owners_setting_they_run_and_are_recorded_later(start: Start) -> None:
-    shop, session, before = Shop(), kit.session(), kit.newest(agent=AGENT)
+    shop, session = Shop(), kit.session()
 
     def away_then_call() -> scenario.Reply:
         shop.is_away = True
@@ -192,8 +204,8 @@ def test_with_the_owners_setting_they_run_and_are_recorded_later(start: Start) -
     assert shop.ran == [("refund", 7, "broken")]
     shop.is_away = False
     play(session, "Thanks.", ["You are welcome."])
-    assert outcomes(before) == ["ok"]
-    [call] = kit.recorded(1, after=before, agent=AGENT)
+    call = recorded(play, session)
+    assert call["outcome"] == "ok"
     assert "without an admission" in call["error"]
 
 

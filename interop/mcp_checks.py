@@ -1,6 +1,6 @@
-"""What must any MCP client find at Toolbelt's endpoint, whoever wrote it?
+"""Checks that any MCP client must pass at Toolbelt's endpoint.
 
-A part says in :meth:`Checks.connecting` how its client connects; what stands here then runs with that client. So all of
+A part says in :meth:`Checks.connecting` how its client connects; these checks then run with that client. So all of
 them prove the same: listing, calling, refusing, subscribing, and both ways to load on demand. Of the standard library
 and pytest alone, as kit.py is.
 """
@@ -21,7 +21,7 @@ TOKENS = {kit.AGENT: kit.TOKEN, GUEST: kit.OTHER_TOKEN}
 INVALID_PARAMS = -32602
 HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
 META_TOOLS = {"call_tool", "list_toolkits", "load_tools", "search_tools", "unload_tools"}
-# Longer than anything here takes; whoever waits for it has found a defect.
+# Longer than anything here takes: a wait that reaches it is a defect.
 SECONDS = 20.0
 
 Answered = TypeVar("Answered")
@@ -235,7 +235,7 @@ class Checks:
 
     async def test_a_flip_that_changes_nothing_tells_no_one(self) -> None:
         async with self.connected() as client:
-            with as_found("notes", "orders"):
+            with as_found("desk_notes", "orders"):
                 # On for arithmetic already; and on twice.
                 await aside(kit.override, "desk__add", True)
                 await aside(kit.override, "desk__add", None)
@@ -260,7 +260,7 @@ class Checks:
             noted = {"tool": "desk__add_note", "arguments": {"text": self.version}}
             assert f"Noted: {self.version}" in text(await in_time(client.call("call_tool", noted)))
             assert await in_time(client.tools()) == before
-            with kit.switched("notes", on=False), pytest.raises(Refused) as refused:
+            with kit.switched("desk_notes", on=False), pytest.raises(Refused) as refused:
                 await in_time(client.call("call_tool", noted))
             assert refused.value.code == INVALID_PARAMS
 
@@ -273,14 +273,15 @@ class Checks:
                     return
                 assert {"load_tools", "list_toolkits", "unload_tools"} <= before
                 assert (
-                    said(await in_time(client.call("load_tools", {"toolkit": "notes"})))["status"] == "loaded"
+                    said(await in_time(client.call("load_tools", {"toolkit": "desk_notes"})))["status"]
+                    == "loaded"
                 )
                 await client.changes.reach(1)
                 grown = {*await in_time(client.tools())}
                 assert grown - before == {"desk__add_note", "desk__read_notes"}
                 assert "Noted: hello" in text(await in_time(client.call("desk__add_note", {"text": "hello"})))
                 assert (
-                    said(await in_time(client.call("unload_tools", {"toolkit": "notes"})))["status"]
+                    said(await in_time(client.call("unload_tools", {"toolkit": "desk_notes"})))["status"]
                     == "unloaded"
                 )
                 await client.changes.reach(2)
@@ -294,7 +295,7 @@ class Checks:
                 self.connected(session=kit.session()) as one,
                 self.connected(session=kit.session()) as two,
             ):
-                await in_time(one.call("load_tools", {"toolkit": "notes"}))
+                await in_time(one.call("load_tools", {"toolkit": "desk_notes"}))
                 await one.changes.reach(1)
                 assert "desk__add_note" in await in_time(one.tools())
                 assert "desk__add_note" not in await in_time(two.tools())

@@ -21,7 +21,8 @@ import model
 import scenario
 from scenario import ADD, Call, Reply
 
-SEARCH = Call("search_tools", {"query": "put a note", "limit": 5})
+# With every argument, because smolagents requires them all.
+SEARCH = Call("search_tools", {"query": "put a note", "limit": 5, "offset": 0})
 DISPATCH = Call("call_tool", {"tool": "desk__add_note", "arguments": {"text": "Milk."}})
 # Longer than any run takes.
 SECONDS = 60

@@ -83,20 +83,22 @@ def test_a_tool_is_called_and_the_model_reads_its_answer(play: Play) -> None:
 
 def test_what_the_model_loads_is_available_in_the_next_step_of_the_run(play: Play) -> None:
     session = kit.session()
-    first = play(session, "Note: milk.", [Call("load_tools", {"toolkit": "notes"}), NOTE, "Noted."])
+    first = play(session, "Note: milk.", [Call("load_tools", {"toolkit": "desk_notes"}), NOTE, "Noted."])
     loaded, noted = first.results
     assert "status:loaded" in squeezed(loaded.text)
     assert noted.text == "Noted: Milk."
     assert ["desk__add_note" in step.tools for step in first.steps] == [False, True, True]
     assert ["Notes are public" in step.system for step in first.steps] == [False, True, True]
 
-    second = play(session, "Go on.", [Call("unload_tools", {"toolkit": "notes"}), "Unloaded."])
+    second = play(session, "Go on.", [Call("unload_tools", {"toolkit": "desk_notes"}), "Unloaded."])
     assert ["desk__add_note" in step.tools for step in second.steps] == [True, False]
 
 
 def test_with_loads_run_it_is_available_in_the_next_run(pinned: Play) -> None:
     session, play = kit.session(), pinned
-    first = play(session, "Note: milk.", [Call("load_tools", {"toolkit": "notes"}), NOTE, "It is loaded."])
+    first = play(
+        session, "Note: milk.", [Call("load_tools", {"toolkit": "desk_notes"}), NOTE, "It is loaded."]
+    )
     loaded, refused = first.results
     assert "status:loaded" in squeezed(loaded.text)
     assert not loaded.is_error
@@ -142,13 +144,18 @@ def test_with_loads_run_each_run_is_one_request(pinned: Play) -> None:
     assert first == second != other
 
 
+def recorded_session(play: Play, session: str) -> str:
+    """Return how a session is recorded. Some frameworks put its user in front."""
+    return f"{getattr(play, 'before_session', '')}{session}"
+
+
 def _requests_of_two_runs(play: Play) -> list[str]:
     """Return the ids of the requests in which two calls of one run and one of the next were made."""
     session = kit.session()
     play(session, "What is it?", [ADD, ADD, "Five."])
     play(session, "And now?", [ADD, "Five."])
-    named = f"{getattr(play, 'before_session', '')}{session}"
-    ids = [call["request_id"] for call in reversed(kit.recorded(3, session=named))]
+    recorded = kit.recorded(3, session=recorded_session(play, session))
+    ids = [call["request_id"] for call in reversed(recorded)]
     assert len(ids) == 3
     return ids
 
@@ -194,6 +201,6 @@ def test_what_fails_is_read_by_the_model_and_ends_no_run(play: Play) -> None:
 
 def test_two_conversations_do_not_load_for_each_other(play: Play) -> None:
     one, other = kit.session(), kit.session()
-    play(one, "Load.", [Call("load_tools", {"toolkit": "notes"}), "Done."])
+    play(one, "Load.", [Call("load_tools", {"toolkit": "desk_notes"}), "Done."])
     assert "desk__add_note" in play(one, "Go on.", ["Yes."]).steps[0].tools
     assert "desk__add_note" not in play(other, "Go on.", ["Yes."]).steps[0].tools

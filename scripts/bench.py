@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -35,22 +35,31 @@ ROUNDS, REPEATS = 7, 120
 
 
 def main() -> int:
-    """Measure every size, print the table; and list the missed goals."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure every size, print the table, and list the missed goals."""
+    return run("scripts.bench", __doc__, measure, report, "measuring a catalog of {size:,} tools")
+
+
+def run(
+    module: str,
+    about: str | None,
+    measure: Callable[[int], dict[str, Any]],
+    report: Callable[[list[dict[str, Any]]], None],
+    doing: str,
+    sizes: Iterable[int] = SIZES,
+) -> int:
+    """Run a benchmark's command line: each size in a process of its own, then the report or the figures as JSON."""
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--one", type=int, help="measure this size alone and print it as JSON")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     options = parser.parse_args()
     if options.one:
         print(json.dumps(measure(options.one)))
         return 0
-    found = []
-    for size in SIZES:
-        print(f"measuring a catalog of {size:,} tools …", file=sys.stderr, flush=True)
-        found.append(in_a_process(size, "scripts.bench"))
-    if options.json:
-        print(json.dumps(found, indent=2))
-        return 0
-    report(found)
+    figures = []
+    for size in sizes:
+        print(f"{doing.format(size=size)} …", file=sys.stderr, flush=True)
+        figures.append(in_a_process(size, module))
+    print(json.dumps(figures, indent=2)) if options.json else report(figures)
     return 0
 
 

@@ -7,7 +7,6 @@ persistent connections; the results are the ratios of CPU time per request, beca
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -106,19 +105,8 @@ class Asking(asyncio.Protocol):
 
 def main() -> int:
     """Measure every size, print the table, and list the missed goals."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--one", type=int, help="measure this size alone and print it as JSON")
-    parser.add_argument("--json", action="store_true", help="print all figures as JSON")
-    options = parser.parse_args()
-    if options.one:
-        print(json.dumps(measure(options.one)))
-        return 0
-    found = []
-    for size in bench.SIZES:
-        print(f"asking over HTTP, with a catalog of {size:,} tools …", file=sys.stderr, flush=True)
-        found.append(bench.in_a_process(size, "scripts.bench_http"))
-    print(json.dumps(found, indent=2)) if options.json else report(found)
-    return 0
+    doing = "asking over HTTP, with a catalog of {size:,} tools"
+    return bench.run("scripts.bench_http", __doc__, measure, report, doing)
 
 
 def measure(size: int) -> dict[str, Any]:
@@ -309,6 +297,20 @@ async def _ask(
     await asyncio.gather(*(asking.done for _, asking in opened))
 
 
+def report_rounds(found: list[dict[str, Any]], kind: str) -> None:
+    """Print the medians of the rounds of a kind for both applications, and their ratio."""
+    for name in ("bare", "toolbelt"):
+        for label, place, form in (
+            ("CPU for a request, µs", 0, ",.0f"),
+            ("requests a second", 1, ",.0f"),
+            ("p50, ms", 2, ".2f"),
+            ("p95, ms", 3, ".2f"),
+        ):
+            cells = [statistics.median(taken[place] for taken in one["rounds"][kind][name]) for one in found]
+            print(f"  {name:10} {label:32} " + "".join(f"{cell:>20{form}}" for cell in cells))
+    print(f"  {'CPU, toolbelt / bare':44}" + "".join(f"{ratio(one, kind):>18.2f} ×" for one in found))
+
+
 def report(found: list[dict[str, Any]]) -> None:
     """Print the figures and ratios as a table, and which goals are met."""
     print(
@@ -317,18 +319,7 @@ def report(found: list[dict[str, Any]]) -> None:
     print(f"{'':46}" + "".join(f"{one['size']:>14,} tools" for one in found))
     for kind in KINDS:
         print(SAID[kind])
-        for name in ("bare", "toolbelt"):
-            for label, place, form in (
-                ("CPU for a request, µs", 0, ",.0f"),
-                ("requests a second", 1, ",.0f"),
-                ("p50, ms", 2, ".2f"),
-                ("p95, ms", 3, ".2f"),
-            ):
-                cells = [
-                    statistics.median(taken[place] for taken in one["rounds"][kind][name]) for one in found
-                ]
-                print(f"  {name:10} {label:32} " + "".join(f"{cell:>20{form}}" for cell in cells))
-        print(f"  {'CPU, toolbelt / bare':44}" + "".join(f"{_ratio(one, kind):>18.2f} ×" for one in found))
+        report_rounds(found, kind)
     for name in ("bare", "toolbelt"):
         print(
             f"{f'memory, {name}, MB':46}" + "".join(f"{one['memory'][name] / 1e6:>20,.0f}" for one in found)
@@ -344,7 +335,7 @@ def report(found: list[dict[str, Any]]) -> None:
     print("\ngoals")
     for kind in ("304", "200"):
         for one in found:
-            met = "met   " if _ratio(one, kind) <= goal else "MISSED"
+            met = "met   " if ratio(one, kind) <= goal else "MISSED"
             print(
                 f"  {met} {SAID[kind]}, {one['size']:,} tools: at most {goal:g} × the bare application's CPU"
             )
@@ -362,7 +353,7 @@ def _admission_ratio(one: dict[str, Any]) -> float:
     return float(statistics.median([admission[0] / surface[0] for admission, surface in pairs]))
 
 
-def _ratio(one: dict[str, Any], kind: str) -> float:
+def ratio(one: dict[str, Any], kind: str) -> float:
     """Return the median of the rounds' ratios of CPU per request."""
     pairs = zip(one["rounds"][kind]["toolbelt"], one["rounds"][kind]["bare"], strict=True)
     return float(statistics.median([toolbelt[0] / bare[0] for toolbelt, bare in pairs]))

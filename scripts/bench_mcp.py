@@ -7,10 +7,8 @@ and until the notification arrives.
 
 from __future__ import annotations
 
-import argparse
 import json
 import socket
-import statistics
 import sys
 import tempfile
 import time
@@ -32,19 +30,8 @@ SOON = 300.0
 
 def main() -> int:
     """Measure every size, print the table, and list the missed goals."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--one", type=int, help="measure this size alone and print it as JSON")
-    parser.add_argument("--json", action="store_true", help="print all figures as JSON")
-    options = parser.parse_args()
-    if options.one:
-        print(json.dumps(measure(options.one)))
-        return 0
-    found = []
-    for size in SIZES:
-        print(f"listing {size:,} tools for MCP clients …", file=sys.stderr, flush=True)
-        found.append(bench.in_a_process(size, "scripts.bench_mcp"))
-    print(json.dumps(found, indent=2)) if options.json else report(found)
-    return 0
+    doing = "listing {size:,} tools for MCP clients"
+    return bench.run("scripts.bench_mcp", __doc__, measure, report, doing, SIZES)
 
 
 def measure(size: int) -> dict[str, Any]:
@@ -163,18 +150,7 @@ def report(found: list[dict[str, Any]]) -> None:
     print(f"{'bytes of the first page':46}" + "".join(f"{one['bytes']:>20,}" for one in found))
     for kind in found[0]["rounds"]:
         print(f"{kind} connection(s)")
-        for name in ("bare", "toolbelt"):
-            for label, place, form in (
-                ("CPU for a request, µs", 0, ",.0f"),
-                ("requests a second", 1, ",.0f"),
-                ("p50, ms", 2, ".2f"),
-                ("p95, ms", 3, ".2f"),
-            ):
-                cells = [
-                    statistics.median(taken[place] for taken in one["rounds"][kind][name]) for one in found
-                ]
-                print(f"  {name:10} {label:32} " + "".join(f"{cell:>20{form}}" for cell in cells))
-        print(f"  {'CPU, toolbelt / bare':44}" + "".join(f"{_ratio(one, kind):>18.2f} ×" for one in found))
+        bench_http.report_rounds(found, kind)
     for said, what in (("gone from the list", "gone"), ("notification", "told")):
         for share in (50, 95):
             cells = [_share(one["flips"][what], share) for one in found]
@@ -182,7 +158,7 @@ def report(found: list[dict[str, Any]]) -> None:
     print("\ngoals")
     for one in found:
         for kind in one["rounds"]:
-            met = "met   " if _ratio(one, kind) <= GOAL else "MISSED"
+            met = "met   " if bench_http.ratio(one, kind) <= GOAL else "MISSED"
             print(f"  {met} {one['size']:,} tools, {kind} connection(s): at most {GOAL:g} × the bare CPU")
         met = "met   " if _share(one["flips"]["told"], 95) <= SOON else "MISSED"
         print(f"  {met} {one['size']:,} tools, flip → notification across processes: p95 within {SOON:g} ms")
@@ -190,12 +166,6 @@ def report(found: list[dict[str, Any]]) -> None:
 
 def _share(taken: list[float], share: int) -> float:
     return sorted(taken)[min(len(taken) - 1, len(taken) * share // 100)]
-
-
-def _ratio(one: dict[str, Any], kind: str) -> float:
-    """Return the median of the rounds' ratios of CPU per request."""
-    pairs = zip(one["rounds"][kind]["toolbelt"], one["rounds"][kind]["bare"], strict=True)
-    return float(statistics.median([toolbelt[0] / bare[0] for toolbelt, bare in pairs]))
 
 
 if __name__ == "__main__":

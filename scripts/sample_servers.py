@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolbelt.control import actors
-from toolbelt.control.servers import upstream_servers
+from toolbelt.control.servers import decisions, upstream_servers
 from toolbelt.core import errors
 
 PATH = {"type": "string", "description": "A path below the root of the project."}
@@ -82,7 +82,7 @@ def let_answer(actor: actors.Actor) -> None:
     )
     _record(actor, "files", *FIRST)
     approved = {change.key: change.shown for change in upstream_servers.review("files").waiting}
-    upstream_servers.approve(actor, "files", approved, reason="Read line by line.")
+    decisions.approve(actor, "files", approved, reason="Read line by line.")
     missed = errors.Problem(path="tools.run", message="Its inputSchema cannot be used: it is no mapping.")
     _record(actor, "files", *NOW, problems=(missed,))
     reached = {"command": "uvx", "args": ["mcp-server-weather"], "env": {"WEATHER_KEY": "${WEATHER_KEY}"}}

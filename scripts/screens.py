@@ -102,7 +102,7 @@ def flip(page: Page) -> None:
     cleared = section.get_by_role("button", name="Reset to default")
     if cleared.is_visible():  # the look before this one has left it off
         cleared.click()
-    section.get_by_role("button", name="Turn off").click()
+    section.get_by_role("switch").click()
     page.locator("#toast").get_by_text("research is off").wait_for()
     page.evaluate("scrollTo(0, 0)")
 

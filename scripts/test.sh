@@ -82,10 +82,12 @@ check() {
     stage "Types: mypy" end_types
 }
 
-# The tests of what knows no database, but for those that take seconds or run git a thousand times.
+# The tests of what knows no database, but for those that take seconds or run git a thousand times, and without the
+# plugins of pytest for browsers and API schemas: every process would take a second to load those.
 unit() {
-    stage "Unit tests" $python -m pytest $several -m 'not slow' tests/core tests/adapters tests/plugins \
-        --ignore tests/plugins/builtin/self_evolution
+    stage "Unit tests" $python -m pytest $several -m 'not slow' -p no:playwright -p no:base_url -p no:schemathesis \
+        tests/core tests/adapters tests/plugins \
+        --ignore tests/plugins/builtin/self_evolution --ignore tests/core/test_schema_bounds.py
 }
 
 tests() {

@@ -91,9 +91,6 @@ def fit(start: Start, names: Sequence[str], chosen: Callable[[int], bool]) -> ve
             for adam, slope in zip(moving, slopes, strict=True):
                 adam.step(slope)
     weighted = rows * np.exp(weights)[:, None]
-    # Turned so that the first values differ most between tools (tool_index.COARSE).
-    seen = np.concatenate([_unit(start.tools[name] @ weighted)[0] for name in start.tools])
-    weighted = weighted @ np.linalg.svd(seen, full_matrices=False)[2].T
     return vectors.unpack(vectors.pack(dict(zip(start.words, weighted.tolist(), strict=True))))
 
 

@@ -1,4 +1,4 @@
-"""How do tests write beside what they watch: acts that begin together, one in a thread, flips in another process?"""
+"""Writes beside what a test watches: functions that start together, in a thread, or in another process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def done(acts: Sequence[Callable[[], Any]]) -> list[Any]:
 
 
 async def do(act: Callable[[], object]) -> None:
-    """Act in a thread, as Django does, while the event loop goes on."""
+    """Run the function in a thread, as Django does, while the event loop continues."""
 
     def acted() -> None:
         try:

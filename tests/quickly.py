@@ -1,6 +1,6 @@
-"""How does each of a thousand tests start from the same rows, without each of them storing those by hand?
+"""Rows for a thousand tests, imported once and then inserted.
 
-What a configuration becomes is worked out once in a process, by the door that it goes through. From then on its rows
+A process imports a configuration once, through `toolbelt.control`. From then on its rows
 are inserted as they were. So are the rows that migrations leave, after a test that commits.
 """
 

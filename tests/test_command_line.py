@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from django.core import management
 
 from toolbelt import command_line, locations
 
@@ -56,6 +57,18 @@ def test_without_the_server_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SystemExit, match=r"pip install 'toolbelt-switchboard\[server\]'"):
         command_line.main(["serve"])
+
+
+def test_the_help_begins_with_the_commands_of_every_day(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command_line, "manage", lambda argv: None)
+    command_line.main([])
+    printed = capsys.readouterr().out
+    own = management.get_commands().keys() | {"demo", "init"}
+    named = {line.split()[1] for line in printed.splitlines() if line.startswith("toolbelt ")} - {"COMMAND"}
+    assert named <= own
+    assert {"surface", "flip", "mcp", "token", "call", "backup", "doctor"} <= named
 
 
 def test_an_installation_has_its_files_in_its_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_call_by_a_known_token_is_refused_in_words_while_the_database_is_away(
         assert (answer.status_code, answer.json()["is_error"]) == (200, True)
         assert answer.json()["code"] == "tool-unavailable"
         assert "cannot be checked" in answer.json()["message"]
-        # Of another agent, or with a token that nobody knows, it is a request like any other.
+        # For another agent, or with an unknown token, it is a request like any other.
         assert told(ada.post("/agents/bob/calls", call)) == (503, "database-unavailable")
         stranger = quiet(Asking(api_tokens.make(secrets.choice)))
         assert told(stranger.post("/agents/ada/calls", call)) == (503, "database-unavailable")

@@ -126,6 +126,13 @@ def test_the_demo_is_served_logs_in_flips_and_answers(installation: Installation
         token = re.search(r"tb_\S+", issued.stdout)
         assert token is not None, issued
         before = tools(client, token[0], "assistant")
+        # The demo acts: its plugins are part of the package.
+        called = client.post(
+            "/api/v1/agents/assistant/calls",
+            json={"tool": "arxiv", "arguments": {"query": "attention"}},
+            headers={"Authorization": f"Bearer {token[0]}"},
+        )
+        assert "simulated" in called.text, called.text
         # The first toolkit that the page shows as turned on.
         access = client.get("/agents/assistant/").text
         forms = re.findall(
@@ -140,13 +147,6 @@ def test_the_demo_is_served_logs_in_flips_and_answers(installation: Installation
         )
         assert flipped.status_code == 303, flipped.text
         assert tools(client, token[0], "assistant") < before
-        # The demo acts: its plugins are part of the package.
-        called = client.post(
-            "/api/v1/agents/assistant/calls",
-            json={"tool": "arxiv", "arguments": {"query": "attention"}},
-            headers={"Authorization": f"Bearer {token[0]}"},
-        )
-        assert "simulated" in called.text, called.text
 
 
 def test_init_and_serve_make_a_production_installation(installation: Installation) -> None:
@@ -177,6 +177,8 @@ def _make_and_use(installation: Installation, options: Mapping[str, str]) -> Non
     assert (installation.home / "data/.env").stat().st_mode & 0o077 == 0
     checked = installation.run("check", "--database", "default", "--fail-level", "WARNING")
     assert checked.returncode == 0, checked.stderr
+    healthy = installation.run("doctor")
+    assert (healthy.returncode, healthy.stdout[:20]) == (0, "Nothing is wrong wit"), healthy.stdout
     with installation.serving("serve", "--workers", "2") as client:
         page = log_in(client, PASSWORD)
         assert page.status_code == 200

@@ -12,27 +12,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-# Add a package once its docstrings and comments are in plain words.
-FOLDERS = (
-    "scripts",
-    "toolbelt/adapters",
-    "toolbelt/admin",
-    "toolbelt/api",
-    "toolbelt/control",
-    "toolbelt/core",
-    "toolbelt/front",
-    "toolbelt/management",
-    "toolbelt/mcp",
-    "toolbelt/models",
-    "toolbelt/plugins",
-    "toolbelt/runtime",
-    "toolbelt/settings",
-    "toolbelt/store",
-    "tests/control",
-    "tests/core",
-    "tests/models",
-    "tests/store",
-)
+FOLDERS = ("interop", "scripts", "tests", "toolbelt")
+# Not checked: what Django generates, and the dashboard's tests, whose docstrings are not in plain words yet.
+SKIPPED = (ROOT / "toolbelt/migrations", ROOT / "tests/web")
 PHRASES = {
     r"somebody|whoever|nobody|everybody": "the agent, the operator, the caller, no agent",
     r"anew": "again",
@@ -44,12 +26,12 @@ PHRASES = {
     r"as it was then": "at that time",
 }
 PATTERNS = {re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE): better for phrase, better in PHRASES.items()}
-FILES = [
-    file
-    for folder in FOLDERS
-    for file in sorted((ROOT / folder).rglob("*.py"))
-    if "migrations" not in file.parts
-]
+BEGINNINGS = ("Give what", "Give the", "Say ", "Says ", "Tell ")
+# To parse every file takes seconds, and most contain nothing of this.
+SUSPECT = re.compile(
+    rf"\b(?:{'|'.join(PHRASES)})\b|\"\"\"(?:{'|'.join(BEGINNINGS)})|\?(?:\"\"\"|\n\s*(?:\n|\"\"\"))",
+    re.IGNORECASE,
+)
 
 
 def docstrings(source: str) -> Iterator[str]:
@@ -67,17 +49,26 @@ def comments(source: str) -> Iterator[str]:
 
 def problems(source: str) -> Iterator[str]:
     """Yield each problem, with its text."""
+    if not SUSPECT.search(source):
+        return
     for text in (*docstrings(source), *comments(source)):
         for pattern, better in PATTERNS.items():
             if match := pattern.search(text):
                 yield f"{match[0]!r} in {text[:80]!r}. Write: {better}."
     for text in docstrings(source):
-        if text.startswith(("Give what", "Give the", "Say ", "Says ", "Tell ")):
+        if text.startswith(BEGINNINGS):
             yield f"{text[:80]!r} does not say what the function returns. Write: Return …"
         if text.partition("\n\n")[0].rstrip().endswith("?"):
             yield f"{text[:80]!r} asks. State what the code does."
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
-def test_docstrings_and_comments_are_in_plain_words(file: Path) -> None:
-    assert list(problems(file.read_text())) == []
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_docstrings_and_comments_are_in_plain_words(folder: str) -> None:
+    files = (
+        file
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        if not any(file.is_relative_to(skipped) for skipped in SKIPPED)
+    )
+    assert [
+        f"{file.relative_to(ROOT)}: {text}" for file in files for text in problems(file.read_text())
+    ] == []

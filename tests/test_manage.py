@@ -75,7 +75,7 @@ def test_the_rules_can_be_tried_without_what_developing_toolbelt_takes() -> None
     ("address", "words"),
     [
         ("sqlite:///nowhere/at/all.sqlite3", "The database file cannot be opened"),
-        # Nobody listens at port 1.
+        # No server listens at port 1.
         ("postgres://127.0.0.1:1/toolbelt", "The database cannot be reached"),
     ],
 )

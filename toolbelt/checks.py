@@ -1,6 +1,7 @@
 """Toolbelt's system checks, for `manage.py check` and `check --deploy`."""
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,11 @@ from django.conf import settings
 from django.core import checks
 
 from toolbelt import conf
+from toolbelt.core import addresses
+
+# A name, one with subdomains (.example.com), an address, or everything.
+_HOST = re.compile(r"\*|\.?[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
+_TEST_CLIENT = "testserver"
 
 
 @checks.register
@@ -41,5 +47,40 @@ def proxies_are_named(app_configs: Sequence[AppConfig] | None, **kwargs: Any) ->
             "FORWARDED_ALLOW_IPS is *, so every client can choose its own address and evade the login limits.",
             hint="Set FORWARDED_ALLOW_IPS to the addresses of the reverse proxies in front of Toolbelt.",
             id="toolbelt.W007",
+        )
+    ]
+
+
+@checks.register(checks.Tags.security)
+def hosts_are_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
+    unusable = [host for host in settings.ALLOWED_HOSTS if not _HOST.fullmatch(host)]
+    if not unusable:
+        return []
+    return [
+        checks.Warning(
+            f"ALLOWED_HOSTS contains {', '.join(unusable)}, which no request matches.",
+            hint="Write host names only, such as toolbelt.example.com: without https://, port and path.",
+            id="toolbelt.W008",
+        )
+    ]
+
+
+@checks.register(checks.Tags.security)
+def public_hosts_are_in_production(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    public = [
+        host
+        for host in settings.ALLOWED_HOSTS
+        if not (addresses.is_this_machine(host) or host == _TEST_CLIENT)
+    ]
+    if settings.ENVIRONMENT == "production" or not public:
+        return []
+    return [
+        checks.Warning(
+            f"TOOLBELT_ENV is {settings.ENVIRONMENT}, and Toolbelt answers at {', '.join(public)}: it is served over"
+            f" plain HTTP{', and error pages show its settings and code' if settings.DEBUG else ''}.",
+            hint="Set TOOLBELT_ENV to production, or ALLOWED_HOSTS to this machine: localhost,127.0.0.1,[::1].",
+            id="toolbelt.W009",
         )
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import json
 import os
 import secrets
 import sys
@@ -17,7 +18,6 @@ from pathlib import Path
 
 from toolbelt import locations
 
-DISTRIBUTION = "toolbelt-switchboard"
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 # The variables of an installation, apart from those that begin with TOOLBELT_.
 _VARIABLES = frozenset(
@@ -42,6 +42,13 @@ _HELP = """\
 toolbelt demo      Serve a demo with a filled dashboard on this machine
 toolbelt init      Create an installation: its settings, its database and its first operator
 toolbelt serve     Serve the installation
+toolbelt doctor    Say what is wrong with the installation, and what to do about it
+toolbelt backup    Write the whole database into a file; toolbelt restore puts it back
+toolbelt surface   Show what the model gets for an agent; toolbelt why explains a tool
+toolbelt flip      Turn a toolkit or tool on or off for an agent
+toolbelt call      Call a tool as an agent
+toolbelt mcp       Add, import, review and refresh upstream MCP servers
+toolbelt token     Issue and revoke tokens; toolbelt belt exports and imports the configuration
 toolbelt COMMAND   Run one of the commands below
 """
 
@@ -50,7 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``toolbelt``."""
     command, *rest = [*(sys.argv[1:] if arguments is None else arguments)] or ["help"]
     if importlib.util.find_spec("django") is None:
-        sys.exit(f"toolbelt: the server is not installed. Run: pip install '{DISTRIBUTION}[server]'")
+        sys.exit(
+            f"toolbelt: the server is not installed. Run: pip install '{locations.DISTRIBUTION}[server]'"
+        )
     own: Mapping[str, Callable[[Sequence[str]], None]] = {"demo": demo, "init": init}
     if command in own:
         with _errors_in_sentences("toolbelt"):
@@ -72,8 +81,30 @@ def manage(argv: Sequence[str]) -> None:
         os.environ["TOOLBELT_ENV"] = "test"
     from django.core.management import execute_from_command_line
 
+    if [*argv[1:2]] == ["doctor"] and "--json" in argv:
+        _require_settings_as_json()
     with _errors_in_sentences(Path(argv[0]).name):
         execute_from_command_line([*argv])
+
+
+def _require_settings_as_json() -> None:
+    """End the process with the finding of `doctor` if the settings cannot be read: no command can run then."""
+    from django.conf import settings
+    from django.core.exceptions import ImproperlyConfigured
+
+    import toolbelt
+
+    try:
+        _ = settings.INSTALLED_APPS
+    except ImproperlyConfigured as error:
+        finding = {
+            "level": "problem",
+            "code": "settings",
+            "message": str(error),
+            "way_out": "Set these variables; docs/reference/environment.md explains all of them.",
+        }
+        print(json.dumps({"ok": False, "version": toolbelt.__version__, "findings": [finding]}, indent=2))  # noqa: T201
+        sys.exit(1)
 
 
 def demo(arguments: Sequence[str]) -> None:

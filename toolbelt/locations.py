@@ -10,6 +10,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# The name of the package on the index.
+DISTRIBUTION = "toolbelt-switchboard"
+
 _PACKAGE = Path(__file__).resolve().parent
 _INSTALLED = _PACKAGE / "assets"
 

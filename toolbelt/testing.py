@@ -16,7 +16,7 @@ from toolbelt.control import writing
 from toolbelt.control.access import switches
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts as belt_files
-from toolbelt.control.servers import approvals, client_plugins, upstream_servers
+from toolbelt.control.servers import approvals, client_plugins, decisions
 from toolbelt.core import belts, calls, meta_tools, scenarios, surface
 from toolbelt.runtime import calls as gate
 from toolbelt.runtime import meta_tools as own_tools
@@ -118,7 +118,7 @@ def declared(plugin: str, tools: Sequence[Mapping[str, Any]], *, namespace: str 
         )
     client_plugins.declare(OPERATOR.actor, plugin, tools)
     waiting = approvals.review(plugin).waiting
-    upstream_servers.approve(OPERATOR.actor, plugin, {change.key: change.shown for change in waiting})
+    decisions.approve(OPERATOR.actor, plugin, {change.key: change.shown for change in waiting})
     stored = snapshots.catalog()
     return [key for key in stored.tools_of_plugin.get(plugin, ()) if not stored.tools[key].retired]
 

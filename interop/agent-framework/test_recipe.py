@@ -1,4 +1,4 @@
-"""Does the recipe for the Microsoft Agent Framework work as it is documented?"""
+"""Tests the recipe for the Microsoft Agent Framework as it is documented."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Coding agents that people use: how each is told of Toolbelt and of its model, and how it is asked something.
+"""Coding agents that people use: how to configure each for Toolbelt and its model, and how to prompt it.
 
-What tells it of Toolbelt is what the documentation shows for it. The rest makes it use a model on this machine, and
+The configuration for Toolbelt is the documented one. The rest makes it use a model on this machine, and
 leave the network alone.
 """
 

@@ -17,7 +17,7 @@ from agents import Agent, Place
 
 PACKAGES = Path(sys.prefix) / "node/node_modules"
 SECONDS = 180
-# Whatever an agent wants beyond this machine finds nobody.
+# A proxy that does not exist, for whatever an agent requests beyond this machine.
 NOBODY = "http://127.0.0.1:9"
 
 

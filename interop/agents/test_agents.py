@@ -1,4 +1,4 @@
-"""Does a coding agent that people use list, call and lose Toolbelt's tools, configured as the documentation shows?"""
+"""Tests that coding agents, configured as documented, list and call Toolbelt's tools, and lose them when denied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the recipe for Agno work as it is documented?"""
+"""Tests the recipe for Agno as it is documented."""
 
 from __future__ import annotations
 

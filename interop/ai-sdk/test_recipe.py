@@ -1,4 +1,4 @@
-"""Does the recipe for Vercel's AI SDK work as it is documented?"""
+"""Tests the recipe for Vercel's AI SDK as it is documented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the recipe for AutoGen work as it is documented?"""
+"""Tests the recipe for AutoGen as it is documented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the recipe for DSPy work as it is documented?"""
+"""Tests the recipe for DSPy as it is documented."""
 
 from __future__ import annotations
 

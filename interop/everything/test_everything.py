@@ -1,4 +1,4 @@
-"""Do prompts, resources and questions of a published MCP server pass through Toolbelt, as far as an agent may use them?
+"""Tests that prompts, resources and questions of a published MCP server pass Toolbelt if the agent may use them.
 
 The official client connects to the server directly and through Toolbelt, in both eras of the protocol.
 """

@@ -1,4 +1,4 @@
-"""Does FastMCP's client get on with Toolbelt, in both eras of the protocol?"""
+"""Tests FastMCP's client with Toolbelt, in both eras of the protocol."""
 
 from __future__ import annotations
 

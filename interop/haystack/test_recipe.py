@@ -1,4 +1,4 @@
-"""Does the recipe for Haystack work as it is documented?"""
+"""Tests the recipe for Haystack as it is documented."""
 
 from __future__ import annotations
 

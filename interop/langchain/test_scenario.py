@@ -26,6 +26,7 @@ class Scripted(language_models.BaseChatModel):
     script: list[Any]
     steps: list[Any]
     bound: dict[str, Any] = {}
+    thinking: dict[str, Any] | None = None
 
     @property
     def _llm_type(self) -> str:
@@ -112,6 +113,18 @@ def test_the_programs_own_tools_stay_and_are_its_own_to_run(play: Any) -> None:
     played = play(kit.session(), "Shout!", script, tools=[shout])
     assert {"shout", "desk__add"} < set(played.steps[0].tools)
     assert played.results[0].text == "HEY"
+
+
+@pytest.mark.parametrize(("kind", "choice"), [("enabled", None), ("disabled", "required")])
+def test_a_model_that_thinks_is_not_forced_to_call_a_tool(kind: str, choice: str | None) -> None:
+    toolbelt = langchain.Toolbelt(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN))
+    model = Scripted(script=["Five."], steps=[], thinking={"type": kind})
+    agent = agents.create_agent(model, middleware=[toolbelt])
+    config: Any = {"configurable": {"thread_id": kit.session()}}
+    agent.invoke({"messages": [("user", "Please add 2 and 3.")]}, config)
+    (step,) = model.steps
+    assert step.choice == choice
+    assert "Call one of these tools" in step.system
 
 
 def test_two_tools_of_one_name_are_an_error_that_names_it(play: Any) -> None:

@@ -1,4 +1,4 @@
-"""Does the recipe for LlamaIndex work as it is documented?"""
+"""Tests the recipe for LlamaIndex as it is documented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the recipe for Mastra work as it is documented?"""
+"""Tests the recipe for Mastra as it is documented."""
 
 from __future__ import annotations
 

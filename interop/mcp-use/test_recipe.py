@@ -1,4 +1,4 @@
-"""Does the recipe for mcp-use work as it is documented?"""
+"""Tests the recipe for mcp-use as it is documented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the official Python client of the 1.x line get on with Toolbelt?"""
+"""Tests the official Python client of the 1.x line with Toolbelt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the official Python client get on with Toolbelt, in both eras of the protocol?"""
+"""Tests the official Python client with Toolbelt, in both eras of the protocol."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TestHandshake(mcp_checks.Checks):
 
 
 class TestModern(mcp_checks.Checks):
-    """Finds out by itself that the server speaks this revision."""
+    """Finds out automatically that the server speaks this revision."""
 
     version, mode = mcp_checks.MODERN, "auto"
 

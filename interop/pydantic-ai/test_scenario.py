@@ -1,4 +1,4 @@
-"""Does an agent of Pydantic AI get, and call, what Toolbelt grants it?"""
+"""Tests that an agent of Pydantic AI gets and calls what Toolbelt grants it."""
 
 from __future__ import annotations
 

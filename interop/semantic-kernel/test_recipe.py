@@ -1,4 +1,4 @@
-"""Does the recipe for Semantic Kernel work as it is documented?"""
+"""Tests the recipe for Semantic Kernel as it is documented."""
 
 from __future__ import annotations
 

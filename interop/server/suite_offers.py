@@ -9,7 +9,7 @@ import mcp_types as types
 
 # A red dot.
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
-# The prompt that is hidden and shown again, to see that clients are told.
+# The prompt that is hidden and shown again, to see that clients are notified.
 EXTRA_PROMPT = "test_extra_prompt"
 TEMPLATE = "test://template/{id}/data"
 TEXTS = {

@@ -1,4 +1,4 @@
-"""Is what a server's tool answers the same through Toolbelt as without it, byte for byte?"""
+"""Tests that a server's tool answers the same bytes through Toolbelt as without it."""
 
 from __future__ import annotations
 

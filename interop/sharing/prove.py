@@ -1,4 +1,4 @@
-"""Does each session have the state of servers that others wrote to itself, whichever of two workers is asked?
+"""Checks that each session has its own state at published servers, whichever of two workers is asked.
 
 A server of its own with two workers, and three servers over stdio behind it: a browser (Playwright), a list of thoughts
 (sequential thinking) and a memory that is a file. Sessions call them in turns, each call over a TCP connection of its
@@ -37,7 +37,7 @@ CHROMIUM = shutil.which("chromium-headless-shell")
 TOOLS = {
     "browser": ("browser_navigate", "browser_snapshot"),
     "thinking": ("sequentialthinking",),
-    "memory": ("create_entities", "read_graph"),
+    "graph": ("create_entities", "read_graph"),
 }
 
 
@@ -114,7 +114,7 @@ def add(told: interop.Environment, scratch: Path) -> None:
     commands = {
         "browser": ["--command", str(BIN / "playwright-mcp"), *browser],
         "thinking": ["--command", str(BIN / "mcp-server-sequential-thinking")],
-        "memory": [
+        "graph": [
             f"--env=MEMORY_FILE_PATH={scratch / 'memory.jsonl'}",
             "--command",
             str(BIN / "mcp-server-memory"),
@@ -176,8 +176,8 @@ def prove_memory(client: Client, sessions: list[str]) -> None:
     """Show that a file is shared by the processes that write to it: connections do not part what is not in them."""
     for session in sessions:
         entity = {"name": f"of {session}", "entityType": "note", "observations": ["mine"]}
-        client.call(session, "memory__create_entities", {"entities": [entity]})
-    graph = client.call(sessions[0], "memory__read_graph", {})
+        client.call(session, "graph__create_entities", {"entities": [entity]})
+    graph = client.call(sessions[0], "graph__read_graph", {})
     assert all(f"of {session}" in graph for session in sessions), graph
     print(f"    memory: {len(sessions)} sessions, each with its process, read one file", flush=True)
 

@@ -1,4 +1,4 @@
-"""Does the recipe for smolagents work as it is documented?"""
+"""Tests the recipe for smolagents as it is documented."""
 
 from __future__ import annotations
 

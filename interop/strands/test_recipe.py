@@ -1,4 +1,4 @@
-"""Does the recipe for Strands work as it is documented?"""
+"""Tests the recipe for Strands as it is documented."""
 
 from __future__ import annotations
 

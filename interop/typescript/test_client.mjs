@@ -174,7 +174,7 @@ for (const [name, version, connect] of CLIENTS) {
         const before = await names(client);
         assert.equal(before.includes("load_tools"), version !== MODERN);
         if (version === MODERN) return;
-        assert.equal(said(await call(client, "load_tools", { toolkit: "notes" })).status, "loaded");
+        assert.equal(said(await call(client, "load_tools", { toolkit: "desk_notes" })).status, "loaded");
         await changes.reach(1);
         const grown = (await names(client)).filter((tool) => !before.includes(tool));
         assert.deepEqual(grown, ["desk__add_note", "desk__read_notes"]);

@@ -42,25 +42,27 @@
     showTheme();
   }
 
-  // Controls show the stored state, which is the `was` of a response, unless the operator has just chosen another
-  // state that is still to be sent.
+  // Controls follow the field `was` of a response: overrides show what is stored, unless the operator has just chosen
+  // another state that is still to be sent, and switches show what the model has.
   const touched = new WeakSet();
 
   function follow(form) {
-    const was = form.elements.was.value;
+    const was = form.elements.was;
     if (form.dataset.control === "switch") followSwitch(form, was);
-    else if (!touched.has(form)) followOverride(form, was);
+    else if (!touched.has(form)) followOverride(form, was.value);
   }
 
   function followSwitch(form, was) {
+    const { shown, wants, else: other, label } = was.dataset;
     const button = form.querySelector("[role=switch]");
-    button.dataset.stored = was;
-    button.value = was === "true" ? "false" : "true";
-    button.setAttribute("aria-checked", String(was === "true"));
-    const other = form.querySelector("[data-other]");
-    if (!other) return;
-    other.value = was === "unset" ? "false" : "unset";
-    other.firstElementChild.textContent = was === "unset" ? other.dataset.whenUnset : other.dataset.whenSet;
+    button.dataset.stored = was.value;
+    button.dataset.shown = shown;
+    button.value = wants;
+    button.setAttribute("aria-checked", String(shown !== "off"));
+    const link = form.querySelector("[data-other]");
+    if (!link) return;
+    link.value = other;
+    link.firstElementChild.textContent = was.value === "unset" ? label : link.dataset.whenSet;
   }
 
   function followOverride(form, was) {

@@ -355,6 +355,7 @@ def test_a_schema_too_deep_to_be_read_is_a_problem_and_no_crash() -> None:
     assert "it is nested too deeply" in problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", [True, {}])
 def test_a_schema_too_long_to_be_written_out_is_a_problem(inner: Any) -> None:
     definitions = {f"d{n}": {"prefixItems": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(10)}

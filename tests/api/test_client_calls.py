@@ -1,4 +1,4 @@
-"""Are the calls that an agent's own program runs admitted and reported over HTTP, each by whoever may?"""
+"""Calls that an agent's own program runs are admitted and reported over HTTP, with the permission that each needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are tools declared over HTTP by operators and by named agents, and by nobody else?"""
+"""Only operators and named agents declare tools over HTTP."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ OPERATIONS = [
 ]
 READING = ("GET", "HEAD")
 WRITES = [one for one in OPERATIONS if one[0] not in READING and not one[1].endswith("/surface")]
-# What an agent's own token opens. Whoever adds to it lets agents do something: say so in the how-to, too.
+# What an agent's own token may do. An addition gives agents a permission: document it in the how-to, too.
 AGENTS_OWN = {
     "get_surface",
     "ask_for_surface",

@@ -132,7 +132,7 @@ def test_one_that_saw_another_value_is_told_what_it_is_now(olga: Asking) -> None
     answer = olga.patch("/toolkits/reading", {"changes": {"title": "Texts"}, "was": {"title": "Reading"}})
     assert (answer.status_code, answer.json()["code"]) == (409, "stale")
     assert (answer.json()["was"], answer.json()["now"]) == ("Reading", "Books")
-    # What somebody else changed beside it is no obstacle.
+    # What another operator changed in another field is no obstacle.
     other = olga.patch("/toolkits/reading", {"changes": {"policy": "Read."}, "was": {"triggers": []}})
     assert other.status_code == 409
     assert olga.patch("/toolkits/reading", {"changes": {"policy": "Read."}, "was": {}}).status_code == 200
@@ -225,7 +225,7 @@ def test_it_takes_the_permissions_that_the_admin_asks_for(stored: None) -> None:
     assert mia.post("/loadouts", NEW["loadouts"]).status_code == 201
     assert mia.patch("/loadouts/day", {"changes": {"description": "x"}}).status_code == 403
     assert mia.delete("/loadouts/day").status_code == 403
-    # Whoever may change a thing may look at it; what the screens show, every operator may look at.
+    # A role that may change an entry may read it; every operator may read what the dashboard shows.
     assert [mia.get(f"/{section}").status_code for section in NEW] == [403, 403, 200, 200, 200, 200, 200]
     assert "toolbelt.view_plugin" in mia.get("/plugins").json()["detail"]
 

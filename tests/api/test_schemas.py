@@ -25,7 +25,7 @@ def test_no_two_shapes_share_a_name() -> None:
     for module in pkgutil.iter_modules(api.__path__):
         for found in vars(importlib.import_module(f"toolbelt.api.{module.name}")).values():
             is_shape = isinstance(found, type) and issubclass(found, (ninja.Schema, pydantic.RootModel))
-            # What stands behind the ? is told parameter by parameter.
+            # Problems of the query string are reported for each parameter.
             if is_shape and not issubclass(found, schemas.Query):
                 named[found.__name__].add(found)
     assert {name: shapes for name, shapes in named.items() if len(shapes) > 1} == {}

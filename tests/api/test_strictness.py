@@ -1,4 +1,4 @@
-"""Times and booleans have one form each: numbers are accepted for neither."""
+"""Times and booleans have one form each, numbers are accepted for neither, and no parameter is given twice."""
 
 from __future__ import annotations
 
@@ -53,3 +53,20 @@ def test_what_is_confirmed_in_a_body_is_true_or_false(olga: Asking, value: Any) 
         assert answer.status_code == 422
         assert answer.json()["errors"][0]["path"].startswith(path)
     assert olga.put("/agents/ada/tools-config", {"reading": value}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("/toolkits?tool=clock&tool=kb__find", "tool"),
+        ("/plugins?status=ok&status=ok", "status"),
+        ("/calls?limit=1&limit=2", "limit"),
+        ("/agents/ada/surface?session=s1&session=s2", "session"),
+        ("/agents/ada/tools/clock/why?session=s1&session=s2", "session"),
+        ("/agents?nonsense=1&nonsense=2", "nonsense"),
+    ],
+)
+def test_a_parameter_that_is_repeated_is_refused(olga: Asking, address: str, name: str) -> None:
+    answer = olga.get(address)
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [{"path": name, "message": "repeated: give the parameter once"}]

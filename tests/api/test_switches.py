@@ -6,7 +6,6 @@ import pytest
 
 from tests.api.conftest import SETUP, Asking, of_operator
 from toolbelt.control.access import switches, tools_config
-from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import roles
 from toolbelt.control.reports import queries
@@ -31,15 +30,6 @@ def test_a_switch_is_set_and_what_that_does_is_told(olga: Asking) -> None:
         "on call",
         "api",
     )
-
-
-def test_a_tool_is_overridden_and_cleared(olga: Asking) -> None:
-    assert olga.put(OVERRIDE, {"on": True}).json()["after"] is True
-    assert tools_config.read("ada") == {"dropping": False, "kb__find": True}
-
-    assert olga.delete(f"{OVERRIDE}?was=true&reason=over").json()["effect"]["removed"] == ["kb__find"]
-    assert tools_config.read("ada") == {"dropping": False}
-    assert queries.changes(action="override.clear").entries[0].reason == "over"
 
 
 def test_what_is_so_already_changes_nothing(olga: Asking) -> None:
@@ -90,19 +80,12 @@ def test_whole_configurations_and_entries_have_a_dry_run_too(olga: Asking) -> No
     assert belts.revision() == revision
 
 
-@pytest.mark.parametrize("was", [True, None])
-def test_a_flip_that_saw_another_state_is_told_what_it_is_now(olga: Asking, was: bool | None) -> None:
-    answer = olga.put("/agents/ada/switches/dropping", {"on": True, "was": was, "confirm": True})
+def test_a_flip_that_saw_another_state_is_told_what_it_is_now(olga: Asking) -> None:
+    answer = olga.put("/agents/ada/switches/dropping", {"on": True, "was": None, "confirm": True})
 
     assert (answer.status_code, answer.json()["code"]) == (409, "stale")
-    assert (answer.json()["was"], answer.json()["now"], answer.json()["wanted"]) == (was, False, True)
+    assert (answer.json()["was"], answer.json()["now"], answer.json()["wanted"]) == (None, False, True)
     assert tools_config.read("ada") == {"dropping": False}
-
-
-@pytest.mark.parametrize("was", ["true", "unset"])
-def test_a_clearing_that_saw_another_state_is_told_what_it_is_now(olga: Asking, was: str) -> None:
-    answer = olga.delete(f"/agents/ada/switches/dropping?was={was}")
-    assert (answer.status_code, answer.json()["code"], answer.json()["now"]) == (409, "stale", False)
 
 
 def test_what_destroys_something_is_asked_about_with_the_differences(olga: Asking) -> None:
@@ -115,28 +98,6 @@ def test_what_destroys_something_is_asked_about_with_the_differences(olga: Askin
 
     assert olga.put("/agents/ada/switches/dropping", {"on": True, "confirm": True}).status_code == 200
     assert tools_config.read("ada") == {"dropping": True}
-
-
-def test_clearing_at_a_protected_agent_is_asked_about_too(olga: Asking) -> None:
-    entries.change(SETUP, "agent", "ada", {"protected": True})
-    address = "/agents/ada/switches/dropping"
-    assert olga.delete(address).json()["code"] == "confirmation-required"
-    assert olga.delete(f"{address}?confirm=true").status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("address", "nearest"),
-    [
-        ("/agents/ada/switches/raeding", "reading"),
-        ("/agents/ada/overrides/kb__fin", "kb__find"),
-        ("/agents/adaa/switches/reading", "ada"),
-    ],
-)
-def test_what_is_not_there_is_not_found_and_the_nearest_named(
-    olga: Asking, address: str, nearest: str
-) -> None:
-    answer = olga.put(address, {"on": True})
-    assert (answer.status_code, answer.json()["nearest"][0]) == (404, nearest)
 
 
 @pytest.mark.parametrize("body", [{}, {"on": None}, {"on": True, "wsa": False}, []])
@@ -154,13 +115,6 @@ def test_it_takes_the_permission_that_the_screens_ask_for(stored: None) -> None:
     assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
     assert "toolbelt.change_agent" in refused.json()["detail"]
     assert may.put(SWITCH, {"on": True}).status_code == 200
-
-
-def test_two_flips_of_one_key_that_saw_the_same_are_not_both_done(olga: Asking) -> None:
-    first = olga.put(SWITCH, {"on": True, "was": None})
-    second = olga.put(SWITCH, {"on": False, "was": None})
-    assert (first.status_code, second.status_code) == (200, 409)
-    switches.flip(SETUP, "ada", "reading", None, was=True)
 
 
 def test_a_flip_may_have_an_end(olga: Asking) -> None:

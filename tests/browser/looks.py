@@ -1,4 +1,4 @@
-"""In which looks is a journey tried, and what has to hold in each of them?
+"""The looks in which journeys are tried, and what must hold in each.
 
 Three things vary: how wide the window is, which colours it has, and whether scripts run. A test runs in one look,
 chosen by its name, so that each journey costs one run. Without scripts, a browser does what Django's test client does:

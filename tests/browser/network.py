@@ -1,4 +1,4 @@
-"""How does a test decide when an answer arrives, and which one first?"""
+"""Control over when responses arrive, and in which order."""
 
 from __future__ import annotations
 

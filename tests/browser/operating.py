@@ -1,4 +1,4 @@
-"""How does an operator find and do things, on a desk or on a phone, with scripts or without?"""
+"""What an operator does on a page, on a desktop or a phone, with scripts or without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is every page for everybody: for screen readers, in both themes, on any width, whatever things are called?"""
+"""Tests that every page is accessible: to screen readers, in both themes, at any width, with any names."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def ask_on_a_page(page: Page) -> None:
 
 
 def evict(page: Page) -> None:
-    """Let a session stand there, and the question whether it is to begin anew."""
+    """Create a session, and open the dialog that asks whether to restart it."""
     page.get_by_role("button", name="Evict").click()
     expect(page.get_by_role("dialog")).to_be_visible()
 
@@ -257,7 +257,7 @@ def _ask_axe(page: Page, rules: tuple[str, ...] = ()) -> list[str]:
 
 
 def let_into_everything(name: str) -> None:
-    """Make somebody staff: some pages are for no one else."""
+    """Make the user staff, because some pages are for staff only."""
     get_user_model().objects.filter(username=name).update(is_staff=True)
 
 

@@ -1,4 +1,4 @@
-"""Do the pages beside Access work as one uses them: typing, copying, issuing?"""
+"""Tests of an agent's pages beside Access: typing, copying, issuing tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does an operator log in, find the way, choose colours, and log out?"""
+"""Tests of logging in, navigating, choosing a theme, and logging out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do journeys over several pages work with a mouse or a finger: narrow, look at what comes of it, do it, undo it?"""
+"""Journeys over several pages with a mouse or a finger: filter, preview, change, undo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can all of it be done from the keyboard, without the focus ever getting lost?"""
+"""Tests that the dashboard can be used from the keyboard, and that the focus is never lost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 STATUS = "git__git_status"
 
-# Whether somebody who looks can tell where the focus is: on the element, on what is drawn for it, or around it.
+# Whether the focus is visible: on the element, on what is drawn for it, or around it.
 SEEN = """() => {
     const here = document.activeElement;
     const drawn = [[here, null], [here, "::before"], [here.nextElementSibling, null]];
@@ -49,7 +49,7 @@ def test_space_flips_a_switch_and_the_third_state_is_a_button_beside_it(runner: 
     runner.keyboard.press("Enter")
     expect(switch).to_have_attribute("data-stored", "unset")
     expect(operating.section(runner, "local_git")).to_contain_text("Default")
-    expect(other).to_contain_text("Turn off")
+    expect(other).to_contain_text("Set to Off")
     expect(other).to_be_focused()
 
 

@@ -1,4 +1,4 @@
-"""Do others' changes arrive by themselves, never under somebody's hands, and is it said when they do not?"""
+"""Tests that others' changes appear without a reload, never disturb input, and that the page says when they do not."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, demo_file: Path) -> Iterato
 def streaming(
     demo: str, served: tuple[str, Path], demo_file: Path, tmp_path: Path, django_db_blocker: Any
 ) -> Iterator[str]:
-    """Yield the server a demo that nobody has changed; give its address."""
+    """Serve an unchanged demo; yield its address."""
     address, file = served
     for log in ("-wal", "-shm"):
         Path(f"{file}{log}").unlink(missing_ok=True)
@@ -171,7 +171,7 @@ def test_what_is_not_saved_is_never_overwritten(open_live: OpensPage) -> None:
     expect(role).not_to_have_value("Mine")
     expect(mark).to_have_count(0)
 
-    # What was typed and taken back is nobody's work: it follows, and does not undo what it hid.
+    # Input that was typed and removed again is not unsaved: the page follows, and does not undo what the input hid.
     title.fill("Mine")
     title.fill("Otto's")
     title.blur()

@@ -1,4 +1,4 @@
-"""Does the real server, set up as for production, serve what the pages need?"""
+"""Tests that a server with production settings serves what the pages need."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def test_a_flip_works_with_collected_and_hashed_files(production: str, page: Pag
     page.evaluate("document.body.dataset.stays = 'yes'")
     operating.switch(page, "local_git").click()
     expect(operating.switch(page, "local_git")).to_have_attribute("aria-checked", "false")
-    expect(page.locator("#agent-facts")).to_contain_text("38 of 509 tools")
+    expect(page.locator("#agent-facts")).to_contain_text("38 of 513 tools")
     assert page.evaluate("document.body.dataset.stays") == "yes"
     assert (watch.complaints, missing) == ([], [])
 
 
 def _wait_for(address: str, running: subprocess.Popen[bytes]) -> None:
     for _ in range(200):
-        assert running.poll() is None, "the server ended by itself"
+        assert running.poll() is None, "the server ended early"
         try:
             urllib.request.urlopen(address).close()  # noqa: S310 (an address of our own)
         except (urllib.error.URLError, ConnectionError):

@@ -1,4 +1,4 @@
-"""Does an operator get through a review of what changed at a server?"""
+"""Tests that an operator can review what changed at a server."""
 
 from __future__ import annotations
 

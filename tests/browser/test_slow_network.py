@@ -1,4 +1,4 @@
-"""What does a page do while an answer is on its way, when a newer one overtakes it, and when it gets lost?"""
+"""Tests of a page while a response is pending, is overtaken by a newer one, or is lost."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_late_answer_takes_nothing_back_that_a_newer_one_brought(open_page: Op
     for toolkit in ("tickets", "notion_docs"):
         expect(operating.switch(page, toolkit)).to_have_attribute("aria-checked", "false")
     expect(page.locator("#agent-facts")).to_contain_text("turned off notion_docs")
-    # What is sent with the next flip, lest it be taken for somebody else's change.
+    # What is sent with the next flip, so that it is not mistaken for another operator's change.
     expect(form(page, "notion_docs").locator("[name=was]")).to_have_value("false")
 
 

@@ -1,4 +1,4 @@
-"""What if somebody else was quicker, the session is over, or the server does not answer?"""
+"""Tests of a page when another operator was quicker, the login has expired, or the server does not answer."""
 
 from __future__ import annotations
 

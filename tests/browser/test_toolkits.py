@@ -1,4 +1,4 @@
-"""Is a toolkit switched, tried and stopped from its own page, with scripts and without?"""
+"""Tests that a toolkit is switched, tried and blocked on its own page, with scripts and without."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_an_agent_is_switched_and_all_are_stopped_and_the_page_follows(open_page
     expect(runner).to_contain_text("12 of 12 on")
     expect(runner.get_by_role("switch")).to_have_attribute("aria-checked", "true")
     runner.get_by_role("button", name="Reset to default").click()
-    expect(runner.get_by_role("button", name="Turn off")).to_be_visible()
+    expect(runner.get_by_role("button", name="Set to Off")).to_be_visible()
     assert "local_git" not in snapshots.find("runner", None).agent.switches
 
     page.get_by_role("button", name="Block for everyone").click()

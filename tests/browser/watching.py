@@ -1,4 +1,4 @@
-"""What does a browser complain of while a test uses it?"""
+"""The errors that a browser reports while a test uses it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import ConsoleMessage, Error, Page
 
-# htmx tells as an error that it dropped a question for a newer one, as while somebody types.
+# htmx reports as an error that it dropped a request for a newer one, as happens while typing.
 REPLACED = "htmx:(sendAbort|afterRequest),"
 
 

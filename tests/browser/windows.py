@@ -1,4 +1,4 @@
-"""How does a test get a browser of its own, without one being started for it?
+"""Browser windows of a test's own, without starting a browser for each.
 
 To open a window takes Chromium longer than most pages take it. So windows are kept, by what they were opened with, and
 each test gets one that has forgotten what the test before it left there: cookies, storage, permissions, the network.
@@ -11,7 +11,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-# What each page loads anyhow: a window goes there without another process, and nothing goes on in it.
+# What each page loads anyhow: a window goes there without another process, and it is idle.
 IDLE = "/static/favicon.svg"
 
 
@@ -49,7 +49,7 @@ class Windows:
         self._lent: list[Window] = []
 
     def lend(self, at: str, **options: Any) -> Page:
-        """Return a window that nobody uses, which has these options and looks at this address."""
+        """Return a free window with these options, at this address."""
         key = repr((at, sorted(options.items())))
         kept = self._free.get(key)
         if kept:

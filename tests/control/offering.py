@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.plugins.upstream import listing
 from toolbelt.control import writing
-from toolbelt.control.servers import approvals, upstream_servers
+from toolbelt.control.servers import approvals, decisions, upstream_servers
 from toolbelt.core import catalog
 from toolbelt.store import snapshots
 
@@ -38,8 +38,8 @@ def shown(name: str = "files") -> dict[str, str]:
     return {change.key: change.shown for change in upstream_servers.review(name).waiting}
 
 
-def approve_all(name: str = "files", **given: Any) -> upstream_servers.Approved:
-    return upstream_servers.approve(OPERATOR.actor, name, shown(name), **given)
+def approve_all(name: str = "files", **given: Any) -> decisions.Approved:
+    return decisions.approve(OPERATOR.actor, name, shown(name), **given)
 
 
 def only(name: str = "files") -> approvals.Change:

@@ -10,7 +10,7 @@ from tests.control import offering
 from toolbelt.control.access import access_index, switches
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
-from toolbelt.control.servers import approvals, plugin_overview, upstream_servers
+from toolbelt.control.servers import approvals, decisions, plugin_overview, upstream_servers
 from toolbelt.core import catalog
 from toolbelt.store import counts
 
@@ -200,7 +200,7 @@ def test_a_rejected_one_is_blocked() -> None:
     offering.add()
     listed()
 
-    upstream_servers.reject(offering.OPERATOR.actor, "files", offering.shown())
+    decisions.reject(offering.OPERATOR.actor, "files", offering.shown())
 
     assert all(offering.stored(key).blocked for key in KEYS)
     assert approvals.waiting() == {"files": {}}

@@ -31,6 +31,7 @@ def test_a_message_names_the_way_out(section: str, entry: Any, words: str) -> No
     assert words in problem.message
 
 
+@pytest.mark.slow
 def test_names_are_compared_only_as_long_as_it_is_worth_the_time() -> None:
     tools = [{"key": f"tool_{number}"} for number in range(2000)]
     members = [f"tol_{number}" for number in range(200)]

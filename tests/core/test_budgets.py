@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 
 from tests.core import building
-from toolbelt.core import agents, budgets, catalog
+from toolbelt.core import agents, budgets, catalog, policy
 
 
 def tools(*keys: str, **fields: Any) -> list[catalog.Tool]:
@@ -82,6 +83,21 @@ def test_policy_and_off_texts_count_as_tokens() -> None:
         building.snapshot(stored, building.agent(allowed="kit", initial="kit", budget=most))
     )
     assert (list(found.active), found.spent.tokens) == ([], 4)
+
+
+def test_the_policy_is_only_counted_where_it_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+
+    def count(stored: catalog.Catalog, active: Collection[str]) -> int:
+        counted.append(len(active))
+        return 5
+
+    monkeypatch.setattr(policy, "tokens", count)
+    stored = building.catalog_of(tools(*(f"t{number:03}" for number in range(100)), default_on=True))
+    budget = agents.Budget(max_tokens=204, on_exceed="defer")
+    kept = budgets.resolve(building.snapshot(stored, building.agent(budget=budget)))
+    assert len(kept.active) == 19
+    assert counted == [20, 19]
 
 
 def test_tools_that_the_session_loaded_by_name_go_after_those_of_a_loadout() -> None:

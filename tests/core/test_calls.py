@@ -220,16 +220,21 @@ def test_a_load_answers_with_the_session_after_it_and_an_unload_takes_it_back() 
     assert told("list_toolkits")["status"] == "ok"
 
 
-def test_a_search_finds_only_what_could_be_loaded_and_says_by_which_name() -> None:
-    found = told(
-        "search_tools", {"query": "fetch a page, crawl sites, do a calc, tell a secret or the clock"}
-    )
-    assert {hit["tool"] for hit in found["results"]} == {"web__crawl", "web__get", "calc"}
-    by_tool = {hit["tool"]: hit for hit in found["results"]}
-    assert by_tool["web__get"]["load"] == "net"
-    assert by_tool["calc"]["load"] == "calc"
-    assert by_tool["web__get"]["input_schema"]["required"] == ["url"]
-    assert "page" in by_tool["web__get"]["matched"]
+def test_a_search_finds_what_is_active_or_could_be_loaded_and_says_by_which_name() -> None:
+    query = "fetch a page, crawl sites, do a calc, tell a secret or the clock"
+    results = {result["tool"]: result for result in told("search_tools", {"query": query})["results"]}
+    assert set(results) == {"web__crawl", "web__get", "calc"}
+    assert results["web__get"] == {
+        "tool": "web__get",
+        "description": "Fetch a page.",
+        "toolkit": "net",
+        "matched": "fetch, page",
+        "state": "loadable",
+        "load": "net",
+    }
+    assert results["calc"]["load"] == "calc"
+    loaded = told("search_tools", {"query": "fetch a page"}, **LOADED)["results"][0]
+    assert (loaded["state"], "load" in loaded) == ("active", False)
 
 
 def test_a_search_gives_at_most_as_many_as_were_asked_for() -> None:

@@ -1,4 +1,4 @@
-"""Definitions: what a model is sent of one tool."""
+"""Definitions: what a model receives for one tool."""
 
 from __future__ import annotations
 

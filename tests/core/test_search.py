@@ -155,3 +155,22 @@ def test_a_pasted_page_is_cut_and_searched() -> None:
 def test_an_empty_catalog_answers_nothing() -> None:
     empty = building.catalog_of()
     assert search.search(empty, [], "anything", 10) == ()
+
+
+def test_tools_that_the_agent_may_not_have_change_nothing_for_it() -> None:
+    denied = [
+        building.tool(
+            f"files__secret{number}", description="Read, write, issue: the same rare zymurgy words."
+        )
+        for number in range(60)
+    ]
+    stored = building.catalog_of(
+        [*STORED.tools.values(), *denied],
+        toolkits=[
+            building.toolkit("ship", ["ci__status", *(tool.key for tool in denied)], title="Deployment")
+        ],
+    )
+    for query in ("read text from a path", "list issues, then write text", "zymurgy of a request", "status"):
+        expected = search.search(STORED, STORED.tools, query, 10)
+        assert search.search(stored, STORED.tools, query, 10) == expected
+        assert search.search(stored, stored.tools, query, 10) != expected

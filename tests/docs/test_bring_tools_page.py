@@ -23,7 +23,7 @@ from toolbelt.adapters.connection import http
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
-from toolbelt.control.servers import approvals, upstream_servers
+from toolbelt.control.servers import approvals, decisions
 from toolbelt.runtime import connection as in_process
 
 PAGE = pages.ROOT / "docs/how-to/bring-the-tools-you-have.md"
@@ -157,7 +157,7 @@ def approve() -> None:
     """Approve the declared tools, as an operator does."""
     waiting = approvals.review("shop").waiting
     assert {change.key for change in waiting} == NAMES
-    upstream_servers.approve(testing.OPERATOR.actor, "shop", {change.key: change.shown for change in waiting})
+    decisions.approve(testing.OPERATOR.actor, "shop", {change.key: change.shown for change in waiting})
 
 
 def test_the_program_runs_before_the_change(start: Start, sdk: str) -> None:

@@ -1,4 +1,4 @@
-"""Does the program of the page on client-run tools work, against the API as it is?"""
+"""Tests that the program on the page about client-run tools works against the API."""
 
 from __future__ import annotations
 

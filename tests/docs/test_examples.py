@@ -31,7 +31,7 @@ SHOWING = [
     if pages.blocks(page, "console", "pycon", "python") and not pages.writes_files(page)
 ]
 WITH_YAML = [page for page in pages.every() if pages.blocks(page, "yaml", "json")]
-# What a line of a console block is that this test runs; others (make, curl) were run by whoever wrote them.
+# What a line of a console block is that this test runs; others (make, curl) were run by their author.
 OURS = re.compile(r"^\$ (?:\w+=\S+ )*\.venv/bin/python manage\.py (belt|call|flip|surface|try|why)\b(.*)$")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -64,7 +64,7 @@ def run(name: str, arguments: str) -> str:
 
 
 def compared(shown: str, printed: str) -> str:
-    """Say in words where what is shown is not what is printed; empty where it is."""
+    """Return how the shown output differs from the printed output; empty if it does not."""
     checker = doctest.OutputChecker()
     if not shown.strip() or checker.check_output(shown, printed, FLAGS):
         return ""

@@ -14,7 +14,7 @@ from tests.docs import pages
 INSTEAD = {
     # People: address the reader, or name the role.
     r"somebody|whoever|nobody": "you, an operator, another operator, no agent, no one",
-    # Words of this project's early texts that nobody else uses in this sense.
+    # Words of this project's early texts that no other project uses in this sense.
     r"doors?": "`toolbelt.control`, `toolbelt.runtime`, or the permission that is checked",
     r"eleven questions": "eleven rules",
     r"judge[ds]?": "check, decide",

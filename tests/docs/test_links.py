@@ -11,7 +11,7 @@ from tests.docs import pages
 
 EVERY = pages.every()
 NAMES = [pages.name(page) for page in EVERY]
-# Directories of somebody's machine, and hosts of package indexes: neither is the reader's.
+# Directories of the author's machine, and hosts of package indexes: neither is the reader's.
 FOREIGN = re.compile(r"(?<![\w.])/(?:work|root|home|Users)/|pypi\.|npmjs\.|PIP_INDEX_URL=\S", re.IGNORECASE)
 
 

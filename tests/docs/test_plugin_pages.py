@@ -1,6 +1,6 @@
-"""Does what the pages on plugins show still come out? They write files, install, list, sync and call, as a reader does.
+"""Tests that the pages on plugins work: they write files, install, list, sync and call, as a reader does.
 
-Apart from the other pages, because plugins keep their state from threads of their own, and so for everybody to see.
+Apart from the other pages, because plugins store their state from their own threads, outside the test's transaction.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SETTINGS = {f"TOOLBELT_{setting.name}" for setting in conf.SETTINGS}
 
 
 class Reader:
-    """Somebody who does what a page says, in a directory of their own."""
+    """A reader who follows a page, in a directory of their own."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
         self._monkeypatch, self._settings = monkeypatch, settings

@@ -78,7 +78,7 @@ def written() -> Iterator[io.StringIO]:
     logger, stream = logging.getLogger(LOGGER), io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(production())
-    # Within a test, and not before it: pytest adds handlers of its own to loggers that keep what they are told.
+    # Within a test, and not before it: pytest adds its own handlers to loggers.
     kept, logger.handlers, logger.propagate = logger.handlers, [handler], False
     try:
         yield stream

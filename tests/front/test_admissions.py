@@ -1,4 +1,4 @@
-"""Is an admission answered in front of Django if all it depends on is cached, with the same answer as Django's?"""
+"""Tests that an admission is answered in front of Django if what it depends on is cached, and as Django answers it."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class _Kept:
         self._kept.append(part)
 
     def seek(self, place: int) -> None:
-        """Begin anew."""
+        """Start again."""
 
     def read(self, *size: int) -> bytes:
         return b""

@@ -287,7 +287,7 @@ def test_agents_keep_their_surfaces_while_the_server_is_away_and_all_goes_on_whe
     assert {one[0] for one in load.reads} == {200}
     # Who asks in the last seconds may be answered when it is back.
     assert {one[1] for one in between(load.reads, begun + 1, ended - 4)} == {True}
-    # Whoever asks in the last seconds may still be waiting when it is back.
+    # A request of the last seconds may still be waiting when the database is back.
     assert {one[0] for one in between(load.writes, begun, ended - 4)} == {503}
     assert {one[:2] for one in between(load.calls, begun, ended - 4)} == {(200, True)}
 

@@ -23,7 +23,7 @@ from toolbelt.store import clock, state_probe
 
 @pytest.fixture(scope="module")
 def writer(django_db_setup: None) -> Iterator[Process]:
-    """Yield a process that is told true or false, and flips."""
+    """Yield a process that flips to each true or false that it reads."""
     process = Process(concurrently.FLIPS)
     yield process
     assert process.end() == 0

@@ -1,4 +1,4 @@
-"""Tests that calls which take long keep nobody else waiting, and that an emergency stop ends them."""
+"""Tests that long calls do not delay other requests, and that an emergency stop ends them."""
 
 from __future__ import annotations
 
@@ -149,3 +149,20 @@ def test_no_record_of_an_answered_call_is_lost_when_a_server_is_told_to_end(stor
 
     assert [answer["is_error"] for answer in answers] == [False] * 40
     assert models.CallRecord.objects.filter(outcome="ok").count() == 40
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed_loses_no_change_and_only_the_last_records(story: Any) -> None:
+    begin, told = story(places=CALLS)
+    with begin as server:
+        act = told(server)
+        act.marks.let_go()
+        answers = [call.result(60) for call in act.call(40)]
+        time.sleep(1)  # much longer than records wait
+        flipped = act.ask(act.olga, "PUT", "/api/v1/agents/bob/switches/held", {"on": True, "confirm": True})
+        server.process.kill()
+
+    assert [answer["is_error"] for answer in answers] == [False] * 40
+    assert models.CallRecord.objects.filter(outcome="ok").count() == 40
+    assert flipped.status_code == 200
+    assert models.ToolkitSwitch.objects.get(agent__key="bob").on is True

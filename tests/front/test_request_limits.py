@@ -102,7 +102,7 @@ def _read(sent: Sent) -> tuple[int, dict[str, str], bytes]:
 
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no refused client be waited for, and nobody write what is noted."""
+    """Let no refused client be waited for, and write no log."""
     monkeypatch.setattr(request_limits, "LINGER", 0.01)
     monkeypatch.setattr(access_log.AccessLog, "add", lambda self, note: None)
 

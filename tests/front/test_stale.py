@@ -194,7 +194,7 @@ def test_a_database_that_does_not_answer_at_all_is_not_waited_for(server, ada, m
 
     async def ask() -> Any:
         (answer,) = await server._answers(server.application, [request])
-        # The server goes on, and with it what nobody waits for any more.
+        # The server continues, and so does what no client waits for any more.
         (left,) = server.answers.contexts._abandoned
         await asyncio.wait({left})
         return answer

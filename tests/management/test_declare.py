@@ -1,4 +1,4 @@
-"""Does the command declare the tools of a file, and say what changed?"""
+"""Tests that the command declares the tools of a file, and prints what changed."""
 
 from __future__ import annotations
 

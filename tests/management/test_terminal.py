@@ -1,4 +1,4 @@
-"""No text of an agent or an upstream server works on the terminal of whoever runs a command."""
+"""No text of an agent or an upstream server controls the terminal on which a command runs."""
 
 from __future__ import annotations
 

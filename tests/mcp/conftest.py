@@ -26,7 +26,7 @@ from toolbelt.front import application as front
 from toolbelt.mcp import protocol
 from toolbelt.runtime import feed, prepared_answers
 
-# What waits in vain is told apart from what is slow, in seconds.
+# How long to wait before a test fails instead of being slow, in seconds.
 MAX_LENGTH = 100
 OLD, OLDER, NEW = "2025-11-25", "2025-06-18", "2026-07-28"
 ADDRESS = "/mcp/ada"
@@ -312,7 +312,7 @@ class Client:
 
 @pytest.fixture(autouse=True)
 def on_their_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let no server write down ends by itself, nor any test find the servers of the one before it."""
+    """Let no server record ends automatically, and no test see the servers of the one before it."""
     monkeypatch.setattr(expirations, "start", lambda: None)
     monkeypatch.setattr(running_tools, "start", lambda runnable: None)
     yield

@@ -1,4 +1,4 @@
-"""How does a tool look that takes its time? One that stands where `calls.arun` does, and ends when it is let go on."""
+"""A slow tool in place of `calls.arun`: it ends when the test releases it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolbelt.runtime import calls, upstream_calls
 
 
 class Progressing:
-    """Stands where `calls.arun` does: tells progress, and ends when it is let go on."""
+    """Replaces `calls.arun`: reports progress, and ends when it is released."""
 
     def __init__(self) -> None:
         self.go_on = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Does a call pass the one gate, come back as MCP says it, tell how far it is, and end when nobody wants it?"""
+"""Tests that a call is admitted, answered in MCP's form, reports its progress, and ends when it is cancelled."""
 
 from __future__ import annotations
 

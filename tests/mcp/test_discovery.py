@@ -1,4 +1,4 @@
-"""MCP clients that look for OAuth, or for the transport before Streamable HTTP, are told in JSON what there is."""
+"""MCP clients that look for OAuth, or for the transport before Streamable HTTP, get an explanation in JSON."""
 
 from __future__ import annotations
 

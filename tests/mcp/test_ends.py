@@ -1,4 +1,4 @@
-"""Is a tool gone at the very moment when its grant ends, with nothing written, at each of an agent's doors?"""
+"""Tests that a tool is gone the moment its grant ends, without a write, over HTTP and MCP alike."""
 
 from __future__ import annotations
 

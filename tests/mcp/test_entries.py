@@ -1,4 +1,4 @@
-"""Do MCP clients get the prompts and resources of upstream servers that an operator granted, and nothing else?"""
+"""Tests that MCP clients get only those prompts and resources of upstream servers that an operator granted."""
 
 from __future__ import annotations
 
@@ -455,7 +455,7 @@ def test_clients_hear_of_updates_of_what_they_subscribed_to(client: Client, dire
             found = None
             touch = client.request("tools/call", {"name": "kb__touch", "arguments": {"uri": README}})
             while found is None:
-                # The server may not know yet that somebody wants to hear.
+                # The server may not know about the subscription yet.
                 await client.endpoint.asend(touch)
                 try:
                     async with asyncio.timeout(0.5):
@@ -488,11 +488,11 @@ def test_a_server_of_the_first_era_is_asked_once_and_its_updates_are_told(
             notify = client.request("tools/call", {"name": "kb__notify", "arguments": arguments})
             await client.endpoint.asend(notify)
             told = await stream.message()
-            # What is denied is told of no more.
+            # Changes of what is denied are no longer sent.
             await sync_to_async(switches.override)(SETUP, "ada", "kb__resource_a", False)
             await client.endpoint.asend(notify)
             if client.version != NEW:
-                # A client of this era is told of all lists.
+                # A client of this era is notified of all lists.
                 assert (await stream.message())["method"] == protocol.RESOURCES_CHANGED
             assert await is_quiet(stream)
             return told

@@ -1,4 +1,4 @@
-"""Can a client harm others: by what it sends, by what it does not read, by how much it opens, by whom it looks like?"""
+"""Tests that no client harms others by what it sends, does not read, or opens, or by looking like another client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a client see what its agent is granted, and nothing else: in its form, page by page, as of this moment?"""
+"""Tests that a client sees only what its agent is granted: in its form, page by page, up to date."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ ERAS = {"legacy": OLD, "auto": NEW}
 
 
 class Heard:
-    """How often a client was told that its tools are others now."""
+    """How often a client was notified that its tools changed."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -121,7 +121,7 @@ async def connected(address: str, token: str, mode: str) -> AsyncIterator[tuple[
             yield client, heard
             return
         async with client.listen(tools_list_changed=True):
-            # What the subscription is told comes to the handler of messages, too.
+            # The handler of messages receives the subscription's notifications, too.
             yield client, heard
 
 

@@ -1,4 +1,4 @@
-"""Is each message read as its revision has it, and each fault told as the specification numbers it?"""
+"""Tests that each message is read as its revision defines it, and each error has the specification's code."""
 
 from __future__ import annotations
 

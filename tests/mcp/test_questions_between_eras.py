@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,24 @@ def token(server: str) -> str:
     return tokens.issue(SETUP, agent="ada").text
 
 
+@contextlib.asynccontextmanager
+async def official_client(token: str, mode: str, answer: Any) -> AsyncIterator[mcp.Client]:
+    """Connect the official client, which answers questions with this function."""
+    endpoint = Endpoint(prepared_answers.answers())
+    async with (
+        asyncio.timeout(60),
+        endpoint.serving(),
+        served(endpoint) as address,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+        mcp.Client(
+            streamable_http.streamable_http_client(f"{address}/mcp/ada", http_client=http),
+            mode=mode,
+            elicitation_callback=answer,
+        ) as client,
+    ):
+        yield client
+
+
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_the_official_client_is_asked_and_the_call_goes_on(token: str, mode: str):
     asked: list[str] = []
@@ -85,19 +103,7 @@ def test_the_official_client_is_asked_and_the_call_goes_on(token: str, mode: str
         return types.ElicitResult(action="accept", content={field: ANSWERS[field]})
 
     async def main() -> types.CallToolResult:
-        endpoint = Endpoint(prepared_answers.answers())
-        headers = {"Authorization": f"Bearer {token}"}
-        async with (
-            asyncio.timeout(60),
-            endpoint.serving(),
-            served(endpoint) as address,
-            httpx2.AsyncClient(headers=headers) as http,
-            mcp.Client(
-                streamable_http.streamable_http_client(f"{address}/mcp/ada", http_client=http),
-                mode=mode,
-                elicitation_callback=answer,
-            ) as client,
-        ):
+        async with official_client(token, mode, answer) as client:
             return await client.call_tool("desk__greet", {})
 
     result = async_to_sync(main)()
@@ -114,19 +120,7 @@ def test_the_official_client_is_asked_during_a_prompt_and_a_resource(token: str,
         return types.ElicitResult(action="accept", content={"city": "London"})
 
     async def main() -> tuple[types.GetPromptResult, types.ReadResourceResult]:
-        endpoint = Endpoint(prepared_answers.answers())
-        headers = {"Authorization": f"Bearer {token}"}
-        async with (
-            asyncio.timeout(60),
-            endpoint.serving(),
-            served(endpoint) as address,
-            httpx2.AsyncClient(headers=headers) as http,
-            mcp.Client(
-                streamable_http.streamable_http_client(f"{address}/mcp/ada", http_client=http),
-                mode=mode,
-                elicitation_callback=answer,
-            ) as client,
-        ):
+        async with official_client(token, mode, answer) as client:
             return await client.get_prompt("desk__welcome"), await client.read_resource("home://ada")
 
     prompt, resource = async_to_sync(main)()

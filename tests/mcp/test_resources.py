@@ -39,7 +39,7 @@ def instructions(client: Client) -> str:
 
 
 async def set_policy(text: str) -> None:
-    """Give the toolkit ``reading`` another policy; the list of tools stays the same."""
+    """Change the policy of the toolkit ``reading``; the list of tools stays the same."""
     await sync_to_async(belts.import_)(
         SETUP, {"toolkits": [{"key": "reading", "members": ["kb__find", "kb__read"], "policy": text}]}
     )

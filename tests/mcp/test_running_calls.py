@@ -1,4 +1,4 @@
-"""Is a call taken back that nobody wants any more, by whoever made it and by nobody else?"""
+"""Tests that a call is cancelled by the client that made it, and by no other."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_what_was_taken_back_before_a_call_began_was_meant_for_another(
 
 
 def watched(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Awaitable[None]]:
-    """Return what waits until it was read, from its beginning on, what other processes were told."""
+    """Return a function that waits until this was read in what other processes were sent, from the beginning."""
     asked, loop = cancellations.requested, asyncio.get_running_loop()
     turns: asyncio.Queue[None] = asyncio.Queue()
 

@@ -1,4 +1,4 @@
-"""Is every client told when its agent's tools change, and nobody else, and of nothing else?"""
+"""Tests that every client is notified when its agent's tools change, and only then."""
 
 from __future__ import annotations
 
@@ -310,7 +310,7 @@ def test_many_streams_that_see_the_same_cost_one_look_a_change(
 
 
 def test_of_many_flips_none_is_missed_and_none_is_made_up(client: Client):
-    """A client that lists whenever it is told knows in the end what there is, and was told at most once a change."""
+    """A client that lists at each notification ends with the final list, and gets at most one notification a change."""
 
     async def main() -> None:
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
@@ -440,19 +440,19 @@ def test_a_slow_comparison_of_lists_does_not_undo_a_later_one(monkeypatch: pytes
 def test_a_stream_misses_no_change_while_it_is_being_opened(client: Client, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
     shared = client.endpoint.application.mcp._shared
-    find = shared.found
+    find = shared.current_list
 
     async def main() -> None:
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as earlier:
             await opened(earlier, client.version)
 
-            async def found(head: Any, **about: Any) -> Any:
+            async def current_list(head: Any, **about: Any) -> Any:
                 before = await find(head, **about)
                 await flip("reading", True)
                 await earlier.message()
                 return before
 
-            monkeypatch.setattr(shared, "found", found)
+            monkeypatch.setattr(shared, "current_list", current_list)
             async with client.endpoint.open(client.listening()) as late:
                 await opened(late, client.version)
                 assert (await late.message())["method"] == protocol.LIST_CHANGED
@@ -467,7 +467,7 @@ def test_a_change_is_announced_even_if_the_lists_cannot_be_read_at_first(
     monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
     monkeypatch.setattr(streams, "RETRY", 0.01)
     shared = client.endpoint.application.mcp._shared
-    find = shared._found
+    find = shared._current_list
     failures = 0
 
     async def main() -> None:
@@ -479,7 +479,7 @@ def test_a_change_is_announced_even_if_the_lists_cannot_be_read_at_first(
             assert (await stream.message())["method"] == protocol.LIST_CHANGED
             last = await find(streams.StreamState(client.token, "ada", None, client.version != NEW))
 
-            async def found(seen: Any) -> Any:
+            async def current_list(seen: Any) -> Any:
                 nonlocal failures
                 failures += 1
                 if failures > 1:
@@ -488,7 +488,7 @@ def test_a_change_is_announced_even_if_the_lists_cannot_be_read_at_first(
                     return last._replace(is_stale=True)
                 raise errors.Unavailable("database-unavailable", "It is away.", 1)
 
-            monkeypatch.setattr(shared, "_found", found)
+            monkeypatch.setattr(shared, "_current_list", current_list)
             await flip("reading", False)
             assert (await stream.message())["method"] == protocol.LIST_CHANGED
 

@@ -1,4 +1,4 @@
-"""Does the endpoint keep to the transport: its methods, media types, sizes, revisions and addresses?"""
+"""Tests that the endpoint follows the transport: its methods, media types, sizes, revisions and addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where no front is, is it said in one sentence what it takes?"""
+"""Without the ASGI application, one sentence says what to run."""
 
 from __future__ import annotations
 

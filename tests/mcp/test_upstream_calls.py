@@ -1,4 +1,4 @@
-"""Does a client hear of the progress of a real upstream server, and that server of a call that is taken back?"""
+"""Tests that a client gets the progress of a real upstream server, and that the server learns of a cancelled call."""
 
 from __future__ import annotations
 

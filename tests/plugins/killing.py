@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def is_alive(process: int) -> bool:
-    """Return whether a process runs; one that has ended and that nobody waited for does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return ") Z" not in Path("/proc", str(process), "stat").read_text()
     except FileNotFoundError:

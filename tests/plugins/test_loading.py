@@ -1,4 +1,4 @@
-"""Loading: what is listed runs, what is installed and not listed is shown, what is broken costs nobody else."""
+"""Loading: listed plugins run, installed ones that are not listed are shown, and a broken one harms no other."""
 
 from __future__ import annotations
 

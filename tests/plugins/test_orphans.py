@@ -10,11 +10,10 @@ import pytest
 
 from tests.plugins import killing
 
-pytestmark = pytest.mark.slow
-
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="looks at processes as Linux shows them"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes as Linux shows them"),
+]
 
 STARTING = """
 import subprocess, sys, time

@@ -218,7 +218,7 @@ def test_a_file_that_is_not_text_is_a_problem(tmp_path):
 
 
 def test_a_file_that_is_nested_too_deeply_is_a_problem(tmp_path):
-    [problem] = read(tmp_path, "tool_plugins: " + "[" * 2_000).problems
+    [problem] = read(tmp_path, "tool_plugins: " + "[" * 1_000).problems
 
     assert "nested too deeply" in problem.message
 

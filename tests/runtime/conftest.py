@@ -22,7 +22,7 @@ Install = Callable[..., configured.Synced]
 
 @pytest.fixture
 def listed(tmp_path: Path, settings: Any) -> Iterator[Callable[[str], None]]:
-    """Yield what makes a text the plugins' file, and loads it anew."""
+    """Yield a function that writes a text to the plugins file, and loads it again."""
 
     def listed(text: str) -> None:
         plugins.stop()

@@ -172,7 +172,7 @@ class Broken(toolbelt.ToolPlugin):
 
 
 class Indiscreet(Broken):
-    """Says all that it was given when it cannot get ready."""
+    """Fails to initialize, with a message that contains its whole configuration."""
 
     name = namespace = "indiscreet"
     tools = (definition("indiscreet__run"),)
@@ -182,7 +182,7 @@ class Indiscreet(Broken):
 
 
 class Desk(toolbelt.CodeToolkit):
-    """Says which of its members are active, in their order."""
+    """A toolkit whose policy names its active members, in their order."""
 
     key = "desk"
     title = "Desk"

@@ -1,4 +1,4 @@
-"""Is a call that the agent's own program runs admitted like any call, and recorded truthfully once it is reported?"""
+"""Tests that a call that the agent's own program runs is admitted like any call, and recorded as it is reported."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_a_report_has_the_record_of_its_own_process_written_at_once(monkeypatch:
     writer = record_writer.Writer()
     for name in ("take", "flush"):
         monkeypatch.setattr(record_writer, name, getattr(writer, name))
-    # Records wait for more of them, until somebody asks.
+    # Records are collected until one is requested.
     monkeypatch.setattr(record_writer, "DELAY", 60.0)
     monkeypatch.setattr(admissions, "PAUSES", ())
     writer.start()

@@ -1,4 +1,4 @@
-"""Does everyone who follows an agent hear of each commit that may concern it, from wherever, and of no other?"""
+"""Tests that each follower of an agent is notified of every commit that may concern it, and of no other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from toolbelt.store import revisions
 
 @pytest.fixture(scope="module")
 def another_process(django_db_setup: None) -> Iterator[Process]:
-    """Yield a process that is told true or false, and flips."""
+    """Yield a process that flips to each true or false that it reads."""
     process = Process(concurrently.FLIPS)
     yield process
     assert process.end() == 0
@@ -76,7 +76,7 @@ def test_another_process_is_heard(stored, another_process):
 
 
 def test_what_was_written_by_hand_is_heard(stored):
-    """No door of this project was used: nobody said that something was committed."""
+    """The write bypassed this project's code, so no commit was announced."""
 
     async def story() -> list[str]:
         async with feed.changes("ada") as ada:

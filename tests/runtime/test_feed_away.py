@@ -1,4 +1,4 @@
-"""Does everyone who follows an agent get a turn, and an end, when the database is away or the feed ends?"""
+"""Tests that each follower of an agent is served, and ended, when the database is away or the feed ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolbelt.store import commits
 
 
 class Shaky:
-    """A watch over a database that is away as often as it is told."""
+    """A watch over a database that is away for a given number of reads."""
 
     def __init__(self, *coming: commits.State | None) -> None:
         self.coming = list(coming)
@@ -102,7 +102,7 @@ def test_everyone_s_following_ends_when_the_feed_does(watches):
             pass
         await feed.close()
         await asyncio.gather(*following)
-        # Whoever comes later finds it ended.
+        # A later follower ends at once.
         await follow(feed.anything())
         return turns
 
@@ -127,7 +127,7 @@ def test_the_database_is_watched_only_while_somebody_follows(watches, monkeypatc
 
 
 class Unreadable:
-    """A watch that fails as nobody expects, and then is as another one."""
+    """A watch that fails unexpectedly once, and then works."""
 
     def __init__(self) -> None:
         self._watch = commits.watch()

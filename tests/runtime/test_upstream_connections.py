@@ -1,4 +1,4 @@
-"""Do calls of an upstream server's tools pass the same gate, and reach the server or say why not?"""
+"""Tests that calls of an upstream server's tools are admitted like all others, and reach the server or say why not."""
 
 from __future__ import annotations
 

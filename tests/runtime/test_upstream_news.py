@@ -1,4 +1,4 @@
-"""Is what a server tells unasked recorded without its secrets, and is one that is no longer wanted so ended?"""
+"""Tests that a server's log messages are recorded without its secrets, and that a changed server's connection ends."""
 
 from __future__ import annotations
 

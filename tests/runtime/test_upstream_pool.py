@@ -112,6 +112,6 @@ def test_an_agent_that_has_all_connections_gives_them_up_to_one_that_waits() -> 
         limited.take("session ada/4")
     limited.take("session bob/1")
 
-    # Nobody waits any more.
+    # No caller waits any more.
     limited.pool.give_back(held.pop())
     assert limited.closed == ["session ada/3"]

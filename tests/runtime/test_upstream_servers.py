@@ -1,4 +1,4 @@
-"""Do servers that others wrote, and one over HTTP, work through the same gate, with their secrets and no others?"""
+"""Tests that published servers, and one over HTTP, are called like all others, with their own secrets only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose state is it that a server keeps for a connection?"""
+"""Tests of which sessions share the state that a server keeps for a connection."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_what_one_session_alone_is_listed_changes_nobody_s_catalog(
     calls.run("ada", "files__announce", {}, "s1")
     heard()
 
-    # It was asked on a connection of nobody's, in a process of its own.
+    # It was asked on a connection without a session, in a process of its own.
     assert script.starts == 2
     assert snapshots.catalog().tools["files__echo"].description == "Says it again!"
     assert isinstance(calls.run("ada", "files__echo", {}, "s1"), gate.Refusal)

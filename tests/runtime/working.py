@@ -60,7 +60,7 @@ class Worker:
         self._ask({"session": session, "tool": "", "arguments": {}})
 
     def end(self) -> int:
-        """Let it come to its end, as a server does that is told to; return its exit code."""
+        """Terminate it as a server's supervisor does, and return its exit code."""
         if self.process.stdin is not None:
             self.process.stdin.close()
         return self.process.wait(60)

@@ -90,5 +90,5 @@ def test_whoever_follows_changes_notices_it(path, caplog):
             finally:
                 own.rename(path)
 
-    # It ends by itself, or after a while as a failure.
+    # It ends without help, or after a while as a failure.
     following.run(story)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.plugins.upstream import listing
 from toolbelt.control import writing
-from toolbelt.control.servers import upstream_servers
+from toolbelt.control.servers import decisions, upstream_servers
 from toolbelt.store import snapshots
 
 SHELL = writing.by("sam", via="command")
@@ -39,7 +39,7 @@ def answer(*tools: dict[str, Any], name: str = "files", **said: Any) -> None:
 
 def approve(name: str = "files") -> None:
     """Approve all that there is."""
-    upstream_servers.approve(SHELL.actor, name, shown(name))
+    decisions.approve(SHELL.actor, name, shown(name))
 
 
 def changed() -> None:

@@ -46,7 +46,7 @@ def test_it_says_what_the_agent_has_and_why(operator: Client, belt: None) -> Non
     assert (page.agent.active, page.agent.total, page.agent.profile) == ("4", "6", "no loadout")
     issues, releases, research = page.toolkits
     assert (issues.active, issues.total, issues.switch.words) == (2, 2, "On")
-    assert (releases.active, releases.switch.words) == (1, "Default")
+    assert (releases.active, releases.switch.words, releases.switch.basis) == (1, "1 of 2 on", "Default")
     assert (research.hint, research.marks[0].word) == ("1 on request", "on request")
     rows = {row.key: (row.state, row.reason) for s in (*page.toolkits, *page.loose) for row in s.tools}
     assert rows == {
@@ -168,7 +168,7 @@ def test_typing_a_filter_gets_only_the_sections(operator: Client, belt: None) ->
 def test_a_message_shows_what_the_model_would_be_told_to_focus_on(operator: Client, belt: None) -> None:
     directive = look(operator, message="there is a BUG").model.directive
     assert directive.tools == ("github__issue_write",)
-    assert (directive.because[0].toolkit, directive.because[0].trigger) == ("issues", "file")
+    assert directive.because == (("issues", "file"),)
     html = acting.text(operator.get("/agents/ada/directive/", {"message": "a bug"}, headers=acting.HTMX))
     assert "<code>github__issue_write</code>" in html
     assert "<html" not in html

@@ -97,7 +97,7 @@ def test_checking_says_what_would_happen_to_what_and_to_whom_and_writes_nothing(
         ("triggers: file", "present", "removed"),
     ]
     assert lines["cleo"] == [("tools_config", "not set", '{"releases": true}')]
-    told = {one.agent: (one.came, one.went, one.reasons) for one in checked.consequences}
+    told = {one.of.agent: (one.came, one.went, one.of.reasons) for one in checked.consequences}
     assert told == {
         "ada": ("", "github__issue_write", ()),
         "cleo": (

@@ -53,13 +53,13 @@ def test_a_call_says_who_called_what_and_how_it_ended(reader: Client) -> None:
         "/tools/shell/",
         "s1",
     )
-    assert (one.state, one.outcome, one.error, one.duration, one.sizes) == (
+    assert (one.state, one.outcome, one.error) == (
         "unavailable",
         "failed",
         "It broke.",
-        "120 ms",
-        "20 bytes in, 1.5 KB out",
     )
+    html = acting.text(reader.get("/calls/"))
+    assert '120 ms <span class="quiet">20 bytes in, 1.5 KB out</span>' in html
 
 
 def test_what_no_longer_exists_is_named_and_leads_nowhere(reader: Client) -> None:
@@ -77,18 +77,18 @@ def test_the_figures_of_each_tool_are_compared_with_the_largest(reader: Client) 
         call("papers", duration_ms=2000, outcome=outcome)
     page = look(reader)
     papers, shell = page.figures
-    assert (papers.tool, papers.calls, papers.share, papers.errors, papers.error_share) == (
+    assert (papers.tool, papers.usage.calls, papers.share, papers.usage.errors, papers.error_share) == (
         "papers",
-        "4",
+        4,
         100,
-        "2",
+        2,
         "50 %",
     )
-    assert (shell.calls, shell.share, shell.median, shell.slow, shell.slowness) == (
-        "2",
+    assert (shell.usage.calls, shell.share, shell.usage.median, shell.usage.slow, shell.slowness) == (
+        2,
         50,
-        "100 ms",
-        "200 ms",
+        100,
+        200,
         10,
     )
     assert shell.calls_url == "/calls/?tool=shell"

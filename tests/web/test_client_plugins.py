@@ -51,18 +51,18 @@ def test_a_client_plugin_is_created_and_its_page_says_who_runs_it(keeper: Client
         ({"name": "add"}, "name", "reserved"),
         ({"namespace": "a__b"}, "namespace", "__"),
         ({"namespace": "github"}, "namespace", "github"),
-        ({"agent": ["no name"]}, "declared_by", "is not a name"),
+        ({"agent": ["no name"]}, "agent", "is not a name"),
     ],
 )
 def test_what_is_wrong_stands_at_its_field_and_the_form_keeps_what_was_typed(
     keeper: Client, typed: dict[str, Any], field: str, message: str
 ) -> None:
     answer = create(keeper, **{"title": "The shop", **typed})
-    page = answer.context["page"]
+    form = answer.context["page"].form
     assert answer.status_code == 422
-    assert message in page.problems[field]
+    assert message in " ".join(form.errors[field])
     assert message in answer.content.decode()
-    assert page.title == "The shop"
+    assert form["title"].value() == "The shop"
     assert "shop" not in snapshots.catalog().plugins
 
 
@@ -82,10 +82,10 @@ def test_declared_tools_are_shown_with_their_review_state(keeper: Client) -> Non
     tools = [{"name": "refund", "description": "Refund an order."}]
     client_plugins.declare(servers.SHELL.actor, "shop", tools)
     page = keeper.get("/plugins/shop/").context["page"]
-    assert [(tool.key.rpartition("__")[2], tool.state, tool.users) for tool in page.tools] == [
+    assert [(line.tool.key.rpartition("__")[2], line.state, line.users) for line in page.tools] == [
         ("refund", "unavailable", "new, and not reviewed yet")
     ]
-    assert [change.name for change in page.review.changes] == ["refund"]
+    assert [change.key for change in page.review.changes] == ["shop__refund"]
 
 
 def test_who_may_declare_is_changed_on_its_page_and_can_be_undone(keeper: Client) -> None:

@@ -12,6 +12,7 @@ from tests.web import acting
 from toolbelt import models
 from toolbelt.control.agents import agents
 from toolbelt.control.catalog import entries
+from toolbelt.core import reasons
 from toolbelt.testing import OPERATOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -57,7 +58,15 @@ def test_both_sides_stand_beside_each_other_with_their_differences_only(operator
         "Overrides",
         "Loadable toolkits",
     ]
-    outcomes = {one.key: (one.a, one.a_reason, one.b, one.b_reason) for one in page.found.outcomes}
+    outcomes = {
+        outcome.tool.key: (
+            outcome.a.state,
+            reasons.explain(outcome.a),
+            outcome.b.state,
+            reasons.explain(outcome.b),
+        )
+        for outcome in page.found.outcomes
+    }
     assert outcomes["clock__now"] == (
         "active",
         "its override is on",

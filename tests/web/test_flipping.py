@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests import factories
 from tests.web import acting
 from toolbelt import models
 from toolbelt.control.catalog import entries
@@ -40,14 +39,6 @@ def test_a_switch_that_goes_off_takes_its_tools_and_its_policy_with_it(operator:
     assert "Read before you write." in before.policy.text
     assert "Read before you write." not in after.policy.text
     assert "You cannot see issues." in after.policy.text
-
-
-def test_the_change_is_in_the_log_with_who_and_through_which_shell(operator: Client) -> None:
-    acting.switch(operator, "issues", "false", "true", reason="Too chatty.")
-    entry = acting.newest()
-    assert (entry.actor, entry.via, entry.action) == ("olive", "screen", "switch.set")
-    assert (entry.subject_key, entry.key, entry.before, entry.after) == ("ada", "issues", True, False)
-    assert entry.reason == "Too chatty."
 
 
 def test_in_place_the_page_gets_what_changed_and_nothing_else(operator: Client) -> None:
@@ -141,11 +132,6 @@ def test_a_change_based_on_a_stale_state_is_refused(operator: Client, htmx: bool
     assert acting.newest() == entry
 
 
-def test_others_may_have_changed_other_keys_meanwhile(operator: Client) -> None:
-    acting.override(operator, "papers", "true", "unset")
-    assert acting.switch(operator, "issues", "false", "true").status_code == 200
-
-
 @pytest.mark.parametrize("htmx", [True, False])
 def test_a_destructive_tool_goes_on_only_after_a_question(operator: Client, htmx: bool) -> None:
     asked = acting.switch(operator, "releases", "true", "unset", htmx=htmx, next="/agents/ada/?q=x")
@@ -182,39 +168,6 @@ def test_a_protected_agent_asks_even_where_nothing_changes_for_the_model(operato
     assert not question.dangerous
     acting.switch(operator, "research", "false", "unset", agent="bob", confirm="yes")
     assert acting.stored("bob").switches == {"research": False}
-
-
-@pytest.mark.parametrize(("most", "asks"), [(1, True), (2, False)])
-def test_an_off_that_takes_much_away_asks(operator: Client, settings: Any, most: int, asks: bool) -> None:
-    settings.TOOLBELT_CONFIRM_OFF_TOOLS = most
-    acting.switch(operator, "issues", "false", "true")
-    assert (acting.stored().switches["issues"] is True) is asks
-
-
-@pytest.mark.parametrize("htmx", [True, False])
-def test_a_budget_that_refuses_is_told_with_the_way_out(operator: Client, htmx: bool) -> None:
-    set_up(budget={"max_tools": 4, "on_exceed": "refuse"})
-    answer = acting.override(operator, "papers", "true", "unset", htmx=htmx)
-    assert answer.status_code == (422 if htmx else 303)
-    page = answer.context["page"] if htmx else operator.get("/agents/ada/").context["page"]
-    assert page.notice.tone == "refused"
-    assert "Switch something else off first, or raise the budget." in page.notice.text
-    assert "papers" not in acting.stored().overrides
-
-
-def test_a_flip_that_would_make_a_conflict_is_refused_with_both_options(operator: Client) -> None:
-    tool = models.Tool.objects.get(key="papers")
-    for key, options in (("slow", {"limit": 1}), ("fast", {"limit": 9})):
-        toolkit = factories.toolkit(key, tool)
-        models.Member.objects.filter(toolkit=toolkit).update(options=options)
-    assert acting.switch(operator, "slow", "true", "unset").status_code == 200
-    answer = acting.switch(operator, "fast", "true", "unset")
-    assert answer.status_code == 422
-    text = answer.context["page"].notice.text
-    assert "papers" in text
-    assert '{"limit": 1}' in text.replace("'", '"')
-    assert '{"limit": 9}' in text.replace("'", '"')
-    assert "fast" not in acting.stored().switches
 
 
 @pytest.mark.parametrize(

@@ -131,12 +131,12 @@ def test_the_menu_says_what_each_state_would_change_and_for_whom(operator: Clien
     calls.run("ada", "list_toolkits", {}, session="s1")
     for htmx in ({}, acting.HTMX):
         answer = operator.get("/agents/ada/effect/issues/", headers=htmx)
-        on, off, unset = answer.context["page"].lines
-        assert (on.is_now, off.short[:8]) == (True, "−2 tools")
-        assert off.notes == (
-            "1 live session; the tools and the system text change, which resets its prompt cache",
-        )
-        assert unset.word == "Default"
+        (_, on), (_, off), (unset, _) = answer.context["page"].lines
+        assert (on, off.tools) == (None, -2)
+        html = acting.text(answer)
+        assert "current setting" in html
+        assert "1 live session; the tools and the system text change, which resets its prompt cache" in html
+        assert unset == "Default"
     assert operator.get("/agents/ada/effect/nothing/").status_code == 404
     assert operator.get("/agents/nobody/effect/issues/").status_code == 404
 

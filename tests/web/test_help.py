@@ -13,9 +13,9 @@ pytestmark = pytest.mark.django_db
 
 def test_every_question_and_every_reason_code_is_explained(viewer: Client) -> None:
     page = viewer.get("/help/").context["page"]
-    assert [layer.asks for layer in page.layers] == [one.question for one in rules.RULES]
-    assert {code.name for layer in page.layers for code in layer.codes} == set(reasons.CODES)
-    assert all(code.says and code.way_out for layer in page.layers for code in layer.codes)
+    assert [layer.rule for layer in page.layers] == list(rules.RULES)
+    assert {code for layer in page.layers for code, _ in layer.codes} == set(reasons.CODES)
+    assert all(all(texts) for layer in page.layers for _, texts in layer.codes)
 
 
 def test_shortcuts_states_and_docs_stand_there(viewer: Client) -> None:

@@ -98,6 +98,22 @@ def test_nothing_needs_an_eye_where_all_is_well(reader: Client) -> None:
     assert "Nothing needs attention" in acting.text(reader.get("/"))
 
 
+def test_tools_that_no_process_can_run_need_attention_unless_an_operator_turned_them_off(
+    reader: Client,
+) -> None:
+    models.Tool.objects.update(seen=True)
+    github = models.Plugin.objects.filter(name="github")
+    github.update(in_code=True, not_running=["github__list_issues", "github__star_repo"])
+    first = look(reader).concerns[0]
+    assert first.title == "2 tools of GitHub not running"
+    assert "Restart Toolbelt's servers" in first.about
+    assert (first.state, first.act, first.url) == ("unavailable", "View", "/plugins/github/")
+    for settled in ({"active": False}, {"blocked": True}):
+        github.update(active=True, blocked=False)
+        github.update(**settled)
+        assert not any("not running" in title for title in concerns(reader))
+
+
 def test_failed_plugins_waiting_tools_budgets_and_stops_need_an_eye(reader: Client) -> None:
     models.Tool.objects.update(seen=True)
     models.Plugin.objects.filter(name="github").update(status="failed", error="It <b>broke</b>.")

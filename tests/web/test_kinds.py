@@ -13,6 +13,7 @@ from tests.web import acting, servers
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.testing import OPERATOR
+from toolbelt.web.kit import tool_sections
 
 pytestmark = pytest.mark.django_db
 
@@ -39,14 +40,15 @@ def granted(offered: None) -> None:
 
 
 def kinds(rows: Any) -> dict[str, str]:
-    return {row.key: row.risk.kind for row in rows}
+    """Return what each tool of a list is, where it is not a tool; empty for a tool."""
+    return {row.tool.key: tool_sections.risk(row.tool).kind for row in rows}
 
 
 def test_a_review_says_what_each_is_and_shows_what_an_approval_covers(keeper: Client, offered: None) -> None:
     page = keeper.get("/plugins/files/").context["page"]
-    found = {one.key: one for one in page.review.changes}
+    found = {change.key: change for change in page.review.changes}
 
-    assert {key: one.risk.kind for key, one in found.items()} == {
+    assert kinds(page.review.changes) == {
         "files__read": "",
         "files__prompt_sum": "prompt",
         "files__resource_readme": "resource",

@@ -255,7 +255,7 @@ def test_a_server_that_runs_as_a_command_is_changed_on_the_machine(keeper: Clien
 
 def test_the_url_and_the_headers_of_a_server_are_changed_by_a_form(keeper: Client, belt: None) -> None:
     servers.add(reached={"timeout": 5})
-    was = look(keeper).reached.form.seen
+    was = look(keeper).reached.form["was"].value()
     fields = {"url": "https://other.example/mcp", "headers": "X-Team: blue", "was": was}
     answer = keeper.post(f"{FILES}connection/", fields)
     assert answer.status_code == 303
@@ -274,8 +274,8 @@ def test_the_url_and_the_headers_of_a_server_are_changed_by_a_form(keeper: Clien
 def test_who_shares_connections_is_changed_by_the_form(keeper: Client, belt: None) -> None:
     servers.add(reached={"timeout": 5, "idle": 60})
     form = look(keeper).reached.form
-    assert (form.sharing, form.idle, form.max_connections) == ("", "60", "")
-    fields = {"url": "https://files.example/mcp", "was": form.seen, "sharing": "agent", "idle": ""}
+    assert [form[name].value() for name in ("sharing", "idle", "max_connections")] == [None, 60, None]
+    fields = {"url": "https://files.example/mcp", "was": form["was"].value(), "sharing": "agent", "idle": ""}
     assert keeper.post(f"{FILES}connection/", {**fields, "max_connections": "3"}).status_code == 303
     server = upstream_servers.servers()[0].connection
     assert (server.sharing, server.idle, server.max_connections, server.timeout) == ("agent", 900, 3, 5)
@@ -297,10 +297,10 @@ def test_a_place_that_a_server_cannot_be_at_is_refused_at_the_field(
     keeper: Client, belt: None, fields: dict[str, str], field: str, said: str
 ) -> None:
     servers.add()
-    was = look(keeper).reached.form.seen
+    was = look(keeper).reached.form["was"].value()
     answer = keeper.post(f"{FILES}connection/", {"url": "https://files.example/mcp", "was": was, **fields})
     assert answer.status_code == 422
-    assert said in answer.context["page"].reached.form.problems[field]
+    assert said in " ".join(answer.context["page"].reached.form.errors[field])
 
 
 def test_tools_of_a_plugin_in_code_that_appeared_later_are_seen_and_follow_the_code(
@@ -337,11 +337,13 @@ def facts(page: Any) -> list[tuple[str, str]]:
 
 
 def test_each_tool_says_who_has_it_or_why_nobody_has(keeper: Client, changed: None) -> None:
-    tools = {tool.key.rpartition("__")[2]: (tool.state, tool.word, tool.users) for tool in look(keeper).tools}
+    tools = {
+        line.tool.key.rpartition("__")[2]: (line.state, line.word, line.users) for line in look(keeper).tools
+    }
     assert tools["write"] == ("unavailable", "No agent", "changed since it was approved")
     assert tools["help"] == ("unavailable", "No agent", "new, and not reviewed yet")
     assert tools["read"] == ("dormant", "No agent", "")
-    github = {tool.key.rpartition("__")[2]: tool.users for tool in look(keeper, "github").tools}
+    github = {line.tool.key.rpartition("__")[2]: line.users for line in look(keeper, "github").tools}
     assert github["issue_read"] == "ada, bob"
 
 

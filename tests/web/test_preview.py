@@ -11,6 +11,7 @@ from django.test import Client
 from tests import factories
 from tests.web import acting
 from toolbelt.control.catalog import entries
+from toolbelt.core import reasons
 from toolbelt.runtime import calls, rendering, surfaces
 from toolbelt.testing import OPERATOR
 
@@ -32,17 +33,17 @@ def load(session: str, request: str | None = None) -> None:
 def test_tools_stand_in_the_order_in_which_they_are_sent_with_their_reason(operator: Client) -> None:
     page = look(operator)
     assert [tool.key for tool in page.tools] == surfaces.ask("ada").content()["active_tools"]
-    reasons = {tool.key: tool.reason for tool in page.tools if not tool.own}
-    assert reasons == {
+    given = {tool.key: reasons.explain(tool.decision) for tool in page.tools if tool.decision}
+    assert given == {
         "clock__now": "its override is on",
         "github__issue_read": "toolkit issues is on",
         "github__issue_write": "toolkit issues is on",
         "shell": "on by default",
     }
-    assert [tool.key for tool in page.tools if tool.own] == META
-    assert all(tool.tokens == "" for tool in page.tools if tool.own)
+    assert [tool.key for tool in page.tools if not tool.decision] == META
+    assert acting.text(operator.get(PREVIEW)).count("not counted") == len(META)
     assert (page.model.tools, page.agent.active) == ("4", "4")
-    assert page.facts[0].startswith("revision ")
+    assert f"revision {page.revision}" in acting.text(operator.get(PREVIEW))
 
 
 def test_a_message_gets_its_directive(operator: Client) -> None:
@@ -57,13 +58,14 @@ def test_what_a_session_loaded_is_there_but_not_in_the_request_that_loaded_it(op
     assert "papers" not in [tool.key for tool in look(operator).tools]
     assert "papers" not in [tool.key for tool in look(operator, session="s1", request="r1").tools]
     page = look(operator, session="s1", request="r2")
-    assert {t.key: t.reason for t in page.tools}["papers"] == "toolkit research was loaded in this session"
+    papers = next(tool.decision for tool in page.tools if tool.key == "papers")
+    assert reasons.explain(papers) == "toolkit research was loaded in this session"
     assert [choice.value for choice in page.question.sessions] == ["s1"]
     assert page.agent.active == "4", "the header stays what the agent has outside of sessions"
 
 
 def test_a_subagent_has_what_its_kind_brings(operator: Client) -> None:
-    assert [tool.key for tool in look(operator, subagent="explore").tools if not tool.own] == []
+    assert [tool.key for tool in look(operator, subagent="explore").tools if tool.decision] == []
     assert look(operator, subagent="gardener").tools == look(operator).tools
 
 
@@ -106,11 +108,12 @@ def test_what_a_provider_does_not_take_is_said_in_place_of_the_json(
 def test_why_shows_every_question_and_the_one_that_decides(operator: Client) -> None:
     acting.switch(operator, "issues", "false", "true")
     why = look(operator, view="why", tool="github__issue_read").why
-    assert (why.state, why.reason) == ("denied", "toolkit issues is off")
-    assert [step.number for step in why.steps] == [str(number) for number in range(1, 12)]
-    (decides,) = [step for step in why.steps if step.decides]
-    assert (decides.number, decides.state, decides.reason) == ("3", "denied", "toolkit issues is off")
-    assert why.steps[-1].state == "dormant", "what later questions would say stands there, too"
+    assert (why.decision.state, reasons.explain(why.decision)) == ("denied", "toolkit issues is off")
+    assert [step.question for step in why.steps] == list(range(1, 12))
+    (decisive,) = [step for step in why.steps if step.question == why.decisive]
+    assert decisive.question == 3
+    assert (decisive.answer.state, reasons.explain(decisive.answer)) == ("denied", "toolkit issues is off")
+    assert why.steps[-1].answer.state == "dormant", "what later questions would say stands there, too"
 
 
 def test_why_tells_what_the_budget_deferred(operator: Client) -> None:
@@ -118,17 +121,21 @@ def test_why_tells_what_the_budget_deferred(operator: Client) -> None:
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 3, "on_exceed": "defer"}}
     )
     why = look(operator, view="why", tool="shell").why
-    assert (why.state, why.reason) == ("discoverable", "deferred by the agent's budget")
-    (decides,) = [step for step in why.steps if step.decides]
-    assert decides.asks == "Do the tools that are on fit the agent's budget?"
+    decision = why.decision
+    assert (decision.state, reasons.explain(decision)) == ("discoverable", "deferred by the agent's budget")
+    (decisive,) = [step for step in why.steps if step.question == why.decisive]
+    assert decisive.rule == "Do the tools that are on fit the agent's budget?"
 
 
 def test_why_is_asked_of_the_session_that_was_chosen(operator: Client) -> None:
     load("s1")
-    assert look(operator, view="why", tool="papers").why.state == "discoverable"
-    assert look(operator, view="why", tool="papers", session="s1").why.state == "active"
+    assert look(operator, view="why", tool="papers").why.decision.state == "discoverable"
+    assert look(operator, view="why", tool="papers", session="s1").why.decision.state == "active"
     tool = next(tool for tool in look(operator, session="s1").tools if tool.key == "papers")
-    assert look(operator, tool.why_url).why.reason == "toolkit research was loaded in this session"
+    assert (
+        reasons.explain(look(operator, tool.why_url).why.decision)
+        == "toolkit research was loaded in this session"
+    )
 
 
 def test_a_tool_that_is_not_known_names_the_nearest(operator: Client) -> None:
@@ -171,7 +178,7 @@ def test_an_agent_that_is_not_there_is_said(operator: Client) -> None:
 
 def test_who_may_only_look_may_preview(viewer: Client) -> None:
     answer = viewer.get(PREVIEW, {"view": "why", "tool": "shell"})
-    assert answer.context["page"].why.reason == "on by default"
+    assert reasons.explain(answer.context["page"].why.decision) == "on by default"
     assert "view only" in answer.content.decode()
 
 
@@ -194,8 +201,8 @@ def test_a_past_version_stands_beside_today(operator: Client) -> None:
     acting.switch(operator, "releases", "true", "unset", confirm="yes")
     page = operator.get("/agents/ada/preview/", {"at": entry}).context["page"]
     assert page.past.words == "after olive turned off issues"
-    assert [tool.key for tool in page.past.tools if not tool.own] == ["clock__now", "shell"]
-    assert {tool.key: tool.mark for tool in page.tools if not tool.own} == {
+    assert [tool.key for tool in page.past.tools if tool.decision] == ["clock__now", "shell"]
+    assert {tool.key: tool.mark for tool in page.tools if tool.decision} == {
         "clock__now": "",
         "github__merge": "added since",
         "shell": "",
@@ -218,7 +225,7 @@ def test_each_part_of_a_past_version_is_shown(operator: Client, view: str) -> No
     shown = {
         "policy": [section.text for section in past.model.policy] == ["You cannot see issues."],
         "json": past.sent and "github__issue_write" not in past.sent.text,
-        "why": past.why and past.why.reason == "toolkit issues is off",
+        "why": past.why and reasons.explain(past.why.decision) == "toolkit issues is off",
     }
     assert shown[view]
     assert 'id="provider-json"' not in answer.content.decode() or view == "json"

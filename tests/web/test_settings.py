@@ -68,9 +68,12 @@ def test_it_shows_what_is_stored(operator: Client) -> None:
     assert (sent["on_exceed"], sent["kind"]) == ("defer", "plan")
     assert page.form.labels["kind"] == "plan → developer"
     assert {"minimal", "research"} <= {value for value, _ in page.form.fields["loadout"].widget.choices}
-    had = {one.title: one.names for one in page.given}
-    assert had["Always on"] == (("shell", ""), ("clock__now", "with options"))
-    assert had["Loadable toolkits"] == (("research", "in every session"),)
+    given = " ".join(re.findall(r'<span class="given">.*?</span> ', acting.text(operator.get(SETTINGS))))
+    assert re.sub(r"<[^>]*>", "", given).split("  ") == [
+        "shell",
+        "clock__now with options",
+        "research in every session ",
+    ]
 
 
 def test_saving_changes_what_was_typed_and_nothing_else(operator: Client) -> None:
@@ -395,7 +398,7 @@ def test_each_kind_of_subagent_says_what_it_adds_before_it_is_allowed(operator: 
     assert f"<strong>adds {shown.adds}</strong>" in html
     assert f'href="{shown.url}"' in html
     preview = operator.get(shown.url).context["page"]
-    assert {tool.key for tool in preview.tools if not tool.own} == {"clock__now", "papers"}
+    assert {tool.key for tool in preview.tools if tool.decision} == {"clock__now", "papers"}
 
 
 @pytest.mark.usefixtures("explorers")
@@ -408,8 +411,9 @@ def test_what_the_agent_is_denied_no_kind_adds(operator: Client) -> None:
 def test_kinds_of_subagents_are_allowed_on_the_page(operator: Client, viewer: Client) -> None:
     assert save(operator, subagent_kinds="explore").status_code == 303
     assert entries.read("agent", "ada")["subagent_kinds"] == ["explore"]
-    had = {one.title: one.names for one in look(viewer).given}
-    assert had["Subagents"] == (("explore", f"adds {subagent(look(viewer)).adds}"),)
+    (explore,) = [subagent for subagent in look(viewer).subagents if subagent.is_given]
+    assert explore.kind == "explore"
+    assert f'<span class="mark accent">adds {explore.adds}</span>' in acting.text(viewer.get(SETTINGS))
     assert 'value="explore" autocomplete="off" checked' in acting.text(operator.get(SETTINGS))
     sent = typed(operator)
     del sent["subagent_kinds"]

@@ -13,6 +13,7 @@ from tests import factories
 from tests.web import acting, editing
 from toolbelt import models
 from toolbelt.control.catalog import entries
+from toolbelt.core import risks
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
@@ -53,7 +54,7 @@ def test_the_list_says_what_is_bound_to_whom_and_what_is_denied(viewer: Client, 
 def test_the_page_says_of_each_agent_what_it_has_and_why_not_more(viewer: Client, operator: Client) -> None:
     acting.override(operator, "papers", "false", "unset")
     page = look(viewer)
-    assert [(tool.key, tool.risk.word) for tool in page.tools] == [
+    assert [(tool.key, risks.of(tool)) for tool, _ in page.tools] == [
         ("papers", "read-only"),
         ("github__merge", "destructive"),
     ]

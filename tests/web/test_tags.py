@@ -103,10 +103,12 @@ def test_a_view_that_is_not_there_is_an_error() -> None:
 
 
 def test_a_part_knows_what_is_around_it_and_what_it_is_given() -> None:
-    size = {"prefix": "git__", "name": "log", "tokens": "1", "percent": 3}
+    size = {"key": "git__log", "tokens": 1, "percent": 3}
     for values in ("", "with size=other"):
         part, include = (
-            rendered(f"{{% {tag} 'agents/_size.html' {values} %}}", size=size, other={**size, "name": "show"})
+            rendered(
+                f"{{% {tag} 'agents/_size.html' {values} %}}", size=size, other={**size, "key": "git__show"}
+            )
             for tag in ("part", "include")
         )
         assert part == include

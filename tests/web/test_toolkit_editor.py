@@ -113,7 +113,7 @@ def test_while_it_is_typed_the_policy_and_the_directive_follow(editor: Client) -
     assert preview.policy == (
         "You have github__issue_read, github__issue_write.\n- github__issue_read: Look here."
     )
-    assert preview.outcome.tools == ("github__issue_write",)
+    assert preview.outcome.focus.tools == ("github__issue_write",)
     assert form(answer).triggers[0].decides
     html = acting.text(answer)
     assert "<form" not in html

@@ -12,6 +12,7 @@ from tests import factories
 from tests.web import acting
 from toolbelt import models
 from toolbelt.control.catalog import entries
+from toolbelt.core import reasons
 from toolbelt.testing import OPERATOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -109,12 +110,11 @@ def test_a_toolkit_shows_its_tools_with_their_risk_and_what_stands_against_them(
     models.Plugin.objects.filter(name="github").update(status="failed")
     models.Toolkit.objects.filter(key="issues").update(tool_notes={"github__issue_read": "Look here first."})
     read, write = look(viewer).members
-    assert (read.tool, read.risk.word, read.note) == ("github__issue_read", "read-only", "Look here first.")
-    assert (write.risk.word, write.state, write.about) == (
-        "writes",
-        "unavailable",
-        "plugin github has failed",
-    )
+    assert (read.tool.key, read.note) == ("github__issue_read", "Look here first.")
+    assert (write.closed.state, reasons.explain(write.closed)) == ("unavailable", "plugin github has failed")
+    html = acting.text(viewer.get("/toolkits/issues/"))
+    assert '<span class="risk read-only">' in html
+    assert '<span class="risk writes">' in html
 
 
 def test_each_agent_says_what_it_has_of_it_and_why(viewer: Client) -> None:
@@ -126,7 +126,8 @@ def test_each_agent_says_what_it_has_of_it_and_why(viewer: Client) -> None:
         "2 of 2 on",
         "toolkit issues is on",
     )
-    assert (bob.switch.stored, bob.switch.words, bob.protected) == ("unset", "Default", True)
+    assert (bob.switch.stored, bob.switch.words, bob.switch.basis) == ("unset", "On", "Default")
+    assert bob.protected
     assert page.users == "2 of 2"
 
 
@@ -204,15 +205,15 @@ def test_a_message_is_tried_on_every_trigger(viewer: Client) -> None:
     ]
     entries.change(OPERATOR, "toolkit", "issues", {"triggers": more})
     preview = look(viewer, message="There is a bug.").preview
-    assert [(one.name, one.fires, one.decides) for one in preview.triggers] == [
+    assert [(trial.trigger.name, trial.fires, trial.decides) for trial in preview.triggers] == [
         ("file", True, True),
         ("any word", True, False),
     ]
     assert preview.outcome.words == "The first step focuses on 1 tool and must call one."
-    assert (preview.outcome.tools, preview.outcome.because) == (("github__issue_write",), "file")
+    assert (preview.outcome.focus.tools, preview.outcome.focus.because) == (("github__issue_write",), "file")
     preview = look(viewer, message="A wish.").preview
     assert [one.decides for one in preview.triggers] == [False, True]
-    assert preview.outcome.tools == ("github__issue_read", "github__issue_write")
+    assert preview.outcome.focus.tools == ("github__issue_read", "github__issue_write")
     assert look(viewer, message="Good morning.").preview.outcome.words.startswith("No directive")
     assert look(viewer).preview.outcome is None
 
@@ -245,9 +246,9 @@ def test_it_is_stopped_for_everyone_and_the_stop_taken_back(keeper: Client) -> N
     assert "toolkit issues is blocked for everyone" in html
     assert "at:ada:issues:state" in html
     page = look(keeper)
-    assert (page.stop.on, cell(page, "ada").word) == (True, "Blocked")
+    assert (page.blocked, cell(page, "ada").word) == (True, "Blocked")
     acting.post(keeper, f"/changes/{acting.newest().pk}/undo/", htmx=False)
-    assert look(keeper).stop.on is False
+    assert look(keeper).blocked is False
 
 
 def test_a_stop_without_htmx_leads_back(keeper: Client) -> None:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from tests import factories
 from tests.web import acting
 from toolbelt import models
+from toolbelt.core import reasons
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
@@ -37,12 +38,13 @@ def look(browser: Client, key: str = "github__issue_read") -> Any:
 
 
 def keys(page: Any) -> list[str]:
-    return [line.key for line in page.tools]
+    return [line.tool.key for line in page.tools]
 
 
 def test_each_line_says_what_it_may_do_where_it_comes_from_and_where_it_is(viewer: Client) -> None:
     read = listed(viewer).tools[1]
-    assert (read.key, read.risk.word, read.plugin) == ("github__issue_read", "read-only", "github")
+    assert (read.tool.key, read.tool.plugin) == ("github__issue_read", "github")
+    assert '<span class="risk read-only">' in acting.text(viewer.get("/tools/", {"q": "github__issue_read"}))
     assert [toolkit.title for toolkit in read.toolkits] == ["Issues and reviews", "releases"]
     assert (read.state, read.word, read.about) == ("active", "Available", "")
 
@@ -90,6 +92,16 @@ def test_the_list_is_narrowed_and_sorted_by_the_address(
     assert keys(listed(viewer, **said)) == found
 
 
+def test_a_search_lists_first_what_an_agents_search_would_find_first(viewer: Client) -> None:
+    models.Tool.objects.filter(key="clock__now").update(
+        description="Also opens what is to merge, in the end."
+    )
+    # Writes that bypass saving are seen after the next change of the catalog.
+    factories.tool("zz_other")
+    assert keys(listed(viewer, q="merge")) == ["github__merge", "clock__now"]
+    assert keys(listed(viewer, q="merge", sort="tool")) == ["clock__now", "github__merge"]
+
+
 def test_states_are_told_apart(viewer: Client) -> None:
     models.Plugin.objects.filter(name="github").update(active=False)
     models.Tool.objects.filter(key="shell").update(blocked=True)
@@ -127,14 +139,10 @@ def test_typing_gets_only_the_table_and_the_count(viewer: Client) -> None:
 
 def test_a_tool_says_which_agents_have_it_and_why_the_others_do_not(viewer: Client) -> None:
     page = look(viewer, "clock__now")
-    (ada,) = page.holders
-    assert (ada.agent, ada.word, ada.reason, ada.url) == (
-        "ada",
-        "Active",
-        "its override is on",
-        "/agents/ada/?q=clock__now",
-    )
-    assert [(one.agent, one.state) for one in page.others] == [("bob", "discoverable")]
+    ((agent, decision),) = page.holders
+    assert (agent, decision.state, reasons.explain(decision)) == ("ada", "active", "its override is on")
+    assert '<a href="/agents/ada/?q=clock__now">ada</a>' in acting.text(viewer.get("/tools/clock__now/"))
+    assert [(agent, decision.state) for agent, decision in page.others] == [("bob", "discoverable")]
     assert page.users == "1 of 2"
 
 
@@ -246,7 +254,7 @@ def test_it_is_stopped_for_everyone_and_the_stop_lifted(keeper: Client) -> None:
     assert "No agent has this tool." in html
     answer = acting.post(keeper, STOP, htmx=False, on="false", was="true", next=READ)
     assert (answer.status_code, answer.headers["Location"]) == (303, READ)
-    assert look(keeper).stop.on is False
+    assert look(keeper).blocked is False
     assert acting.post(keeper, "/tools/nothing/stop/", on="true", was="false").status_code == 404
 
 

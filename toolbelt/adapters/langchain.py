@@ -17,7 +17,7 @@ middleware before it sees Toolbelt's tools. The graph runs ``local_tools`` itsel
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Annotated, Any, NotRequired, TypeAlias
 
 from langchain.agents.middleware import types
@@ -161,9 +161,20 @@ def _with_step(request: types.ModelRequest[Any], step: runs.Step) -> types.Model
     changed: dict[str, Any] = {"tools": [*request.tools, *map(_tool, step.tools)]}
     if step.policy:
         changed["system_message"] = _system(request.system_message, step.policy)
-    if step.required and request.tool_choice is None:
+    if step.required and request.tool_choice is None and not _is_thinking(request):
         changed["tool_choice"] = "any"
     return request.override(**changed)
+
+
+def _is_thinking(request: types.ModelRequest[Any]) -> bool:
+    """Return whether the model thinks before it answers. Anthropic then refuses a required call, so the text asks."""
+    model = request.model
+    settings = [
+        getattr(model, name, None) or {} for name in ("model_kwargs", "additional_model_request_fields")
+    ]
+    options = [getattr(model, "thinking", None), *(given.get("thinking") for given in settings)]
+    options.append(request.model_settings.get("thinking"))
+    return any(isinstance(option, Mapping) and option.get("type") != "disabled" for option in options)
 
 
 def _name(tool: Any) -> str | None:

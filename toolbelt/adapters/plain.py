@@ -47,7 +47,11 @@ def tools(
     Definitions may be in the form of OpenAI's Chat Completions or Responses, Anthropic's Messages, or MCP. Functions
     are found by their names.
     """
-    by_name = functions if isinstance(functions, Mapping) else {one.__name__: one for one in functions}
+    by_name = (
+        functions
+        if isinstance(functions, Mapping)
+        else {function.__name__: function for function in functions}
+    )
     return [_tool(definition, by_name) for definition in definitions]
 
 

@@ -70,9 +70,9 @@ class EntryActions(_Admin):
             self.message_user(request, str(error), messages.ERROR)
             return
         changed = sum(not differences.is_nothing for differences in done)
-        so_already = len(done) - changed
-        told = f"{changed} changed." + (f" {so_already} already up to date." if so_already else "")
-        self.message_user(request, told, messages.SUCCESS)
+        unchanged = len(done) - changed
+        message = f"{changed} changed." + (f" {unchanged} already up to date." if unchanged else "")
+        self.message_user(request, message, messages.SUCCESS)
 
     @admin.action(permissions=["change"], description="Block selected %(verbose_name_plural)s for everyone")
     def block(self, request: HttpRequest, queryset: Any) -> None:
@@ -107,8 +107,8 @@ class EntryActions(_Admin):
         except errors.ToolbeltError as error:
             self.message_user(request, str(error), messages.ERROR)
             return
-        told = "No changes: the order is already as requested." if done.is_nothing else "Order changed."
-        self.message_user(request, told, messages.SUCCESS)
+        message = "No changes: the order is already as requested." if done.is_nothing else "Order changed."
+        self.message_user(request, message, messages.SUCCESS)
 
     @admin.action(permissions=["delete"], description="Delete selected %(verbose_name_plural)s")
     def delete_selected(self, request: HttpRequest, queryset: Any) -> Any:

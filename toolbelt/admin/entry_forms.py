@@ -97,20 +97,20 @@ class EntryForm(_Form):
             self._save()
 
     def _save(self) -> None:
-        seen, wanted = self.cleaned_data["as_loaded"], self._wanted()
+        seen, entry = self.cleaned_data["as_loaded"], self._submitted()
         write = self.write.replace(reason=self.cleaned_data["reason"])
-        name = wanted.get(entries.name_field(self.kind)) or self._name()
+        name = entry.get(entries.name_field(self.kind)) or self._name()
         changes: dict[str, Any] = {}
         try:
             if self.instance.pk is None:
-                changes = {key: value for key, value in wanted.items() if value is not None}
+                changes = {key: value for key, value in entry.items() if value is not None}
                 write = write.replace(confirm=self.cleaned_data["confirm"] == _digest(changes))
                 entries.create(write, self.kind, changes)
             else:
                 now = self._read(name)
                 changes = {
                     key: value
-                    for key, value in wanted.items()
+                    for key, value in entry.items()
                     if not _is_same(value, seen.get(key)) and not _is_same(value, now.get(key))
                 }
                 if changes:
@@ -139,17 +139,17 @@ class EntryForm(_Form):
             self._refuse([(only if only.startswith(tools_config.SINGLE) else "", str(error))])
         self.changed_keys = list(changes)
 
-    def _wanted(self) -> dict[str, Any]:
+    def _submitted(self) -> dict[str, Any]:
         """Return the entry from the form and its rows; a switch or override without a row is unset."""
-        wanted: dict[str, Any] = {}
+        entry: dict[str, Any] = {}
         for formset in self.formsets:
             if "tools_config" in formset.keys:
                 seen = self.cleaned_data["as_loaded"]
-                wanted |= {key: None for key in seen if key.startswith(tools_config.SINGLE)}
-        wanted |= self.entry()
+                entry |= {key: None for key in seen if key.startswith(tools_config.SINGLE)}
+        entry |= self.entry()
         for formset in self.formsets:
-            wanted |= formset.entry()
-        return wanted
+            entry |= formset.entry()
+        return entry
 
     def _refuse(self, problems: Iterable[tuple[str, str]]) -> None:
         """Add an error for each problem at its field."""

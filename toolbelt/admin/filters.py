@@ -31,11 +31,11 @@ class ByRisk(admin.SimpleListFilter):
 
     def queryset(self, request: Any, queryset: orm.QuerySet[Any]) -> orm.QuerySet[Any]:
         """Return the tools with the chosen risk."""
-        wanted = self._conditions.get(self.value() or "")
-        if wanted is None:
+        condition = self._conditions.get(self.value() or "")
+        if condition is None:
             return queryset
         as_text = functions.Cast("annotations", orm.TextField())
-        narrowed: orm.QuerySet[Any] = queryset.annotate(annotated=as_text).filter(wanted)
+        narrowed: orm.QuerySet[Any] = queryset.annotate(annotated=as_text).filter(condition)
         return narrowed
 
 

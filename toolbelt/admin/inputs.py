@@ -125,21 +125,21 @@ class OnOff(forms.TypedChoiceField):
 
 
 class Choice(_ModelChoiceField):
-    """A reference to one of very many rows. The formset reads the rows of all its lines at once, into ``found``."""
+    """A reference to one of very many rows. The formset reads the rows of all its lines at once, into ``rows``."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.found: Mapping[str, orm.Model] = {}
+        self.rows: Mapping[str, orm.Model] = {}
 
     def to_python(self, value: Any) -> orm.Model | None:
         """Return the row with this primary key."""
         if value in self.empty_values:
             return None
-        if str(value) not in self.found:
+        if str(value) not in self.rows:
             raise exceptions.ValidationError(
                 "This entry no longer exists: choose another one.", code="invalid_choice"
             )
-        return self.found[str(value)]
+        return self.rows[str(value)]
 
 
 class Search(widgets.AutocompleteSelect):
@@ -147,9 +147,9 @@ class Search(widgets.AutocompleteSelect):
 
     def optgroups(self, name: str, value: Sequence[Any], attr: Any = None) -> Any:
         """Return the chosen row as the only option."""
-        found: Mapping[str, orm.Model] = self.choices.field.found
-        chosen = [key for key in map(str, value) if key in found]
-        options = [self.create_option(name, key, str(found[key]), True, 0) for key in chosen]
+        rows: Mapping[str, orm.Model] = self.choices.field.rows
+        chosen = [key for key in map(str, value) if key in rows]
+        options = [self.create_option(name, key, str(rows[key]), True, 0) for key in chosen]
         if not self.is_required:
             options.insert(0, self.create_option(name, "", "", not chosen, 0))
         return [(None, options, 0)]

@@ -109,7 +109,7 @@ class Rows(_FormSet):
         initial = form.fields[number].initial
         form.fields[number] = forms.CharField(required=False, widget=forms.HiddenInput, initial=initial)
         if isinstance(choice := form.fields.get(self.target), inputs.Choice):
-            choice.found = self._found
+            choice.rows = self._rows
 
     def get_queryset(self) -> Any:
         """Return the rows; if the form is shown again, one for each line that it was loaded with."""
@@ -123,7 +123,7 @@ class Rows(_FormSet):
         return model._meta
 
     @functools.cached_property
-    def _found(self) -> Mapping[str, orm.Model]:
+    def _rows(self) -> Mapping[str, orm.Model]:
         """Return all rows that the lines refer to, in one query."""
         if not self.is_bound:
             rows = [getattr(row, self.target) for row in super().get_queryset()]

@@ -70,7 +70,7 @@ def _router(kind: belts.KindName) -> ninja.Router:
     @_named(f"list_{kind_info.section}", query=ninja.Query[list_filters.BY_KIND[kind]])  # type: ignore[misc,valid-type]
     def list_entries(request: HttpRequest, query: list_filters.ListQuery) -> Any:
         """List the matching entries."""
-        page = lists.page(kind, text=query.q, wanted=query.filters(), offset=query.offset, limit=query.limit)
+        page = lists.page(kind, text=query.q, filters=query.filters(), offset=query.offset, limit=query.limit)
         return paging.page(request, query, page.entries, page.total)
 
     @router.get(

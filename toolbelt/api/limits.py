@@ -53,13 +53,16 @@ class Rates:
         self._lock = threading.Lock()
 
     def take(self, caller: str, per_minute: int, count: int = 1) -> float:
-        """Count a request (none if ``count`` is 0). Return 0 if it is allowed, or the number of seconds to wait."""
+        """Count a request. Return 0 if it is allowed, or the number of seconds to wait.
+
+        ``count`` is 0 to only ask, and -1 to undo the last count, which is always allowed.
+        """
         now = self._clock()
         with self._lock:
             bucket = self._buckets.setdefault(caller, _Bucket(float(per_minute), now))
             bucket.left = min(float(per_minute), bucket.left + (now - bucket.at) * per_minute / 60)
             bucket.at = now
-            if bucket.left >= 1:
+            if bucket.left >= 1 or count < 0:
                 bucket.left -= count
                 return 0.0
             return (1 - bucket.left) * 60 / per_minute

@@ -245,7 +245,10 @@ def review_plugin(request: HttpRequest, name: names.Name) -> Any:
                 "description": change.tool.description,
                 "input_schema": schema.mapping(change.tool.input_schema, schema.EMPTY),
                 "details": schema.mapping(change.tool.details, {}),
-                "differences": [{"field": one.field, "lines": one.lines} for one in change.differences],
+                "differences": [
+                    {"field": difference.field, "lines": difference.lines}
+                    for difference in change.differences
+                ],
                 "flags": change.flags,
                 "users": change.users,
             }
@@ -268,8 +271,8 @@ def approve_tools(request: HttpRequest, name: names.Name, body: ToolApproval) ->
     if body.carry_over:
         auth.require_permissions(request, *_CARRY_OVER_PERMISSIONS)
     if not body.confirm and (doubts := plugin_overview.warnings(name, body.tools)):
-        said = [f"{tool}: {flag}" for tool, flag in doubts]
-        raise errors.ConfirmationRequired(said, {"flags": said})
+        flags = [f"{tool}: {flag}" for tool, flag in doubts]
+        raise errors.ConfirmationRequired(flags, {"flags": flags})
     done = plugin_overview.approve(
         auth.write(request, reason=body.reason), name, body.tools, carry_over=body.carry_over
     )

@@ -63,6 +63,16 @@ _OTHER_FORMS = (ipaddress.IPv6Network("::/96"), ipaddress.IPv6Network("::ffff:0:
 _ISATAP = 0x5EFE
 
 
+def is_this_machine(host: str) -> bool:
+    """Return whether a host's name or address is the machine's own: ``localhost``, or a loopback address."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
 def is_public(text: str) -> bool:
     """Return whether the address, and each IPv4 address that it embeds, is on the public internet."""
     address = _read(text)

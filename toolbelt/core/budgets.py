@@ -9,7 +9,7 @@ and what the session loaded (the oldest load first).
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from toolbelt.core import agents, catalog, loadouts, policy, resolution, rules
@@ -126,8 +126,19 @@ def resolve(snapshot: resolution.Snapshot) -> Resolution:
 def spend(stored: catalog.Catalog, active: Collection[str], budget: agents.Budget | None = None) -> Spent:
     """Return what these active tools spend of the budget. None of them is a prompt or a resource."""
     policy_tokens = policy.tokens(stored, active)
-    tokens = policy_tokens + sum([stored.tools[key].tokens for key in active])
+    tokens = policy_tokens + _definition_tokens(stored, active)
     return Spent(tools=len(active), tokens=tokens, policy_tokens=policy_tokens, budget=budget)
+
+
+def _definition_tokens(stored: catalog.Catalog, tools: Iterable[str]) -> int:
+    return sum([stored.tools[key].tokens for key in tools])
+
+
+def _is_exceeded(
+    stored: catalog.Catalog, active: Collection[str], budget: agents.Budget, definition_tokens: int
+) -> bool:
+    """Return whether these active tools exceed the budget. The policy is only counted if that decides."""
+    return budget.passed_by(len(active), definition_tokens) or spend(stored, active, budget).is_passed
 
 
 def fit(context: rules.EvaluationContext, active: dict[str, resolution.Decision]) -> Resolution:
@@ -224,13 +235,16 @@ def deferred_tools(
     An initial toolkit is deferred whole. What the session loaded keeps the tools that a later load needs.
     """
     removed: dict[str, rules.Origin] = {}
-    if budget is None or budget.on_exceed != "defer" or not spend(stored, active, budget).is_passed:
+    if budget is None or budget.on_exceed != "defer":
         return removed
-    left = set(active)
+    left, tokens = set(active), _definition_tokens(stored, active)
+    if not _is_exceeded(stored, left, budget, tokens):
+        return removed
     for origin, group in _removal_order(stored, left.difference(fixed), initial, loads):
         removed.update(dict.fromkeys(group, origin))
         left.difference_update(group)
-        if not spend(stored, left, budget).is_passed:
+        tokens -= _definition_tokens(stored, group)
+        if not _is_exceeded(stored, left, budget, tokens):
             break
     return removed
 

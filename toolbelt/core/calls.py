@@ -13,12 +13,11 @@ from typing import Any
 from toolbelt.core import (
     budgets,
     catalog,
-    definitions,
     loading,
     meta_tools,
     resolution,
     schema,
-    search,
+    search_results,
     sessions,
     surface,
     targets,
@@ -169,37 +168,11 @@ def _list(_: budgets.Resolution, snapshot: resolution.Snapshot, arguments: Any, 
     return MetaAnswer(content=loading.list_toolkits(snapshot))
 
 
-def hits(
-    resolved: budgets.Resolution, arguments: Any, *, with_client_tools: bool = True
-) -> list[dict[str, Any]]:
-    """Return the discoverable tools that match ``search_tools``: each with its schema and the name to load.
-
-    Without ``with_client_tools``, tools that the agent's own program runs are left out.
-    """
-    stored = resolved.context.catalog
-    decisions = {
-        decision.tool: decision
-        for decision in resolved.discoverable()
-        if with_client_tools or stored.runner(stored.tools[decision.tool]) != "client"
-    }
-    limit = arguments.get("limit", meta_tools.SEARCH_LIMIT)
-    return [
-        {
-            "tool": hit.tool,
-            "description": stored.tools[hit.tool].description,
-            "input_schema": definitions.of(stored, hit.tool).input_schema,
-            "load": targets.name_to_load(decisions[hit.tool]),
-            "matched": list(hit.matched),
-        }
-        for hit in search.search(stored, decisions, arguments["query"], limit)
-    ]
-
-
 def _search(resolved: budgets.Resolution, _: resolution.Snapshot, arguments: Any, at: str) -> MetaAnswer:
-    results = [hit for hit in hits(resolved, arguments) if targets.may_load(resolved, hit["load"])]
     how = loading.NOT_FOR_SUBAGENTS if resolved.context.subagent else "Give a result's 'load' to load_tools."
-    message = how if results else "No tool that you could load matches: try other words."
-    return MetaAnswer(content={"status": "ok", "results": results, "message": message})
+    page = search_results.of(resolved, arguments, longest_message=how, loads="always")
+    message = how if page.results else search_results.NOTHING
+    return MetaAnswer(content=page.answer(message))
 
 
 _META: Mapping[str, Callable[[budgets.Resolution, resolution.Snapshot, Any, str], MetaAnswer]] = {

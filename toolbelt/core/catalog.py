@@ -309,7 +309,7 @@ class Catalog:
     ``toolkits_of`` and ``tools_of_*`` are by key and in order; ``non_tools`` are the keys of ``tools`` that are
     prompts, resources and so on. ``derived`` caches what other modules compute for this catalog (loadout views,
     definitions, policy sections). ``code`` holds the hooks of toolkits in code; use :meth:`hooks`. ``count_tokens``
-    counts the tokens of a policy text; without it, policies cost nothing.
+    counts the tokens of a policy text or a search result; without it, policies cost nothing.
     """
 
     number: int

@@ -32,6 +32,19 @@ MAX_CONNECTIONS_LIMIT = 1_000
 COMMAND_FIELDS = ("command", "args", "env", "cwd")
 URL_FIELDS = ("url", "headers")
 
+# Toolbelt's own configuration, which no server may receive.
+_RESERVED_PREFIX = "TOOLBELT_"
+_RESERVED = frozenset(
+    {
+        "SECRET_KEY",
+        "SECRET_KEY_FALLBACKS",
+        "DATABASE_URL",
+        "REDIS_URL",
+        "DEMO_PASSWORD",
+        "DJANGO_SETTINGS_MODULE",
+    }
+)
+
 Place = tuple[str, ...]
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -136,6 +149,11 @@ def of(given: Mapping[str, Any]) -> Connection | None:
 def digest(text: str) -> str:
     """Return a short identifier of this exact connection."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def is_reserved(variable: str) -> bool:
+    """Return whether a variable of the environment is Toolbelt's own, which no server may receive."""
+    return variable.startswith(_RESERVED_PREFIX) or variable in _RESERVED
 
 
 def problems(given: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:

@@ -17,6 +17,7 @@ from toolbelt.core import (
     resolution,
     rules,
     schema,
+    search_results,
     sessions,
     surface,
     targets,
@@ -25,6 +26,10 @@ from toolbelt.core import (
 # The meta-tools that call_tool takes in a session.
 LOADING = frozenset({meta_tools.LIST, meta_tools.LOAD, meta_tools.UNLOAD})
 
+_HOW_TO_CALL = (
+    "Call a result with call_tool: its name as 'tool', and 'arguments' that fit its input_schema. If it has none here,"
+    " search for its exact name."
+)
 _HOW_TO_LOAD = (
     f" To keep one for this conversation, call call_tool with tool '{meta_tools.LOAD}' and arguments"
     """ {"toolkit": …}, the result's 'load'."""
@@ -64,27 +69,23 @@ def parse_call(resolved: budgets.Resolution, arguments: Any) -> tuple[str, Any] 
 def search_tools(
     resolved: budgets.Resolution, arguments: Any, *, has_session: bool = False
 ) -> calls.MetaAnswer | calls.Refusal:
-    """Return the answer of ``search_tools``: what can be called through ``call_tool``, with schemas.
+    """Return the answer of ``search_tools``: what can be called through ``call_tool``, the best with their schemas.
 
     In a session, it also says which name to load.
     """
     if refusal := _refusal(resolved, meta_tools.SEARCH, arguments):
         return refusal
-    hits = calls.hits(resolved, arguments, with_client_tools=False)
-    results = [
-        hit
-        if has_session and targets.may_load(resolved, hit["load"])
-        else {name: hit[name] for name in hit if name != "load"}
-        for hit in hits
-    ]
-    message = (
-        "Call a result with call_tool: its name as 'tool', and 'arguments' that fit its input_schema."
-        if results
-        else "No other tool that you may call matches: try other words."
+    message = _HOW_TO_CALL + (_HOW_TO_LOAD if has_session else "")
+    page = search_results.of(
+        resolved,
+        arguments,
+        longest_message=message,
+        loads="where possible" if has_session else "never",
+        is_dispatch=True,
     )
-    if any("load" in result for result in results):
-        message += _HOW_TO_LOAD
-    return calls.MetaAnswer(content={"status": "ok", "results": results, "message": message})
+    if not any("load" in result for result in page.results):
+        message = _HOW_TO_CALL if page.results else search_results.NOTHING
+    return calls.MetaAnswer(content=page.answer(message))
 
 
 def _refusal(resolved: budgets.Resolution, tool: str, arguments: Any) -> calls.Refusal | None:

@@ -18,6 +18,7 @@ CALL = "call_tool"
 CHANGING = frozenset({LOAD, UNLOAD})
 SEARCH_LIMIT = 10
 MAX_HITS = 50
+MAX_OFFSET = 1000
 
 
 def _define(
@@ -51,13 +52,19 @@ _SEARCH_PROPERTIES: Mapping[str, Any] = {
     "query": {
         "type": "string",
         "minLength": 1,
-        "description": "What the tool should do, in a few words.",
+        "description": "What the tool should do in this step, in a few words.",
     },
     "limit": {
         "type": "integer",
         "minimum": 1,
         "maximum": MAX_HITS,
         "description": f"The maximum number of results (default: {SEARCH_LIMIT}).",
+    },
+    "offset": {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": MAX_OFFSET,
+        "description": "For more results: the next_offset of the answer before.",
     },
 }
 DEFINITIONS: Mapping[str, definitions.Definition] = {
@@ -94,8 +101,8 @@ DEFINITIONS: Mapping[str, definitions.Definition] = {
         ),
         _define(
             SEARCH,
-            "Search the tools that you could load, by what they do. Search once for each step of a plan rather than "
-            "once for the whole task. Each result says which name to give to load_tools.",
+            "Search the tools that you have or could load, by what they do. Search once for each step of a plan rather "
+            "than once for the whole task. Each result says whether it is active, or which name to give to load_tools.",
             _SEARCH_PROPERTIES,
             ["query"],
             True,
@@ -123,9 +130,9 @@ DISPATCHING: Mapping[str, definitions.Definition] = {
         ),
         _define(
             SEARCH,
-            "Search the tools that you may call beside those that are listed here, by what they do. Search once for "
-            "each step of a plan rather than once for the whole task. Each result has a name and an input_schema: "
-            "call it with call_tool.",
+            "Search the tools that you may call, by what they do, beside those that are listed here. Search once for "
+            "each step of a plan rather than once for the whole task. Call results with call_tool; search for a "
+            "tool's exact name to get its whole description and input_schema.",
             _SEARCH_PROPERTIES,
             ["query"],
             True,

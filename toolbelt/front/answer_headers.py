@@ -9,9 +9,9 @@ Headers = list[tuple[bytes, bytes]]
 
 def of(scheme: str, request_id: str) -> Headers:
     """Return the headers of an answer to a request that came over ``scheme``."""
-    found = [(b"x-content-type-options", b"nosniff"), (b"x-request-id", request_id.encode())]
+    headers = [(b"x-content-type-options", b"nosniff"), (b"x-request-id", request_id.encode())]
     if scheme == "https" and settings.SECURE_HSTS_SECONDS:
         also = "; includeSubDomains" if settings.SECURE_HSTS_INCLUDE_SUBDOMAINS else ""
-        kept = f"max-age={settings.SECURE_HSTS_SECONDS}{also}"
-        found.append((b"strict-transport-security", kept.encode()))
-    return found
+        policy = f"max-age={settings.SECURE_HSTS_SECONDS}{also}"
+        headers.append((b"strict-transport-security", policy.encode()))
+    return headers

@@ -107,12 +107,13 @@ class Application:
         begun = time.perf_counter()
         call = admissions.parse(request, body)
         context = None if call is None else await admissions.find_context(answers.contexts, request, call)
-        if call is None or context is None or not self._may_ask(context.bearer):
+        if call is None or context is None or not self._may_ask(context.bearer, 1):
             return False
         sent = admissions.answer(call, context)
         if sent is None:
+            # Django counts the request.
+            self._may_ask(context.bearer, -1)
             return False
-        self._may_ask(context.bearer, 1)
         headers = [(b"cache-control", b"private, no-store")]
         await self._send(request, 200, headers, sent, context.bearer, begun, admissions.VIEW, send)
         return True

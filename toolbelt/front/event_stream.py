@@ -62,9 +62,9 @@ class Streams:
         try:
             begin = [pair for pair in without_user if pair[0].lower() != b"content-length"]
             await send({**start, "headers": begin})
-            async with contextlib.aclosing(self._said(scope, receive, user)) as all_of_it:
-                async for said in all_of_it:
-                    await send({"type": _BODY, "body": said, "more_body": True})
+            async with contextlib.aclosing(self._events(scope, receive, user)) as events:
+                async for event in events:
+                    await send({"type": _BODY, "body": event, "more_body": True})
             await send({"type": _BODY, "body": b""})
         finally:
             self._open[user] -= 1
@@ -74,7 +74,7 @@ class Streams:
     def _is_too_many(self, user: str) -> bool:
         return self._open[user] >= MAX_PER_ONE or self._open.total() >= MAX_COUNT
 
-    async def _said(
+    async def _events(
         self, scope: dict[str, Any], receive: messages.Receive, user: str
     ) -> AsyncGenerator[bytes, None]:
         """Yield the events of the stream until the client disconnects, the login ends or the server stops."""

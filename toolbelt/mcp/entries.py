@@ -64,7 +64,7 @@ async def answer(
             name, find, params = _completion(message)
         case _:
             name, find, params = _resource(message)
-    before = await exchange.found(head, may_grow=not revision.is_modern)
+    before = await exchange.current_list(head, may_grow=not revision.is_modern)
     if before.is_stale:
         # The agent's permissions cannot be checked now.
         raise _fault(calls.unchecked(), message, revision, name)
@@ -97,20 +97,20 @@ async def list_entries(
     """Return a list of prompts, resources or templates. ``before`` are documents that precede all others."""
     after = protocol.cursor(message)
     may_grow = not revision.is_modern
-    found = await exchange.found(head, may_grow=may_grow)
+    current = await exchange.current_list(head, may_grow=may_grow)
     name = "prompts" if section == "prompts" else "resources"
-    exchange.shared.record_sent(head, found.tools, name, may_grow=may_grow)
+    exchange.shared.record_sent(head, current.tools, name, may_grow=may_grow)
     listed: entry_lists.EntryList = {
-        "prompts": found.tools.others.prompts,
-        "resources": found.tools.others.resources,
-        "resourceTemplates": found.tools.others.templates,
+        "prompts": current.tools.others.prompts,
+        "resources": current.tools.others.resources,
+        "resourceTemplates": current.tools.others.templates,
     }[section]
     page, last = listed.page(after)
     result: dict[str, Any] = {**(exchanges.MODERN_LIST if revision.is_modern else {})}
     if last is not None:
         result["nextCursor"] = protocol.cursor_after(last)
     return exchange.reply(
-        message, {**result, section: [*(before if after is None else ()), *page]}, is_stale=found.is_stale
+        message, {**result, section: [*(before if after is None else ()), *page]}, is_stale=current.is_stale
     )
 
 

@@ -109,15 +109,15 @@ class Shared:
         """Return the headers of a response."""
         return [*own, (b"cache-control", b"no-store"), *self.around.headers(scheme, request_id)]
 
-    async def found(self, head: request_head.RequestHead, *, may_grow: bool) -> tool_lists.ListAnswer:
+    async def current_list(self, head: request_head.RequestHead, *, may_grow: bool) -> tool_lists.ListAnswer:
         """Return the bearer of the token and its current list. Raise ProtocolError and errors.NotFound."""
-        return await self._found(streams.StreamState(head.token, head.agent, head.session, may_grow))
+        return await self._current_list(streams.StreamState(head.token, head.agent, head.session, may_grow))
 
-    async def _found(self, seen: streams.StreamState) -> tool_lists.ListAnswer:
+    async def _current_list(self, seen: streams.StreamState) -> tool_lists.ListAnswer:
         if self._lists is not None:
-            found = await self._lists.ask(seen.token, seen.agent, seen.session, may_grow=seen.may_grow)
-            if found is not None:
-                return found
+            current = await self._lists.ask(seen.token, seen.agent, seen.session, may_grow=seen.may_grow)
+            if current is not None:
+                return current
             last = await self._lists.last_known(seen.token, seen.agent, seen.session, may_grow=seen.may_grow)
             if last is not None:
                 return await self._lists.try_database(lambda: threads.run(_ask, seen)) or last
@@ -139,12 +139,12 @@ class Shared:
 
     async def _digest(self, seen: streams.StreamState) -> streams.Digests:
         try:
-            found = await self._found(seen)
+            current = await self._current_list(seen)
         except errors.NotFound:
             raise request_head.unknown_agent(seen.agent) from None
-        if found.is_stale:
+        if current.is_stale:
             raise errors.Unavailable("database-unavailable", "The current lists cannot be read.", 1)
-        return digests(found.tools)
+        return digests(current.tools)
 
 
 class Exchange:
@@ -210,11 +210,11 @@ class Exchange:
         for message in messages:
             await self.send_part(message if message.startswith(b":") else protocol.event(message))
 
-    async def found(self, head: request_head.RequestHead, *, may_grow: bool) -> tool_lists.ListAnswer:
+    async def current_list(self, head: request_head.RequestHead, *, may_grow: bool) -> tool_lists.ListAnswer:
         """Return the bearer of the token and its current list. Raise ProtocolError and errors.NotFound."""
-        found = await self.shared.found(head, may_grow=may_grow)
-        self._let_in(found.bearer)
-        return found
+        current = await self.shared.current_list(head, may_grow=may_grow)
+        self._let_in(current.bearer)
+        return current
 
     async def admitted(self, head: request_head.RequestHead) -> None:
         """Authenticate the request, unless that was done before."""

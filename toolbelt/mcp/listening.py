@@ -42,8 +42,8 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
                 headers=request_head.ALLOW_POST,
             )
         raise protocol.ProtocolError(protocol.INVALID_REQUEST, f"Revision {version[:40]!r} is not supported.")
-    found = await exchange.found(head, may_grow=True)
-    now = exchanges.digests(found.tools)
+    current = await exchange.current_list(head, may_grow=True)
+    now = exchanges.digests(current.tools)
     known = streams.Digests(
         list_changes.digest_in(head.last_event) or exchange.shared.list_tracker.digest(head) or now.tools,
         list_changes.policy_in(head.last_event) or list_changes.policy_in(head.client_session) or now.policy,
@@ -56,7 +56,7 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
     first = b"retry: %d\n: here is what changes\n\n" % RETRY
     if revisions.REVISIONS[version].is_primed:
         first = b"id: %s\nretry: %d\ndata:\n\n" % (list_changes.new_session(*known).encode(), RETRY)
-    async with _stream(exchange, head, stream, found.bearer):
+    async with _stream(exchange, head, stream, current.bearer):
         await exchange.shared.streams.sync(head.agent)
         await exchange.begin(exchanges.EVENTS)
         await exchange.send_part(first)
@@ -95,9 +95,9 @@ async def subscribe(
         raise protocol.ProtocolError(
             protocol.INVALID_REQUEST, "Accept text/event-stream: the response is a stream.", status=406
         )
-    found = await exchange.found(head, may_grow=False)
+    current = await exchange.current_list(head, may_grow=False)
     seen = streams.StreamState(head.token, head.agent, head.session, False)
-    now = exchanges.digests(found.tools)
+    now = exchanges.digests(current.tools)
     uris = requested.get("resourceSubscriptions")
     uris = (
         [uri for uri in uris if isinstance(uri, str)][: updates.MAX_COUNT] if isinstance(uris, list) else []
@@ -124,7 +124,7 @@ async def subscribe(
     def update(uri: str) -> bytes:
         return protocol.event(resources.updated({"_meta": about}, uri))
 
-    async with _stream(exchange, head, stream, found.bearer):
+    async with _stream(exchange, head, stream, current.bearer):
         stream.follow(others)
         await exchange.begin(exchanges.EVENTS)
         await exchange.send_part(protocol.event(acknowledged))

@@ -26,22 +26,22 @@ async def tools(
     """Answer ``tools/list``, from cached bytes if possible."""
     after = protocol.cursor(message)
     may_grow = not revision.is_modern
-    found = await exchange.found(head, may_grow=may_grow)
-    exchange.shared.list_tracker.record(head, found.tools)
-    exchange.shared.record_sent(head, found.tools, "tools", may_grow=may_grow)
-    if found.is_stale:
+    current = await exchange.current_list(head, may_grow=may_grow)
+    exchange.shared.list_tracker.record(head, current.tools)
+    exchange.shared.record_sent(head, current.tools, "tools", may_grow=may_grow)
+    if current.is_stale:
         return exchanges.Reply(
             200,
-            _framed(found.tools, after, revision, is_stale=True),
+            _framed(current.tools, after, revision, is_stale=True),
             exchange.bearer,
             (*exchanges.JSON, exchanges.STALE_HEADER),
             protocol.id_as_json(id_) + b"}",
         )
-    body = found.tools.framed.get(revision.is_modern) if after is None else None
+    body = current.tools.framed.get(revision.is_modern) if after is None else None
     if body is None:
-        body = _framed(found.tools, after, revision)
+        body = _framed(current.tools, after, revision)
         if after is None:
-            found.tools.framed[revision.is_modern] = body
+            current.tools.framed[revision.is_modern] = body
     return exchanges.Reply(200, body, exchange.bearer, tail=protocol.id_as_json(id_) + b"}")
 
 
@@ -49,18 +49,18 @@ async def initialize(
     exchange: exchanges.Exchange, head: request_head.RequestHead, message: protocol.Message
 ) -> exchanges.Reply:
     """Answer ``initialize``."""
-    found = await exchange.found(head, may_grow=True)
+    current = await exchange.current_list(head, may_grow=True)
     result: dict[str, Any] = {
         "protocolVersion": revisions.negotiate(message.params.get("protocolVersion")),
         "capabilities": _CAPABILITIES,
         "serverInfo": exchanges.SERVER,
     }
-    if found.tools.instructions:
-        result["instructions"] = found.tools.instructions
-    digests = exchanges.digests(found.tools)
+    if current.tools.instructions:
+        result["instructions"] = current.tools.instructions
+    digests = exchanges.digests(current.tools)
     modes = elicitation.modes(message.params.get("capabilities"))
     session = (b"mcp-session-id", list_changes.new_session(*digests, modes=modes).encode())
-    reply = exchange.reply(message, result, is_stale=found.is_stale)
+    reply = exchange.reply(message, result, is_stale=current.is_stale)
     return reply._replace(headers=(*reply.headers, session))
 
 
@@ -68,15 +68,15 @@ async def discover(
     exchange: exchanges.Exchange, head: request_head.RequestHead, message: protocol.Message
 ) -> exchanges.Reply:
     """Answer ``server/discover``."""
-    found = await exchange.found(head, may_grow=False)
+    current = await exchange.current_list(head, may_grow=False)
     result: dict[str, Any] = {
         **exchanges.MODERN_LIST,
         "supportedVersions": list(revisions.SUPPORTED),
         "capabilities": _CAPABILITIES,
     }
-    if found.tools.instructions:
-        result["instructions"] = found.tools.instructions
-    return exchange.reply(message, result, is_stale=found.is_stale)
+    if current.tools.instructions:
+        result["instructions"] = current.tools.instructions
+    return exchange.reply(message, result, is_stale=current.is_stale)
 
 
 def _framed(

@@ -37,10 +37,10 @@ async def answer(
             return await entries.answer(exchange, head, message, id_, revision)
         case "resources/read":
             may_grow = not revision.is_modern
-            found = await exchange.found(head, may_grow=may_grow)
-            exchange.shared.record_sent(head, found.tools, "policy", may_grow=may_grow)
-            content = {"uri": POLICY, "mimeType": MIME_TYPE, "text": found.tools.instructions}
-            return exchange.reply(message, {**more, "contents": [content]}, is_stale=found.is_stale)
+            current = await exchange.current_list(head, may_grow=may_grow)
+            exchange.shared.record_sent(head, current.tools, "policy", may_grow=may_grow)
+            content = {"uri": POLICY, "mimeType": MIME_TYPE, "text": current.tools.instructions}
+            return exchange.reply(message, {**more, "contents": [content]}, is_stale=current.is_stale)
     await exchange.admitted(head)
     uri = message.params.get("uri")
     if not isinstance(uri, str):

@@ -50,7 +50,7 @@ async def answer(
         raise protocol.ProtocolError(protocol.INVALID_PARAMS, "params.name must be the name of a tool.")
     if arguments is not None and not isinstance(arguments, dict):
         raise protocol.ProtocolError(protocol.INVALID_PARAMS, "params.arguments must be a JSON object.")
-    before = await exchange.found(head, may_grow=not revision.is_modern)
+    before = await exchange.current_list(head, may_grow=not revision.is_modern)
     if before.is_stale:
         # The agent's permissions cannot be checked now.
         return exchange.reply(message, _with_about(results.of(calls.unchecked(), tool), revision))
@@ -227,7 +227,7 @@ async def _result(
     """Return the result of a call, with changes that its client may not know. Raise ProtocolError."""
     server = exchange.shared
     try:
-        now = (await server.found(head, may_grow=not revision.is_modern)).tools
+        now = (await server.current_list(head, may_grow=not revision.is_modern)).tools
     except (protocol.ProtocolError, errors.ToolbeltError):
         # The token has been revoked, for example, but the tool has run.
         now = before.tools

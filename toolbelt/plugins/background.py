@@ -64,7 +64,7 @@ class Loop:
         """Run the coroutine on this loop, with the caller's context variables. Raise LateError after ``within``
         seconds.
 
-        ``extension`` is called when the time is over, and returns how many more seconds to wait.
+        ``extension`` is called when the time is up, and returns how many more seconds to wait.
         """
         here = asyncio.get_running_loop()
         future: asyncio.Future[T]

@@ -100,7 +100,9 @@ def read(path: Path, environ: Mapping[str, str]) -> PluginsFile:
 def _hint(text: str, line: int | None) -> str:
     """Return a hint if the line contains a variable: YAML treats its braces as a mapping."""
     lines = text.splitlines()[line - 1 : line] if line else []
-    return ' A variable within { } must be in quotes: "${NAME}".' if any("${" in one for one in lines) else ""
+    return (
+        ' A variable within { } must be in quotes: "${NAME}".' if any("${" in line for line in lines) else ""
+    )
 
 
 def _only(file: str, line: int | None, message: str) -> PluginsFile:

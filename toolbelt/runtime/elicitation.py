@@ -239,12 +239,12 @@ class Features:
                 _, _, shown = await self._checked(made, request["params"])
                 await self._end(made, "ok", "The question was handed to the client.")
             handed_on[key] = {"method": "elicitation/create", "params": shown}
-        found: dict[str, Any] = {"resultType": "input_required", "inputRequests": handed_on}
+        result: dict[str, Any] = {"resultType": "input_required", "inputRequests": handed_on}
         if isinstance(state := required.get("requestState"), str):
             if len(state) > MAX_STATE:
                 raise RefusedError
-            found["requestState"] = state
-        return found
+            result["requestState"] = state
+        return result
 
     async def _checked(
         self, made: recording.Recording, params: Mapping[str, Any]

@@ -9,21 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from toolbelt.core import errors
+from toolbelt.core import connections, errors
 from toolbelt.runtime import secrets
-
-# Toolbelt's own configuration, which no server may receive.
-RESERVED_PREFIX = "TOOLBELT_"
-RESERVED = frozenset(
-    {
-        "SECRET_KEY",
-        "SECRET_KEY_FALLBACKS",
-        "DATABASE_URL",
-        "REDIS_URL",
-        "DEMO_PASSWORD",
-        "DJANGO_SETTINGS_MODULE",
-    }
-)
 
 
 class Environ(Mapping[str, str]):
@@ -37,11 +24,11 @@ class Environ(Mapping[str, str]):
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (
-            _is_reserved(name) or self._secret(name) is not None or name in os.environ
+            connections.is_reserved(name) or self._secret(name) is not None or name in os.environ
         )
 
     def __getitem__(self, name: str) -> str:
-        if _is_reserved(name):
+        if connections.is_reserved(name):
             raise errors.Refused(
                 f"{name} is Toolbelt's own variable and is never passed to a server. Use another variable."
             )
@@ -58,7 +45,3 @@ class Environ(Mapping[str, str]):
 
     def _secret(self, name: str) -> str | None:
         return secrets.find(self._namespace, name) if self._namespace else None
-
-
-def _is_reserved(name: str) -> bool:
-    return name.startswith(RESERVED_PREFIX) or name in RESERVED

@@ -95,11 +95,11 @@ class Gate:
 
     def take(self) -> tuple[resolution.Snapshot, Hashable]:
         """Return the snapshot as the database has it now, and a value that is equal as long as it is."""
-        snapshot, found = snapshots.take(
+        snapshot, probed = snapshots.take(
             self.made.agent, self.made.session, self.made.request_id, self.subagent
         )
-        self.made.revision = found.number
-        return snapshot, found.state
+        self.made.revision = probed.number
+        return snapshot, probed.state
 
     def admit(
         self, resolved: budgets.Resolution, snapshot: resolution.Snapshot, *, is_quick: bool = False

@@ -1,4 +1,4 @@
-"""What is kept of a call? How it ended, how long it took, how large it was; of arguments only what is no secret."""
+"""The record of a call: its outcome, duration and size, and its arguments without secrets."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Recording:
                 "outcome": outcome,
                 "reason": self.reason,
                 "revision": self.revision,
-                "error": secrets.mask(error),
+                "error": error and secrets.mask(error),
                 "duration_ms": round((time.monotonic() - self.begun) * 1000),
                 "arguments_bytes": arguments_bytes,
                 "result_bytes": result_bytes,
@@ -119,11 +119,11 @@ def masked(value: Any, depth: int = 0) -> Any:
     match value:
         case Mapping():
             return {
-                str(key): secrets.MASK if _SECRET.search(str(key)) else masked(one, depth + 1)
-                for key, one in value.items()
+                str(key): secrets.MASK if _SECRET.search(str(key)) else masked(item, depth + 1)
+                for key, item in value.items()
             }
         case list() | tuple():
-            return [masked(one, depth + 1) for one in value]
+            return [masked(item, depth + 1) for item in value]
         case str():
             return (
                 secrets.mask(value)

@@ -78,6 +78,11 @@ def listed() -> list[Token]:
     return [stored.token for stored in _stored()]
 
 
+def useless(now: dt.datetime) -> list[Token]:
+    """Return the valid tokens that are rejected all the same: their agent is archived, or their user is not active."""
+    return [stored.token for stored in _stored() if stored.token.is_valid(now) and not stored.is_active]
+
+
 def prefixes() -> list[str]:
     """Return the prefixes of all tokens."""
     return list(models.ApiToken.objects.values_list("prefix", flat=True))

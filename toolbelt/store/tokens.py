@@ -26,9 +26,11 @@ def count(text: str) -> int:
     return sum(len(_encoder().encode_ordinary(part)) for piece in pieces for part in _parts(piece))
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=2048)
 def count_policy(text: str) -> int:
-    """Count the tokens of a section of policy; kept, because sections outlive the catalogs that they are built from."""
+    """Count the tokens of a section of policy or a search result; kept, because they outlive the catalogs that they are
+    built from.
+    """
     return count(text)
 
 

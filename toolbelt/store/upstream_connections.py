@@ -32,19 +32,19 @@ class Claim:
     is_expired: bool = False
 
 
-def claim(wanted: Claim, *, over: str = "") -> Claim:
+def claim(new: Claim, *, over: str = "") -> Claim:
     """Claim a connection, unless another process has; return the claim that holds now.
 
     ``over`` is the id of a claim that is known to be void, which this one may replace. Raise DatabaseError.
     """
-    key = _key(wanted.plugin, wanted.holder)
+    key = _key(new.plugin, new.holder)
     expires = clock.now() + LEASE
-    values = {"claim": wanted.id, "host": wanted.host, "address": wanted.address, "expires": expires}
+    values = {"claim": new.id, "host": new.host, "address": new.address, "expires": expires}
     stored = models.UpstreamConnection.objects
     if over:
         stored.filter(key=key, claim=over).update(**values)
     for _ in range(MAX_TRIES):
-        row = models.UpstreamConnection(key=key, plugin=wanted.plugin, holder=wanted.holder, **values)
+        row = models.UpstreamConnection(key=key, plugin=new.plugin, holder=new.holder, **values)
         stored.bulk_create([row], ignore_conflicts=True)
         # None if another process gives its claim up in between.
         if (row_ := stored.filter(key=key).first()) is not None:

@@ -165,20 +165,20 @@ def _put(model: type[_Row], named: Mapping[str, str], columns: Mapping[str, Any]
 
 
 def _follow(
-    rows: orm.QuerySet[_Row], target: str, wanted: Mapping[int, Mapping[str, Any]], like: _Row
+    rows: orm.QuerySet[_Row], target: str, targets: Mapping[int, Mapping[str, Any]], like: _Row
 ) -> None:
-    """Update the rows of an owner to be the wanted ones, in order.
+    """Update the rows of an owner to point at ``targets``, in order.
 
-    ``wanted`` maps the row's ``target`` column to its other columns; new rows are copies of ``like``.
+    ``targets`` maps the row's ``target`` column to its other columns; new rows are copies of ``like``.
     """
     existing = {getattr(row, target): row for row in rows}
-    gone = [row.pk for points_at, row in existing.items() if points_at not in wanted]
+    gone = [row.pk for points_at, row in existing.items() if points_at not in targets]
     if gone:
         rows.filter(pk__in=gone).delete()
     # If the order is unchanged, gaps between the positions do no harm.
-    is_to_be_ordered = is_ordered(rows.model) and list(wanted) != list(existing)
+    is_to_be_ordered = is_ordered(rows.model) and list(targets) != list(existing)
     new = []
-    for position, (points_at, columns) in enumerate(wanted.items()):
+    for position, (points_at, columns) in enumerate(targets.items()):
         columns = {**columns, "position": position} if is_to_be_ordered else columns
         row = existing.get(points_at)
         if row is None:

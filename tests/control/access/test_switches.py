@@ -9,7 +9,6 @@ from django.test.utils import CaptureQueriesContext
 from toolbelt.control import writing
 from toolbelt.control.access import switches
 from toolbelt.control.catalog import entries
-from toolbelt.control.reports import queries
 from toolbelt.core import errors
 from toolbelt.runtime import calls as gate
 from toolbelt.runtime import surfaces
@@ -33,55 +32,6 @@ def test_turning_a_toolkit_on_gives_the_next_question_its_tools_and_policy(opera
     assert change.effect.policy == (("reading", "off", "on"),)
 
 
-def test_a_flip_leaves_one_entry_that_says_who_did_what(operator: writing.Write) -> None:
-    change = switches.flip(operator.replace(reason="for the release"), "ada", "reading", True)
-
-    entry = queries.change(change.entry or 0)
-    assert entry is not None
-    assert (entry.actor, entry.via, entry.action) == ("olive", "screen", "switch.set")
-    assert (entry.subject_key, entry.key, entry.before, entry.after) == ("ada", "reading", None, True)
-    assert entry.reason == "for the release"
-
-
-def test_wanting_what_is_so_already_writes_nothing(operator: writing.Write) -> None:
-    before = queries.changes().total
-
-    change = switches.flip(operator, "bob", "reading", True)
-
-    assert change.is_nothing
-    assert queries.changes().total == before
-
-
-def test_clearing_a_switch_lets_the_defaults_decide(operator: writing.Write) -> None:
-    switches.clear(operator, "bob", "reading")
-
-    assert active("bob") == ["clock"]
-
-
-def test_an_override_that_is_off_takes_one_tool_away_from_a_switch_that_is_on(
-    operator: writing.Write,
-) -> None:
-    switches.override(operator, "bob", "git__log", False)
-
-    assert active("bob") == ["clock", "git__status"]
-
-
-def test_a_change_that_saw_an_old_state_is_refused_with_what_it_is_now(operator: writing.Write) -> None:
-    with pytest.raises(errors.Stale) as refused:
-        switches.flip(operator, "bob", "reading", False, was=None)
-
-    assert (refused.value.was, refused.value.now) == (None, True)
-    assert active("bob") == ["clock", "git__log", "git__status"]
-
-
-def test_a_change_of_another_key_in_between_is_no_conflict(operator: writing.Write) -> None:
-    switches.override(operator, "bob", "git__log", False)
-
-    switches.flip(operator, "bob", "reading", False, was=True)
-
-    assert active("bob") == ["clock"]
-
-
 def test_a_destructive_tool_goes_on_only_when_it_is_confirmed(operator: writing.Write) -> None:
     with pytest.raises(errors.ConfirmationRequired) as asked:
         switches.flip(operator, "ada", "pushing", True)
@@ -90,28 +40,6 @@ def test_a_destructive_tool_goes_on_only_when_it_is_confirmed(operator: writing.
 
     switches.flip(operator.replace(confirm=True), "ada", "pushing", True)
     assert active("ada") == ["clock", "git__push"]
-
-
-def test_a_protected_agent_asks_before_every_change(operator: writing.Write) -> None:
-    entries.change(operator, "agent", "bob", {"protected": True})
-
-    with pytest.raises(errors.ConfirmationRequired, match="bob is protected"):
-        switches.flip(operator, "bob", "reading", False)
-
-
-def test_an_off_that_takes_many_tools_away_asks_first(operator: writing.Write, settings: object) -> None:
-    settings.TOOLBELT_CONFIRM_OFF_TOOLS = 1  # type: ignore[attr-defined]
-
-    with pytest.raises(errors.ConfirmationRequired, match="Removes 2 active tools"):
-        switches.flip(operator, "bob", "reading", False)
-
-
-def test_a_budget_that_refuses_stops_the_switch_that_would_pass_it(operator: writing.Write) -> None:
-    entries.change(operator, "agent", "ada", {"budget": {"max_tools": 2, "on_exceed": "refuse"}})
-
-    with pytest.raises(errors.Refused, match="3 tools"):
-        switches.flip(operator, "ada", "reading", True)
-    assert active("ada") == ["clock"]
 
 
 def test_a_budget_that_refuses_never_stops_a_switch_that_takes_away(operator: writing.Write) -> None:

@@ -32,13 +32,13 @@ def test_a_page_is_cut_out_of_the_whole() -> None:
 
 
 def test_a_tool_is_found_by_the_category_of_its_plugin() -> None:
-    assert names("tool", wanted={"category": "git"}) == ["git__log", "git__push", "git__status"]
-    assert names("tool", wanted={"category": "git", "toolkit": "verbose"}) == ["git__log"]
+    assert names("tool", filters={"category": "git"}) == ["git__log", "git__push", "git__status"]
+    assert names("tool", filters={"category": "git", "toolkit": "verbose"}) == ["git__log"]
 
 
 def test_an_agent_is_found_by_the_loadout_of_its_kind(operator: writing.Write) -> None:
     entries.change(operator.replace(confirm=True), "agent", "ada", {"kind": "plan"})
-    assert names("agent", wanted={"loadout": "developer"}) == ["ada"]
+    assert names("agent", filters={"loadout": "developer"}) == ["ada"]
 
 
 def test_a_text_is_found_whatever_its_case_and_no_pattern(operator: writing.Write) -> None:
@@ -49,16 +49,16 @@ def test_a_text_is_found_whatever_its_case_and_no_pattern(operator: writing.Writ
 
 
 def test_what_is_not_asked_for_narrows_nothing() -> None:
-    assert names("tool", wanted={"blocked": None}) == names("tool")
+    assert names("tool", filters={"blocked": None}) == names("tool")
 
 
 def test_a_trait_that_there_is_not_is_told() -> None:
     with pytest.raises(errors.NotFound, match="Did you mean blocked"):
-        lists.page("tool", wanted={"bloked": True})
+        lists.page("tool", filters={"bloked": True})
 
 
 def test_looking_through_the_catalog_costs_one_query() -> None:
     lists.page("tool")
     with CaptureQueriesContext(connection) as asked:
-        lists.page("tool", text="git", wanted={"category": "git"})
+        lists.page("tool", text="git", filters={"category": "git"})
     assert len(asked) == 1

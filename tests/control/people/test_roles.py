@@ -1,4 +1,4 @@
-"""Each role may do exactly what it is for."""
+"""Each role may do exactly what its description says."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 from tests.api.conftest import SETUP
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
-from toolbelt.control.servers import approvals, elicitation, upstream_servers
+from toolbelt.control.servers import approvals, decisions, elicitation, upstream_servers
 from toolbelt.core import catalog, errors
 from toolbelt.plugins.upstream import importing
 from toolbelt.store import snapshots
@@ -37,14 +37,14 @@ def test_a_server_that_asks_waits_for_review_even_if_it_is_trusted():
     (change,) = approvals.review("files").changes
     assert (change.key, change.kind, change.tool.kind) == (KEY, "new", "elicitation")
     assert not catalog.may_ask(stored(), stored().plugins["files"])
-    upstream_servers.approve(SETUP.actor, "files", {KEY: change.shown})
+    decisions.approve(SETUP.actor, "files", {KEY: change.shown})
     assert catalog.may_ask(stored(), stored().plugins["files"])
 
 
 def test_one_that_was_rejected_does_not_come_back():
     elicitation.request_review("files")
     (change,) = approvals.review("files").changes
-    upstream_servers.reject(SETUP.actor, "files", {KEY: change.shown})
+    decisions.reject(SETUP.actor, "files", {KEY: change.shown})
     elicitation.request_review("files")
     assert not approvals.review("files").waiting
     assert not catalog.may_ask(stored(), stored().plugins["files"])

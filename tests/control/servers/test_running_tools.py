@@ -71,6 +71,11 @@ def test_what_no_process_can_run_is_unavailable_and_the_surface_says_so_in_one_l
     assert (written.actor, written.via, written.reason) == ("toolbelt", "system", running_tools.ABSENT)
 
 
+def test_a_retired_tool_is_not_reported_as_not_running() -> None:
+    running_tools.announce("one", ["kb__find"])
+    assert models.Plugin.objects.get(name="kb").not_running == ["kb__add"]
+
+
 def test_what_any_process_can_run_is_available() -> None:
     running_tools.announce("one", ["kb__find"], may_end=False)
     running_tools.announce("two", ["kb__add", "web__fetch"])

@@ -34,7 +34,7 @@ class State:
 
 
 class Log:
-    """Keeps what it was told."""
+    """Records what it was called with."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, str, dict[str, Any]]] = []
@@ -53,7 +53,7 @@ class Log:
 
 
 class Runtime:
-    """A RuntimeAPI in memory: nobody's secrets, no network, and the call under way is what the test says."""
+    """A RuntimeAPI in memory: no real secrets, no network, and the current call is what the test sets."""
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         self.config: Mapping[str, Any] = dict(config or {})

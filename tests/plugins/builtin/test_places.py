@@ -1,4 +1,4 @@
-"""Every built-in plugin is where its place says, under the name and with the namespace that nobody else has."""
+"""Every built-in plugin is in its folder, under a unique name and with a unique namespace."""
 
 from __future__ import annotations
 

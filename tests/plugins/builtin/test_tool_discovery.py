@@ -1,4 +1,4 @@
-"""toolDiscovery: an agent is told what it has active at this very call."""
+"""toolDiscovery: an agent gets what is active for it at this very call."""
 
 from __future__ import annotations
 

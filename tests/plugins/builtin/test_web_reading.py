@@ -1,4 +1,4 @@
-"""Web: what a page says to a reader, in whatever letters, and what the model is told of it."""
+"""Web: the text of a page, in any encoding, and what of it the model receives."""
 
 from __future__ import annotations
 
@@ -89,6 +89,7 @@ def test_links_are_resolved_against_the_base_that_the_page_names() -> None:
     assert text_of('<base href="javascript:1"><a href="y">z</a>') == "z <https://example.com/docs/y>"
 
 
+@pytest.mark.slow
 def test_more_links_than_anyone_follows_are_words_alone() -> None:
     base = "https://example.com/" + "x" * 400 + "/"
     text = reading.read("<a href=y>z</a>" * 50_000, base).text
@@ -136,6 +137,7 @@ def test_a_long_broken_page_is_read_in_seconds(piece: str) -> None:
     assert time.process_time() - began < 60
 
 
+@pytest.mark.slow
 def test_a_page_of_too_many_pieces_is_read_as_far_as_that() -> None:
     found = reading.read("<b>x</b>" * reading.MAX_PIECES, URL)
     assert not found.whole

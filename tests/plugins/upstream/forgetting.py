@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from tests.plugins.upstream import listing
+from tests.plugins.upstream import listing, serving
 
 # How servers refuse a session that they do not know: the HTTP status, and the error or else the text of the answer.
 REFUSALS: dict[str, tuple[int, Any]] = {
@@ -53,17 +53,13 @@ class Server(http.server.ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def served(refusal: tuple[int, Any]) -> Iterator[Server]:
-    """Serve on a port of its own."""
+    """Serve on a free port."""
     server = Server(refusal)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.streams_end.set()
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
+    with serving.in_thread(server):
+        try:
+            yield server
+        finally:
+            server.streams_end.set()
 
 
 class _Answering(http.server.BaseHTTPRequestHandler):
@@ -116,7 +112,7 @@ class _Answering(http.server.BaseHTTPRequestHandler):
         self._send(405, {}, b"")
 
     def log_message(self, *args: Any) -> None:
-        """Say nothing: the tests' output is theirs."""
+        """Log nothing: the tests' output is theirs."""
 
     def _refuse(self, id_: Any, status: int, said: Any) -> None:
         if isinstance(said, str):

@@ -6,12 +6,11 @@ import contextlib
 import gzip
 import http.server
 import json
-import threading
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.plugins.upstream import listing
+from tests.plugins.upstream import listing, serving
 
 RESULTS: dict[str, Any] = {
     "initialize": {
@@ -48,16 +47,10 @@ class Server(http.server.ThreadingHTTPServer):
 def served(
     packs: str = "", coding: str = "gzip", *, as_events: bool = False, padding: int = 0
 ) -> Iterator[Server]:
-    """Serve on a port of its own."""
+    """Serve on a free port."""
     server = Server(packs, coding, as_events=as_events, padding=padding)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
+    with serving.in_thread(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
 
 
 class _Answering(http.server.BaseHTTPRequestHandler):
@@ -88,7 +81,7 @@ class _Answering(http.server.BaseHTTPRequestHandler):
     do_DELETE = do_GET
 
     def log_message(self, *args: Any) -> None:
-        """Say nothing: the tests' output is theirs."""
+        """Log nothing: the tests' output is theirs."""
 
     def _written(self, answer: bytes, *, padded: bool) -> tuple[bytes, dict[str, str]]:
         size = self.server.padding if padded else 0

@@ -45,7 +45,7 @@ def made(directory: Path) -> MCPServer:
 
     @server.tool()
     async def touch(uri: str, ctx: Context[Any]) -> str:
-        """Tell that a resource is another one now."""
+        """Notify the client that a resource was updated."""
         await ctx.notify_resource_updated(uri)
         return "touched"
 

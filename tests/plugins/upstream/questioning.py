@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import socket
-import threading
 import warnings
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import mcp_types as types
-import uvicorn
 from mcp import UrlElicitationRequiredError
 from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
 from pydantic import BaseModel
 
-from tests.plugins.upstream import stateful
+from tests.plugins.upstream import serving, stateful
 
 
 class Name(BaseModel):
@@ -87,31 +84,7 @@ async def _city(ctx: Context[Any], text: str) -> Any:
 
 @contextlib.contextmanager
 def served(*, is_modern: bool) -> Iterator[str]:
-    """Serve on a port of its own, and give the address; the first era has sessions, and refuses the second."""
+    """Serve on a free port, and yield the address; the first era has sessions, and refuses the second."""
     app: Any = _server().streamable_http_app()
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port = listening.getsockname()[1]
-        config = uvicorn.Config(
-            app if is_modern else stateful.WithSessions(app),
-            log_level="critical",
-            timeout_graceful_shutdown=1,
-            lifespan="on",
-        )
-        server = uvicorn.Server(config)
-        ready = threading.Event()
-        begin = server.startup
-
-        async def startup(sockets: Any = None) -> None:
-            await begin(sockets=sockets)
-            ready.set()
-
-        server.startup = startup  # type: ignore[method-assign]
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        assert ready.wait(20)
-        try:
-            yield f"http://127.0.0.1:{port}/mcp"
-        finally:
-            server.should_exit = True
-            thread.join(10)
+    with serving.running(app if is_modern else stateful.WithSessions(app)) as address:
+        yield address

@@ -1,10 +1,10 @@
 """A small MCP server over stdio that does what a file tells it, run as a program.
 
-``python scripted.py DIRECTORY``: in it, ``tools.json`` is read anew at each listing, so that a test changes what the
-server says behind everybody's back. Tools by these names do something of their own; any other one says its arguments.
-It needs nothing but Python, so that it is there in no time.
+``python scripted.py DIRECTORY``: in it, ``tools.json`` is read at each listing, so that a test changes what the
+server lists while it runs. Tools by these names do something of their own; any other one returns its arguments.
+It needs nothing but Python, so that it starts quickly.
 
-``others.json``, if it is there, says what other methods answer, and that it has prompts, resources and completions: a
+``others.json``, if it exists, says what other methods answer, and that it has prompts, resources and completions: a
 result, ``{"error": {…}}``, or null for no answer at all. What they are asked is written to ``asked``, one a line.
 """
 
@@ -166,7 +166,7 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
 
 
 def asked(directory: Path, params: dict[str, Any]) -> Any:
-    """Ask the user, and give what comes back: the result or the error. Once more, if somebody else calls meanwhile."""
+    """Ask the user, and return the answer: the result or the error. Ask once more if another call arrives meanwhile."""
     send({"id": "q1", "method": "elicitation/create", "params": params})
     for line in sys.stdin:
         message = json.loads(line)

@@ -1,4 +1,4 @@
-"""What a test holds of a scripted server: its directory, and what it is told to list."""
+"""A test's access to a scripted server: its directory, and what it lists."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Script:
 
     @property
     def second_answer(self) -> Any:
-        """Return what came back of the question that it asked as somebody else called meanwhile; None so far."""
+        """Return the answer to the question that it asked during another call; None if there is none yet."""
         mark = self._directory / "second"
         return json.loads(mark.read_text()) if mark.exists() and mark.read_text() else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import socketserver
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -55,13 +56,20 @@ class _Behind:
 
 @contextlib.contextmanager
 def served() -> Iterator[str]:
-    """Serve on a port of its own, and give the address."""
+    """Serve on a free port; yield the address."""
+    with running(_Behind(_server().streamable_http_app())) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def running(app: Any) -> Iterator[str]:
+    """Run an ASGI application in a thread, on a free port; yield the address of its MCP endpoint."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
-        app = _Behind(_server().streamable_http_app())
-        config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, lifespan="on")
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, lifespan="on")
+        )
         ready = threading.Event()
         begin = server.startup
 
@@ -78,3 +86,16 @@ def served() -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join(10)
+
+
+@contextlib.contextmanager
+def in_thread(server: socketserver.BaseServer) -> Iterator[None]:
+    """Run a server of the standard library in a thread."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)

@@ -124,7 +124,7 @@ def test_many_updates_of_a_resource_are_passed_on_once_per_pause(script: scripti
         following = asyncio.create_task(
             server.call("", {"uri": "note://a"}, method=requests.FOLLOW, progress=hear)
         )
-        # The server may not know yet that somebody wants to hear.
+        # The server may not know about the subscription yet.
         while heard.empty():
             await server.call("notify", updated)
         # By now there is more to tell.

@@ -1,4 +1,4 @@
-"""Is a server listened to before it is asked what it has, so that no change falls between the two?"""
+"""Tests that notifications are received before a server is listed, so that no change is missed in between."""
 
 from __future__ import annotations
 

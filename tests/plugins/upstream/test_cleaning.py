@@ -1,4 +1,4 @@
-"""Does a stranger's text show all that it says, and say all that it shows?"""
+"""Tests that upstream text shows all that it contains, and contains all that it shows."""
 
 from __future__ import annotations
 

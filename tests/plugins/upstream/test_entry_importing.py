@@ -1,4 +1,4 @@
-"""Do listed prompts, resources and templates become what can be stored, or a message?"""
+"""Tests that listed prompts, resources and templates become entries to store, or a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is an operator made to read twice where a description gives a model orders, and nowhere else?"""
+"""Tests that a description is flagged for the operator if it gives a model orders, and only then."""
 
 from __future__ import annotations
 

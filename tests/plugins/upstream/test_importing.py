@@ -1,4 +1,4 @@
-"""Does a listed tool become one that can be stored, or a message?"""
+"""Tests that a listed tool becomes an entry to store, or a message."""
 
 from __future__ import annotations
 

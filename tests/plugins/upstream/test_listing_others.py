@@ -1,5 +1,5 @@
-"""Does a connection list what a server has beside tools, and hear when it has others, and is a server that cannot list
-those of use all the same?
+"""Tests that a connection lists what a server has beside tools, learns of changes, and uses a server that cannot list
+those.
 """
 
 from __future__ import annotations

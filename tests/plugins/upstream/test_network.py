@@ -297,6 +297,36 @@ def test_the_server_notices_that_a_request_is_cancelled(run: Run) -> None:
     run(story())
 
 
+@pytest.mark.parametrize("begun", [False, True], ids=["before its answer", "within its answer"])
+def test_a_late_answer_to_a_cancelled_request_reaches_no_other_request(begun: bool, run: Run) -> None:
+    async def story() -> None:
+        called = asyncio.Event()
+
+        async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+                while True:
+                    body = await request_of(reader)
+                    head = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n"
+                    writer.write(head if begun else b"")
+                    called.set()
+                    if body == b"cancel":
+                        await asyncio.sleep(0.1)
+                    writer.write(body if begun else head + body)
+
+        async with served(late) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+            url = f"http://127.0.0.1:{port}/"
+            cancelled = asyncio.create_task(client.post(url, content=b"cancel"))
+            await called.wait()
+            await asyncio.sleep(0.03)
+            cancelled.cancel()
+            await asyncio.wait({cancelled})
+            for wait in (0, 0.15):
+                await asyncio.sleep(wait)
+                assert (await client.post(url, content=b"others")).content == b"others"
+
+    run(story())
+
+
 def test_a_request_waits_while_all_connections_are_in_use(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network, "MAX_CONNECTIONS", 1)
 

@@ -1,4 +1,4 @@
-"""Is a process spoken with line by line, and gone at the end, whatever it does?"""
+"""Tests that messages to a process are lines, and that the process is gone at the end, whatever it does."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 print('{"jsonrpc": "2.0", "method": "%d %d"}' % (os.getpid(), child.pid), flush=True)
 time.sleep(60)
 """
-# Is told what to run, and prints the processes that are there then.
+# Runs its argument, and prints the processes that run then.
 CONNECTED = """
 import asyncio, os, sys
 from toolbelt.plugins.upstream import pipes

@@ -102,8 +102,9 @@ def answered(message: Any, result: Any) -> bytes:
 
 
 def write(writer: asyncio.StreamWriter, body: bytes, *, status: int = 200, headers: str = "") -> None:
+    """Write a response, which sets a cookie."""
     kind = "content-type: application/json\r\n" if body else ""
-    head = f"HTTP/1.1 {status} -\r\n{kind}{headers}content-length: {len(body)}\r\n\r\n"
+    head = f"HTTP/1.1 {status} -\r\n{kind}set-cookie: user=1\r\n{headers}content-length: {len(body)}\r\n\r\n"
     writer.write(head.encode() + body)
 
 
@@ -157,6 +158,42 @@ def test_a_redirect_of_a_call_is_followed_within_its_server_only(location: str) 
     else:
         with pytest.raises(contract.ToolError, match="not followed"):
             asyncio.run(story())
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_a_call_whose_answer_leads_elsewhere_is_not_sent_again(status: int) -> None:
+    async def lead_elsewhere(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        write(writer, b"", status=status, headers="location: /done\r\n")
+
+    async def story() -> int:
+        server = Server(LEGACY, lead_elsewhere)
+        async with server.served() as client:
+            with pytest.raises(contract.ToolError, match="not followed"):
+                await client.call("work", {})
+        return len(server.calls())
+
+    assert asyncio.run(story()) == 1
+
+
+@pytest.mark.parametrize("revision", [LEGACY, MODERN])
+def test_a_cookie_of_a_server_is_not_sent_back(revision: str) -> None:
+    async def redirect_once(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        if server.path == "/mcp":
+            write(writer, b"", status=307, headers="location: /mcp/\r\n")
+        else:
+            await as_json(server, message, writer)
+
+    async def story() -> Server:
+        server = Server(revision, redirect_once)
+        async with server.served() as client:
+            await client.call("work", {})
+            await client.call("work", {})
+        return server
+
+    server = asyncio.run(story())
+
+    assert len(server.calls()) == 4
+    assert not [headers for _, _, headers in server.requests if "cookie" in headers]
 
 
 def test_progress_comes_before_an_answer_in_events() -> None:

@@ -1,4 +1,4 @@
-"""Does a model get as JSON what a tool answered as MCP?"""
+"""Tests that a model gets as JSON what a tool answered as MCP."""
 
 from __future__ import annotations
 

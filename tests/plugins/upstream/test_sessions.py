@@ -52,6 +52,22 @@ def test_a_real_server_that_was_killed_and_started_again_answers_the_next_call()
         using(program.url, story)
 
 
+def test_a_call_that_finds_its_server_gone_says_why_and_runs_once_it_is_back() -> None:
+    async def story(server: connection.Server) -> None:
+        await server.call("count", {})
+        program.kill()
+        with pytest.raises(live_connection.UnreachableError, match="Connect call failed"):
+            await server.call("count", {})
+        assert server.status().state == "waiting"
+        assert "Connect call failed" in server.status().error
+        program.start()
+        await asyncio.sleep(server.status().pause)
+        assert text(await server.call("count", {})) == "1"
+
+    with stateful.running() as program:
+        using(program.url, story)
+
+
 @pytest.mark.parametrize("refusal", forgetting.REFUSALS.values(), ids=forgetting.REFUSALS)
 def test_a_call_whose_session_is_refused_begins_a_new_one_and_runs_once(refusal: tuple[int, Any]) -> None:
     async def story(server: connection.Server) -> None:

@@ -1,4 +1,4 @@
-"""Does HTTP to a server go where operators say, and never to a platform's own addresses?"""
+"""Tests that HTTP to a server goes where operators allow, and never to a platform's own addresses."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import pytest
 import uvloop
 
 from toolbelt.core import connections
-from toolbelt.plugins.upstream import network, ring_buffer, transports
+from toolbelt.plugins.upstream import last_check, network, ring_buffer, transports
 
 NAMES = {
     "tools.test": ["10.0.0.7"],
     "cloud.test": ["169.254.169.254"],
     "both.test": ["93.184.215.14", "::ffff:169.254.169.254"],
+    "away.test": ["10.0.0.1"],
     "two.test": ["10.0.0.1", "10.0.0.2"],
 }
 
@@ -77,6 +78,19 @@ def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
     ask("http://two.test/", inner)
 
     assert inner.addresses == ["10.0.0.1", "10.0.0.2"]
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_call_has_not_run_if_its_server_was_never_reached(is_written: bool) -> None:
+    check = last_check.LastCheck(None)
+    if is_written:
+        # The request that fails is another one, for the rest of the answer.
+        asyncio.run(check.make())
+
+    with check.current(), pytest.raises(httpx2.ConnectError):
+        ask("http://away.test/", Answering())
+
+    assert check.has_not_run is not is_written
 
 
 def test_an_answer_without_an_end_is_not_read_to_it(monkeypatch: pytest.MonkeyPatch) -> None:

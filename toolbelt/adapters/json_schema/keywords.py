@@ -107,10 +107,10 @@ def expand_boolean(schema: Any) -> Any:
     return schema
 
 
-def is_equal(one: Any, other: Any) -> bool:
+def is_equal(first: Any, second: Any) -> bool:
     """Return whether two JSON values are equal. Unlike in Python, true does not equal 1."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(is_equal(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(is_equal, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return first.keys() == second.keys() and all(is_equal(first[key], second[key]) for key in first)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(is_equal, first, second))
+    return isinstance(first, bool) == isinstance(second, bool) and bool(first == second)

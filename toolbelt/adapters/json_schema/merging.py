@@ -41,31 +41,33 @@ def merge(schema: keywords.Schema, parts: Sequence[Any]) -> dict[str, Any]:
     return result
 
 
-def _merge_keyword(keyword: str, one: Any, other: Any) -> Any:
+def _merge_keyword(keyword: str, first: Any, second: Any) -> Any:
     """Return the value of the keyword for a schema in which both values apply."""
-    if keyword in keywords.ANNOTATIONS or keywords.is_equal(one, other):
-        return one
+    if keyword in keywords.ANNOTATIONS or keywords.is_equal(first, second):
+        return first
     if keyword == "required":
-        return [*one, *(name for name in other if name not in one)]
+        return [*first, *(name for name in second if name not in first)]
     if keyword in keywords.MERGEABLE:
         shared = {
-            name: merge(keywords.expand_boolean(one[name]), [other[name]]) for name in one if name in other
+            name: merge(keywords.expand_boolean(first[name]), [second[name]])
+            for name in first
+            if name in second
         }
-        return {**other, **one, **shared}
+        return {**second, **first, **shared}
     raise keywords.UnsupportedSchemaError(f"it has two values of {keyword} in one place")
 
 
-def _check_mergeable(one: keywords.Schema, other: keywords.Schema) -> None:
+def _check_mergeable(first: keywords.Schema, second: keywords.Schema) -> None:
     """Raise UnsupportedSchemaError if merging would change the meaning of a keyword that depends on its neighbors."""
     for group in _GROUPS:
         here, there = (
-            {keyword: result[keyword] for keyword in group if keyword in result} for result in (one, other)
+            {keyword: result[keyword] for keyword in group if keyword in result} for result in (first, second)
         )
         if here and there and not keywords.is_equal(here, there):
             raise keywords.UnsupportedSchemaError(
                 f"it has two values of {', '.join(sorted({*here, *there}))} in one place"
             )
-    for closed, beside in ((one, other), (other, one)):
+    for closed, beside in ((first, second), (second, first)):
         for keyword, hidden in _CLOSING.items():
             if closed.get(keyword, True) in (True, {}):
                 continue

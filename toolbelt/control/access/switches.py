@@ -69,23 +69,23 @@ def clear(
 def set_all(
     write: writing.Write,
     current: snapshots.StoredState,
-    wanted: Mapping[str, bool | None],
+    changes: Mapping[str, bool | None],
     *,
     ends: Mapping[str, Until] = MappingProxyType({}),
 ) -> writing.Change:
     """Set switches and overrides of the agent ``current``, in the transaction of the caller; all keys exist.
 
     They are checked together, because the states in between are never in force. The result holds what differs, before
-    and after; each has an audit entry, and several share a batch. ``ends`` are the expiries of what is wanted (None:
+    and after; each has an audit entry, and several share a batch. ``ends`` are the expiries of the changes (None:
     permanent). A key that it does not contain keeps its expiry while its value is unchanged.
     """
     config_before = current.agent.tools_config()
-    after, agent = _with_changes(write.actor, current, wanted, ends)
+    after, agent = _with_changes(write.actor, current, changes, ends)
     before = {key: values.switch_state(current.agent, key) for key in after}
     if not after:
         return writing.Change(entry=None, before=before, after={}, whole=config_before)
     keys = ", ".join(after)
-    on = wanted[keys] if len(after) == 1 else None
+    on = changes[keys] if len(after) == 1 else None
     guards.refuse_conflicts(current.catalog, current.agent, agent, keys)
     effect = guards.check(current.catalog, current.agent, agent, keys, on, confirm=write.confirm)
     if len(after) > 1:
@@ -93,7 +93,7 @@ def set_all(
     entry = None
     for key, state in after.items():
         family = _family(current.catalog, key)
-        grants.write(family, current.agent_id, key, wanted[key], agent.ends.get(key))
+        grants.write(family, current.agent_id, key, changes[key], agent.ends.get(key))
         entry = writing.record(
             write,
             "agent",
@@ -109,13 +109,13 @@ def set_all(
 def _with_changes(
     actor: actors.Actor,
     current: snapshots.StoredState,
-    wanted: Mapping[str, bool | None],
+    changes: Mapping[str, bool | None],
     ends: Mapping[str, Until],
 ) -> tuple[dict[str, values.SwitchState], agents.Agent]:
     """Return the states that change, and the resulting agent."""
     after: dict[str, values.SwitchState] = {}
     agent, now = current.agent, current.agent.tools_config()
-    for key, on in wanted.items():
+    for key, on in changes.items():
         if key not in ends and now.get(key) is on:
             continue
         end = end_of(actor, current.agent, key, on, ends.get(key))
@@ -187,11 +187,11 @@ def previews(agent: str, key: str, states: Iterable[bool | None]) -> dict[bool |
 
 
 def with_settings(
-    stored: catalog.Catalog, agent: agents.Agent, wanted: Mapping[str, bool | None]
+    stored: catalog.Catalog, agent: agents.Agent, settings: Mapping[str, bool | None]
 ) -> agents.Agent:
     """Return the agent with these switches and overrides set; unchanged ones keep their expiry."""
     now = agent.tools_config()
-    for key, on in wanted.items():
+    for key, on in settings.items():
         if now.get(key) is not on:
             agent = _with(agent, _family(stored, key), key, on)
     return agent

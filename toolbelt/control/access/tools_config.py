@@ -36,9 +36,9 @@ def ends(agent: str) -> dict[str, dict[str, Any]]:
 
 
 def put(
-    write: writing.Write, agent: str, wanted: Mapping[str, Any], *, was: Flat | None = None
+    write: writing.Write, agent: str, config: Mapping[str, Any], *, was: Flat | None = None
 ) -> writing.Change:
-    """Set ``wanted`` and clear everything else.
+    """Set ``config`` and clear everything else.
 
     ``was`` is everything that was set when the writer looked: raise Stale if it has changed. Raise Invalid with every
     problem, and as :func:`switches.flip` does.
@@ -47,27 +47,27 @@ def put(
         current = expirations.find(agent)
         now = current.agent.tools_config()
         seen = {} if was is None else {**dict.fromkeys(now), **was}
-        return _set(write, current, {**dict.fromkeys(now), **wanted}, seen)
+        return _set(write, current, {**dict.fromkeys(now), **config}, seen)
 
 
 def change(
-    write: writing.Write, agent: str, wanted: Mapping[str, Any], *, was: Flat | None = None
+    write: writing.Write, agent: str, changes: Mapping[str, Any], *, was: Flat | None = None
 ) -> writing.Change:
-    """Set only the keys in ``wanted``; None clears one.
+    """Set only the keys in ``changes``; None clears one.
 
     ``was`` is what the writer saw of the keys that it contains. Raise as :func:`put` does.
     """
     with writing.begin():
         current = expirations.find(agent)
-        return _set(write, current, wanted, was or {})
+        return _set(write, current, changes, was or {})
 
 
 def _set(
-    write: writing.Write, current: snapshots.StoredState, wanted: Mapping[str, Any], seen: Flat
+    write: writing.Write, current: snapshots.StoredState, changes: Mapping[str, Any], seen: Flat
 ) -> writing.Change:
     agent, now = current.agent.key, current.agent.tools_config()
     # Values that are already set are only checked by name: existing conflicts do not prevent other changes.
-    changed = {key: None if on is now.get(key) else on for key, on in wanted.items()}
+    changed = {key: None if on is now.get(key) else on for key, on in changes.items()}
     problems = belts.check_entry(
         "agent",
         {"key": agent, "tools_config": changed},
@@ -77,8 +77,8 @@ def _set(
         raise errors.Invalid(problems)
     for key, was in seen.items():
         if now.get(key) is not was:
-            raise errors.Stale(f"{key} in tools_config of {agent}", was, now.get(key), wanted.get(key))
-    return switches.set_all(write, current, wanted)
+            raise errors.Stale(f"{key} in tools_config of {agent}", was, now.get(key), changes.get(key))
+    return switches.set_all(write, current, changes)
 
 
 def as_single(entry: Mapping[str, Any]) -> dict[str, Any]:

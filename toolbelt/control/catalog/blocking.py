@@ -32,8 +32,8 @@ def set_blocked(write: writing.Write, kind: Kind, name: str, on: bool, *, was: b
     """
     before = snapshots.catalog()
     # Entries omit default values.
-    wanted = {"blocked": True if on else None}
-    change = entries.change(write, kind, name, wanted, was={"blocked": True if was else None})
+    changes = {"blocked": True if on else None}
+    change = entries.change(write, kind, name, changes, was={"blocked": True if was else None})
     # Counted afterwards, so that blocking need not wait for it, with the catalog in which the tools are available.
     stored = before if on else snapshots.catalog()
     return BlockChange(

@@ -151,13 +151,13 @@ def change(
         return put(write, kind, entry, action=action, beside=beside)
 
 
-def refuse_stale(kind: str, name: str, now: Entry | None, was: Entry, wanted: Entry) -> None:
+def refuse_stale(kind: str, name: str, now: Entry | None, was: Entry, entry: Entry) -> None:
     """Raise Stale, with every key that differs, if the entry is not as ``was`` states."""
     current = {**(now or {}), **tools_config.as_single(now or {})}
     stale = {key: current.get(key) for key, seen in was.items() if current.get(key) != seen}
     for key, value in stale.items():
         what = f"{key} of {belts.KINDS[_kind(kind)].word} {name}"
-        raise errors.Stale(what, was[key], value, wanted.get(key), fields=stale)
+        raise errors.Stale(what, was[key], value, entry.get(key), fields=stale)
 
 
 def _remaining_ends(now: Entry, merged: Entry) -> dict[str, Any] | None:

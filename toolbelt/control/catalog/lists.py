@@ -29,17 +29,17 @@ def page(
     kind: belts.KindName,
     *,
     text: str = "",
-    wanted: Mapping[str, Any] | None = None,
+    filters: Mapping[str, Any] | None = None,
     offset: int = 0,
     limit: int = 50,
 ) -> Page:
     """Return at most ``limit`` matching entries from ``offset``.
 
-    ``text`` must be contained in a name, a title or a description, ignoring case. ``wanted`` are required values by the
-    names of :data:`TRAITS`; None: any value.
+    ``text`` must be contained in a name, a title or a description, ignoring case. ``filters`` are required values by
+    the names of :data:`TRAITS`; None: any value.
     """
     stored = snapshots.catalog()
-    required = {name: value for name, value in (wanted or {}).items() if value is not None}
+    required = {name: value for name, value in (filters or {}).items() if value is not None}
     matching = [value for value in _values(kind, stored) if _matches(kind, stored, value, text, required)]
     shown = matching[offset : offset + limit]
     if kind == "agent":

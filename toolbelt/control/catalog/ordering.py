@@ -69,13 +69,13 @@ def names(kind: str) -> list[str]:
     return entries.names(kind)
 
 
-def merge_order(stored: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """Return all names in order: the wanted ones fill, in their order, the positions that they have among all.
+def merge_order(stored: Sequence[str], order: Sequence[str]) -> list[str]:
+    """Return all names in order: those in ``order`` take, in their order, the positions that they have among all.
 
-    >>> filled(["a", "b", "c", "d"], ["d", "a"])
+    >>> merge_order(["a", "b", "c", "d"], ["d", "a"])
     ['d', 'b', 'c', 'a']
     """
-    named, following = set(wanted), iter(wanted)
+    named, following = set(order), iter(order)
     return [next(following) if name in named else name for name in stored]
 
 

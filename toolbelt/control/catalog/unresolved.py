@@ -29,10 +29,12 @@ def of_entry(stored: catalog.Catalog, entry: Entry) -> tuple[Unresolved, ...]:
     return loadouts.unresolved(stored, belts.value("loadout", entry, stored))
 
 
-def new_denials(found: Iterable[Unresolved], now: Entry | None) -> tuple[Unresolved, ...]:
+def new_denials(entries: Iterable[Unresolved], now: Entry | None) -> tuple[Unresolved, ...]:
     """Return the disabled names among these that the loadout did not have before."""
     known = {keys.fold(name) for name in (now or {}).get("disabled", ())}
-    return tuple(entry for entry in found if entry.field == "disabled" and keys.fold(entry.name) not in known)
+    return tuple(
+        entry for entry in entries if entry.field == "disabled" and keys.fold(entry.name) not in known
+    )
 
 
 def as_problem(entry: Unresolved) -> errors.Problem:

@@ -263,9 +263,9 @@ def _spent(belt: belts.Belt, agent: str, count: Callable[[catalog.Tool], int]) -
     """
     resolved = guards.resolved(belt.catalog, belt.agents[agent])
     counting = dataclasses.replace(belt.catalog, count_tokens=tokens.count_policy, derived={})
-    told = policy.tokens(counting, resolved.active)
-    spent = told + sum(count(belt.catalog.tools[key]) for key in resolved.active)
-    return dataclasses.replace(resolved.spent, tokens=spent, policy_tokens=told)
+    policy_tokens = policy.tokens(counting, resolved.active)
+    spent = policy_tokens + sum(count(belt.catalog.tools[key]) for key in resolved.active)
+    return dataclasses.replace(resolved.spent, tokens=spent, policy_tokens=policy_tokens)
 
 
 def _token_counter() -> Callable[[catalog.Tool], int]:

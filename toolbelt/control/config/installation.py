@@ -82,7 +82,7 @@ def status() -> Installation:
         now=timezone.now(),
         zone=timezone.get_current_timezone_name(),
         database=_database(),
-        cache=_cache(),
+        cache=cache_status(),
         revision=revisions.number(),
         kept={"calls": retention.calls(), "changes": retention.changes(), "sessions": retention.sessions()},
         findings=_findings(),
@@ -116,7 +116,8 @@ def _database() -> Database:
     )
 
 
-def _cache() -> Cache:
+def cache_status() -> Cache:
+    """Return the status of the cache."""
     backend = settings.CACHES["default"]["BACKEND"]
     is_shared = "locmem" not in backend.lower() and "dummy" not in backend.lower()
     name = "Redis" if "redis" in backend.lower() else "shared" if is_shared else "this process's memory"

@@ -41,7 +41,8 @@ class FailedPlugin:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     """The content of the overview. ``listed`` are the first agents, with their newest changes; ``total`` is the number
-    of tools; ``waiting`` how many need a review, by plugin; ``stopped`` what is blocked for everyone (kind, name);
+    of tools; ``not_running`` the plugins in code with tools that no process can run; ``waiting`` how many tools need a
+    review, by plugin; ``stopped`` what is blocked for everyone (kind, name);
     ``unresolved`` what names nothing; ``calls`` is None unless requested.
     """
 
@@ -51,6 +52,7 @@ class Overview:
     today: audit.Page
     last: audit.Entry | None
     broken: Sequence[FailedPlugin]
+    not_running: Sequence[catalog.Plugin]
     waiting: Mapping[str, int]
     stopped: Sequence[tuple[str, str]]
     stale: Sequence[tuple[queries.Summary, Sequence[Stale]]]
@@ -72,6 +74,7 @@ def load(*, today: dt.datetime, most: int, most_agents: int, calls_since: dt.dat
         today=changes,
         last=last,
         broken=_broken(stored),
+        not_running=tuple(_not_running(stored)),
         waiting=_waiting(stored),
         stopped=tuple(_stopped(stored)),
         stale=tuple((summary, stale) for summary in summaries if (stale := tuple(_stale(summary)))),
@@ -92,6 +95,13 @@ def _broken(stored: catalog.Catalog) -> list[FailedPlugin]:
         )
         for plugin in failed
     ]
+
+
+def _not_running(stored: catalog.Catalog) -> Iterator[catalog.Plugin]:
+    """Yield the plugins that have tools which only their missing code makes unavailable."""
+    for plugin in stored.plugins.values():
+        if plugin.not_running and plugin.active and not plugin.blocked and plugin.status != "failed":
+            yield plugin
 
 
 def _waiting(stored: catalog.Catalog) -> dict[str, int]:

@@ -55,7 +55,7 @@ class AllUnused:
 
 
 def unused(
-    found: access_index.AccessIndex,
+    index: access_index.AccessIndex,
     *,
     most: int,
     offset: int = 0,
@@ -72,13 +72,13 @@ def unused(
         called.setdefault(caller, set()).add(key)
     idle_by_agent = [
         (holder.agent.key, holder.active.difference(called.get(holder.agent.key, ())))
-        for holder in found.holders
+        for holder in index.holders
         if agent in ("", holder.agent.key)
     ]
     idle: collections.Counter[str] = collections.Counter()
     for _, idle_tools in idle_by_agent:
         idle.update(idle_tools)
-    tools = found.catalog.tools
+    tools = index.catalog.tools
     if offset >= len(idle):
         offset = max(0, len(idle) - 1) // most * most
     most_expensive = heapq.nsmallest(

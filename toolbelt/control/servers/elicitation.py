@@ -62,11 +62,11 @@ def _create(write: writing.Write, plugin: catalog.Plugin, stored: catalog.Catalo
     return key
 
 
-def _free(wanted: str, stored: catalog.Catalog) -> str:
+def _free(key: str, stored: catalog.Catalog) -> str:
     """Return the key, or a similar one if it is taken."""
     taken = {keys.fold(key) for key in (*stored.tools, *stored.toolkits)}
     for number in itertools.count(2):
-        if keys.fold(wanted) not in taken:
-            return wanted
-        wanted = f"{wanted.rstrip('0123456789').rstrip('_')[: keys.MAX_LENGTH - 4]}_{number}"
+        if keys.fold(key) not in taken:
+            return key
+        key = f"{key.rstrip('0123456789').rstrip('_')[: keys.MAX_LENGTH - 4]}_{number}"
     raise AssertionError

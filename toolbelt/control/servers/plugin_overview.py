@@ -14,7 +14,7 @@ from typing import Any, Literal
 from toolbelt.control import writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
-from toolbelt.control.servers import approvals, upstream_servers
+from toolbelt.control.servers import approvals, decisions, upstream_servers
 from toolbelt.core import agents, catalog, connections, errors, resolution
 from toolbelt.store import audit, listings, snapshots
 from toolbelt.store import plugins as rows
@@ -165,20 +165,20 @@ def reconnect(
 
 def approve(
     write: writing.Write, name: str, shown: Mapping[str, str], *, carry_over: bool = True
-) -> upstream_servers.Approved:
+) -> decisions.Approved:
     """Approve the tools in the versions that were shown. Tools of upstream servers and of agents' programs are held to
     that version; tools in code count as seen and continue to follow the code. Raise errors.Stale for another version;
     then nothing is approved.
     """
     if _plugin(name, snapshots.catalog()).runner != "code":
-        return upstream_servers.approve(write.actor, name, shown, carry_over=carry_over, reason=write.reason)
-    return upstream_servers.Approved(keys=_see(write, name, shown, blocked=False))
+        return decisions.approve(write.actor, name, shown, carry_over=carry_over, reason=write.reason)
+    return decisions.Approved(keys=_see(write, name, shown, blocked=False))
 
 
 def reject(write: writing.Write, name: str, shown: Mapping[str, str]) -> tuple[str, ...]:
     """Reject the versions that were shown, and block the tools for everyone; raise as :func:`approve` does."""
     if _plugin(name, snapshots.catalog()).runner != "code":
-        return upstream_servers.reject(write.actor, name, shown, reason=write.reason)
+        return decisions.reject(write.actor, name, shown, reason=write.reason)
     return _see(write, name, shown, blocked=True)
 
 

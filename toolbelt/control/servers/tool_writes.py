@@ -29,7 +29,7 @@ class Written:
 
 def write(
     actor: actors.Actor,
-    wanted: Iterable[Mapping[str, Any]],
+    definitions: Iterable[Mapping[str, Any]],
     *,
     source: str,
     stored: catalog.Catalog,
@@ -38,7 +38,7 @@ def write(
     batch: uuid.UUID | None,
     counts: Mapping[str, int] | None = None,
 ) -> Written:
-    """Write those of the tools that differ from what is stored, within the caller's transaction.
+    """Write those of the definitions that differ from what is stored, within the caller's transaction.
 
     ``source`` names their origin in messages. ``counts`` are token counts by the JSON of a tool: callers with many
     tools count them before they take the lock.
@@ -53,7 +53,7 @@ def write(
         known_count = (counts or {}).get(text)
         return tokens.count(text) if known_count is None else known_count
 
-    for entry in wanted:
+    for entry in definitions:
         key = entry["key"]
         now = stored.tools.get(key)
         before = None if now is None else belts.entry("tool", now)

@@ -1,4 +1,4 @@
-"""Upstream MCP servers: adding them, recording what they list, approving what changed.
+"""Upstream MCP servers: adding them, and recording what they list.
 
 The rules of :func:`record`:
 
@@ -20,13 +20,12 @@ The rules of :func:`record`:
 from __future__ import annotations
 
 import dataclasses
-import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.control import actors, writing
-from toolbelt.control.catalog import entries, renaming
+from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals, tool_import, tool_writes
 from toolbelt.core import belts, catalog, connections, errors, keys
 from toolbelt.plugins.upstream import entry_importing, importing
@@ -68,15 +67,6 @@ class RecordedTools:
     retired: tuple[str, ...] = ()
     problems: tuple[errors.Problem, ...] = ()
     error: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approved:
-    """The approved keys, and what was carried over to new names (old name, new name), as far as possible."""
-
-    keys: tuple[str, ...]
-    carried: tuple[tuple[str, str], ...] = ()
-    problems: tuple[errors.Problem, ...] = ()
 
 
 def servers() -> list[Server]:
@@ -282,58 +272,6 @@ def record_unsolicited(name: str, listed: Answer) -> None:
         return
 
 
-def approve(
-    actor: actors.Actor,
-    name: str,
-    shown: Mapping[str, str],
-    *,
-    carry_over: bool = True,
-    reason: str = "",
-) -> Approved:
-    """Approve the versions that were shown: ``shown`` maps a tool to the hash that its change was shown with.
-
-    They apply from the next request. If a version has changed since, raise errors.Stale and approve nothing. With
-    ``carry_over``, a renamed tool gets what its previous name had: its places in toolkits and sub-apps, the agents' own
-    tools and overrides, and its places in loadouts. Denials also stay with the previous name.
-    """
-    with writing.begin():
-        batch = writing.new_batch()
-        decided = _decided(name, shown)
-        renamed = {key: decided[key].previous for key in decided if decided[key].previous}
-        changes = {
-            key: {
-                **_approved(change.tool),
-                **(
-                    renaming.operator_settings(snapshots.catalog().tools[change.previous])
-                    if change.previous and carry_over
-                    else {}
-                ),
-            }
-            for key, change in decided.items()
-        }
-        _write(actor, changes, reason=reason, batch=batch)
-        problems: list[errors.Problem] = []
-        if carry_over and renamed:
-            over = {old: new for new, old in renamed.items()}
-            problems = renaming.carry_over(actor, over, reason=reason, batch=batch)
-    carried = tuple((old, new) for new, old in renamed.items()) if carry_over else ()
-    return Approved(keys=tuple(decided), carried=carried, problems=tuple(problems))
-
-
-def reject(actor: actors.Actor, name: str, shown: Mapping[str, str], *, reason: str = "") -> tuple[str, ...]:
-    """Reject the versions that were shown: these tools are blocked for everyone. If only a tool's details changed, only
-    the details are rejected.
-
-    Unblocking the tool later makes the version available that was shown here. Raise errors.Stale as :func:`approve`
-    does.
-    """
-    with writing.begin():
-        decided = _decided(name, shown)
-        changes = {key: _rejection(change) for key, change in decided.items()}
-        _write(actor, changes, reason=reason, batch=writing.new_batch())
-    return tuple(decided)
-
-
 def _failed(plugin: catalog.Plugin, listed: Answer) -> RecordedTools:
     with writing.begin():
         now = snapshots.catalog().plugins.get(plugin.name)
@@ -387,57 +325,3 @@ def _complete(listed: Answer) -> set[catalog.Kind]:
 
 def _model_json(made: importing.Definition) -> str:
     return catalog.model_json(made.key, made.description, made.input_schema)
-
-
-def _approved(tool: catalog.Tool) -> dict[str, Any]:
-    return {
-        "seen": None,
-        "approved": catalog.version(tool),
-        "details_approved": catalog.details_version(tool) or None,
-        "approved_version": None,
-    }
-
-
-def _rejection(change: approvals.Pending) -> dict[str, Any]:
-    if change.kind != "details":
-        return {**_approved(change.tool), "blocked": True}
-    rejected = catalog.REJECTED + catalog.details_version(change.tool)
-    return {"details_approved": rejected, "approved_version": None}
-
-
-def _decided(name: str, shown: Mapping[str, str]) -> dict[str, approvals.Pending]:
-    """Return the tools that a decision concerns, if each is as it was shown; those already decided are skipped."""
-    stored = snapshots.catalog()
-    approvals.find_held(name, stored)
-    waiting_tools = {
-        key: item for key, item in approvals.pending(name, stored).items() if item.kind != "gone"
-    }
-    for key, seen in shown.items():
-        tool = stored.tools.get(key)
-        if tool is None or tool.plugin != name:
-            raise errors.NotFound(f"tool of {name} to review", key, waiting_tools)
-        now = "retired" if tool.retired else catalog.shown_version(tool)
-        if now != seen:
-            raise errors.Stale(key, seen, now)
-    return {key: waiting_tools[key] for key in shown if key in waiting_tools}
-
-
-def _write(
-    actor: actors.Actor, changes: Mapping[str, Mapping[str, Any]], *, reason: str, batch: uuid.UUID
-) -> None:
-    stored, known = snapshots.catalog(), entries.name_index()
-    to_write = []
-    for key, change in changes.items():
-        merged = {**belts.entry("tool", stored.tools[key]), **change}
-        to_write.append({field: value for field, value in merged.items() if value is not None})
-    written = tool_writes.write(
-        actor,
-        to_write,
-        source="the approval",
-        stored=stored,
-        known=known,
-        reason=reason,
-        batch=batch,
-    )
-    if written.problems:
-        raise errors.Invalid(written.problems)

@@ -109,8 +109,8 @@ def toolkit(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Fin
         if key not in index.stored.tools:
             yield findings.missing(("tool_notes", key), "tool", key, index.stored.tools)
     for position, trigger in enumerate(given.get("triggers", ())):
-        for found in _trigger(trigger, index) if trigger is not None else ():
-            yield found._replace(at=("triggers", position, *found.at))
+        for finding in _trigger(trigger, index) if trigger is not None else ():
+            yield finding._replace(at=("triggers", position, *finding.at))
 
 
 def sub_app(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:

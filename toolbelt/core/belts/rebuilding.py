@@ -101,9 +101,9 @@ def as_fields(switched: Mapping[str, Any]) -> dict[str, Any]:
     return {_CONFIG: config, _ENDS: ends}
 
 
-def _differing(one: Entry, other: Any) -> list[str]:
+def _differing(entry: Entry, other: Any) -> list[str]:
     fields = _fields(other)
-    return [name for name in {**one, **fields} if one.get(name) != fields.get(name)]
+    return [name for name in {**entry, **fields} if entry.get(name) != fields.get(name)]
 
 
 def _fields(written: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ they are read, with None for an item that does not fit, so that a rule can repor
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -21,6 +22,8 @@ MAX_DEPTH = 64
 MAX_INTEGER = 2**31 - 1
 # In bits. Python refuses to write numbers of more than 4300 digits.
 MAX_NUMBER_LENGTH = 1024
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class Shape(Protocol):
@@ -91,8 +94,8 @@ class OneOf:
 
     def problems(self, value: Any, at: findings.Place) -> Iterator[findings.Finding]:
         if value != "" and self.read(value) is None:
-            found = _unfit(at, f"{', '.join(self.words[:-1])} or {self.words[-1]}", value)
-            yield found._replace(name=value, among=self.words) if isinstance(value, str) else found
+            finding = _unfit(at, f"{', '.join(self.words[:-1])} or {self.words[-1]}", value)
+            yield finding._replace(name=value, among=self.words) if isinstance(value, str) else finding
 
     def read(self, value: Any) -> str | None:
         return value if isinstance(value, str) and value in self.words else None
@@ -218,7 +221,7 @@ _USE = Fields({"tool": Text(), "options": Json()}, required=("tool",))
 
 
 def _is_storable(text: str) -> bool:
-    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+    return not _UNSTORABLE.search(text)
 
 
 def _copied(value: Any, depth: int) -> Any:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import referencing.exceptions
 
 from toolbelt.core import schema_drafts
-from toolbelt.core.schema import defaults, forms, probe, validator
+from toolbelt.core.schema import defaults, forms, plain, probe, validator
 
 _Default = TypeVar("_Default")
 
@@ -84,8 +84,11 @@ def problem(schema: Any) -> str | None:
         return f"a tool takes named arguments: the schema's type must be 'object', not {found_}"
     if _is_deeper(schema, MAX_DEPTH):
         return f"it is nested more than {MAX_DEPTH} levels deep"
+    current = schema_drafts.current(schema)
     try:
-        error = next(validator.schema_errors(schema_drafts.current(schema), SCHEMA_STEPS), None)
+        error = (
+            None if plain.is_valid(current) else next(validator.schema_errors(current, SCHEMA_STEPS), None)
+        )
     except (validator.TooComplexError, RecursionError):
         return "it is too large to be checked"
     if error is not None:

@@ -34,13 +34,12 @@ def search(stored: catalog.Catalog, among: Iterable[str], text: str, limit: int)
     Tools that no index has yet follow after the others, by how many of the query's words they contain.
     """
     query = queries.parse(text)
-    keys = sorted(set(among))
+    keys = set(among)
     ready = current.ready(stored)
     if ready is None:
         return _unranked(stored, keys, query)[:limit]
-    hits = _ranked(ready, [ready.places[key] for key in keys if key in ready.places], query, limit)
-    new = [key for key in keys if key not in ready.places]
-    return (*hits, *_unranked(stored, new, query))[:limit]
+    hits = _ranked(ready, [ready.places[key] for key in keys & ready.places.keys()], query, limit)
+    return (*hits, *_unranked(stored, keys - ready.places.keys(), query))[:limit]
 
 
 def _ranked(ready: tool_index.Index, places: list[int], query: queries.Query, limit: int) -> tuple[Hit, ...]:
@@ -50,7 +49,7 @@ def _ranked(ready: tool_index.Index, places: list[int], query: queries.Query, li
         (-round(ranking.score(candidate, by), 6), candidate.place, candidate)
         for candidate in features.candidates(ready, query, places)
     ]
-    scored.sort(key=lambda one: one[:2])
+    scored.sort(key=lambda entry: entry[:2])
     return tuple(
         Hit(
             tool=ready.keys[place],

@@ -25,15 +25,15 @@ _builder: threading.Thread | None = None
 
 def own(stored: catalog.Catalog) -> tool_index.Index:
     """Return the catalog's own index; build it now if it does not exist yet."""
-    found: tool_index.Index | None = stored.derived.get(_SLOT)
-    return found or _build(stored, _texts(stored))
+    index: tool_index.Index | None = stored.derived.get(_SLOT)
+    return index or _build(stored, _texts(stored))
 
 
 def ready(stored: catalog.Catalog) -> tool_index.Index | None:
     """Return the catalog's own index, or an older one while it is being built; None if there is none yet."""
-    found: tool_index.Index | None = stored.derived.get(_SLOT)
-    if found is not None:
-        return found
+    index: tool_index.Index | None = stored.derived.get(_SLOT)
+    if index is not None:
+        return index
     texts = _texts(stored)
     newest = _newest
     if newest is not None and newest[0] == texts:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from operator import add, mul, sub
+from itertools import compress, pairwise
+from operator import mul, sub
 
-from toolbelt.core.search import queries, tool_index, vectors
+from toolbelt.core.search import dot_products, queries, tool_index, vectors
 
 NAMES = (
     "lexical",
@@ -66,8 +65,9 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A query in numbers: the whole, its clauses, and the clauses in which each word occurs."""
+    """A query in numbers: how rare words are, the whole, its clauses, and the clauses in which each word occurs."""
 
+    rarities: tool_index.Rarities
     whole: _Part
     clauses: Sequence[_Part]
     clauses_of: Mapping[int, Sequence[int]]
@@ -84,24 +84,32 @@ class _Draft:
     lexicals: list[float]
     cosine: float
     meaning: float
-    meanings: list[float]
+    meanings: Sequence[float]
 
 
 def candidates(index: tool_index.Index, query: queries.Query, among: Sequence[int]) -> list[Candidate]:
     """Return the candidates among the tools at these places, in the order of their places."""
     if not query.words or not among:
         return []
-    asked = _asked(index, query)
-    by_clause = [_lexical(index, clause.rarity) for clause in asked.clauses]
-    lexical = by_clause[0]
-    for scores in by_clause[1:]:
-        lexical = list(map(add, lexical, scores))
-    places = _places(index, asked.whole, among, lexical, by_clause)
-    drafts = [_draft(index, place, asked, lexical, by_clause) for place in places]
-    return _compare(index, asked, drafts) if drafts else []
+    marks = bytearray(len(index.keys))
+    for place in among:
+        marks[place] = 1
+    allowed = bytes(marks)
+    asked = _asked(index, query, index.rarities(allowed))
+    by_clause = [_lexical(index, clause.rarity, allowed) for clause in asked.clauses]
+    lexical = _sum(by_clause)
+    meaning = index.vectors.times(asked.whole.meaning)
+    places = _places(among, lexical, by_clause, meaning)
+    rows = dot_products.Vectors([index.entries[place].vector for place in places])
+    meanings = [map(dot_products.value, rows.times(clause.meaning)) for clause in asked.clauses]
+    drafts = [
+        _draft(index, place, asked, lexical, by_clause, dot_products.value(meaning[place]), of_clauses)
+        for place, of_clauses in zip(places, zip(*meanings, strict=True), strict=True)
+    ]
+    return _compare(asked, drafts) if drafts else []
 
 
-def _asked(index: tool_index.Index, query: queries.Query) -> _Query:
+def _asked(index: tool_index.Index, query: queries.Query, rarities: tool_index.Rarities) -> _Query:
     unknown: dict[str, int] = {}
 
     def numbered(stems: Iterable[str]) -> list[int]:
@@ -111,25 +119,24 @@ def _asked(index: tool_index.Index, query: queries.Query) -> _Query:
             for stem in stems
         ]
 
-    clauses = [_part(index, numbered(clause.stems), clause.typed) for clause in query.clauses]
+    clauses = [_part(rarities, numbered(clause.stems), clause.typed) for clause in query.clauses]
     stems = [stem for clause in query.clauses for stem in clause.stems]
     typed = [word for clause in query.clauses for word in clause.typed]
     clauses_of: dict[int, list[int]] = {}
     for at, clause in enumerate(clauses):
         for number in clause.rarity:
             clauses_of.setdefault(number, []).append(at)
-    return _Query(_part(index, numbered(stems), typed), clauses, clauses_of)
+    return _Query(rarities, _part(rarities, numbered(stems), typed), clauses, clauses_of)
 
 
-def _part(index: tool_index.Index, numbers: Sequence[int], typed: Iterable[str]) -> _Part:
-    highest, highest_gram = index.highest_rarity, index.highest_gram_rarity
-    rarity = {number: index.rarity[number] if number >= 0 else highest for number in numbers}
+def _part(rarities: tool_index.Rarities, numbers: Sequence[int], typed: Iterable[str]) -> _Part:
+    rarity = {number: rarities.words[number] if number >= 0 else rarities.unknown for number in numbers}
     cosines = {
-        number: tool_index.dampen(count) * (index.gram_rarity[number] if number >= 0 else highest_gram)
+        number: tool_index.dampen(count) * (rarities.grams[number] if number >= 0 else rarities.unknown_gram)
         for number, count in Counter(numbers).items()
     }
     pairs = {
-        number: tool_index.dampen(count) * index.pair_rarity.get(number, highest_gram)
+        number: tool_index.dampen(count) * rarities.unknown_gram
         for number, count in Counter(tool_index.pair(*two) for two in pairwise(numbers)).items()
     }
     length = math.hypot(*cosines.values(), *pairs.values()) or 1.0
@@ -142,72 +149,85 @@ def _part(index: tool_index.Index, numbers: Sequence[int], typed: Iterable[str])
     )
 
 
-def _lexical(index: tool_index.Index, numbers: Iterable[int]) -> list[float]:
-    """Return the BM25 score of every tool."""
-    scores = [0.0] * len(index.keys)
-    for number in numbers:
+def _lexical(index: tool_index.Index, rarity: Mapping[int, float], allowed: bytes) -> Mapping[int, float]:
+    """Return the BM25 score of each allowed tool that contains any of these words."""
+    scores: defaultdict[int, float] = defaultdict(float)
+    for number, factor in rarity.items():
         if number >= 0:
             for place, weight in zip(*index.postings[number], strict=True):
-                scores[place] += weight
-    return scores
+                scores[place] += factor * weight
+    return {place: score for place, score in scores.items() if allowed[place]}
+
+
+def _sum(by_clause: Sequence[Mapping[int, float]]) -> Mapping[int, float]:
+    if len(by_clause) == 1:
+        return by_clause[0]
+    total: defaultdict[int, float] = defaultdict(float)
+    for scores in by_clause:
+        for place, score in scores.items():
+            total[place] += score
+    return total
 
 
 def _places(
-    index: tool_index.Index,
-    whole: _Part,
     among: Sequence[int],
-    lexical: Sequence[float],
-    by_clause: Sequence[Sequence[float]],
+    lexical: Mapping[int, float],
+    by_clause: Sequence[Mapping[int, float]],
+    meaning: Sequence[int],
 ) -> list[int]:
     """Return the places that are worth comparing, in order."""
-    chosen = set(_best(among, lexical, _BY_QUERY, 0.1))
+    chosen = set(_best(lexical, _BY_QUERY, 0.1))
     for scores in by_clause if len(by_clause) > 1 else ():
-        chosen.update(_best(among, scores, _BY_CLAUSE, 0.25))
-    if any(whole.meaning):
-        meaning, entries = whole.meaning[: tool_index.COARSE], index.entries
-        close = [sum(map(mul, meaning, entries[place].coarse)) for place in among]
-        nearest = heapq.nlargest(_BY_MEANING, range(len(close)), key=close.__getitem__)
-        chosen.update(among[at] for at in nearest if _dot(whole.meaning, entries[among[at]].vector) >= _CLOSE)
+        chosen.update(_best(scores, _BY_CLAUSE, 0.25))
+    least = dot_products.product(_CLOSE)
+    close = [place for place in among if meaning[place] >= least]
+    chosen.update(heapq.nsmallest(_BY_MEANING, close, key=lambda place: (-meaning[place], place)))
     return sorted(chosen)
 
 
-def _best(among: Sequence[int], scores: Sequence[float], most: int, share: float) -> list[int]:
+def _best(scores: Mapping[int, float], most: int, share: float) -> list[int]:
     """Return at most ``most`` of the places, the best ones: those that reach this share of the best score."""
-    least = max(map(scores.__getitem__, among)) * share
-    reaching = [place for place in among if scores[place] > least]
-    return heapq.nlargest(most, reaching, key=scores.__getitem__) if len(reaching) > most else reaching
+    least = max(scores.values(), default=0.0) * share
+    reaching = [place for place, score in scores.items() if score > least]
+    if len(reaching) <= most:
+        return reaching
+    return heapq.nsmallest(most, reaching, key=lambda place: (-scores[place], place))
 
 
 def _draft(
     index: tool_index.Index,
     place: int,
     asked: _Query,
-    lexical: Sequence[float],
-    by_clause: Sequence[Sequence[float]],
+    lexical: Mapping[int, float],
+    by_clause: Sequence[Mapping[int, float]],
+    meaning: float,
+    meanings: Sequence[float],
 ) -> _Draft:
     entry, whole = index.entries[place], asked.whole
-    cosine = 0.0
-    matched = []
-    for number, share in zip(entry.terms, entry.cosines, strict=True):
-        if number in whole.cosines:
-            matched.append(number)
-            cosine += share * whole.cosines[number]
-    for number, share in zip(entry.pairs, entry.pair_cosines, strict=True):
-        if number in whole.pairs:
-            cosine += share * whole.pairs[number]
+    grams, pair_rarity = asked.rarities.grams, asked.rarities.unknown_gram
+    weights = list(map(mul, entry.counts, map(grams.__getitem__, entry.terms)))
+    length = math.sqrt(sum(map(mul, weights, weights)) + pair_rarity**2 * entry.pair_square) or 1.0
+    terms = list(
+        compress(zip(entry.terms, weights, strict=True), map(whole.cosines.__contains__, entry.terms))
+    )
+    pairs = compress(
+        zip(entry.pairs, entry.pair_counts, strict=True), map(whole.pairs.__contains__, entry.pairs)
+    )
+    product = sum(weight * whole.cosines[number] for number, weight in terms)
+    product += sum(count * pair_rarity * whole.pairs[number] for number, count in pairs)
     return _Draft(
         place,
         entry,
-        tuple(matched),
-        lexical[place],
-        [scores[place] for scores in by_clause],
-        cosine,
-        _dot(whole.meaning, entry.vector),
-        [_dot(clause.meaning, entry.vector) for clause in asked.clauses],
+        tuple(number for number, _ in terms),
+        lexical.get(place, 0.0),
+        [scores.get(place, 0.0) for scores in by_clause],
+        product / length,
+        meaning,
+        meanings,
     )
 
 
-def _compare(index: tool_index.Index, asked: _Query, drafts: Sequence[_Draft]) -> list[Candidate]:
+def _compare(asked: _Query, drafts: Sequence[_Draft]) -> list[Candidate]:
     best = max(draft.lexical for draft in drafts) or 1.0
     bests = [max(column) or 1.0 for column in zip(*(draft.lexicals for draft in drafts), strict=True)]
     closest = max(draft.meaning for draft in drafts)
@@ -223,9 +243,9 @@ def _compare(index: tool_index.Index, asked: _Query, drafts: Sequence[_Draft]) -
             draft.lexical / best,
             shares[at],
             draft.cosine,
-            *_coverage(index, asked, draft),
+            *_coverage(asked, draft),
             max((of_groups[group] for group in groups), default=0.0),
-            max((min(index.group_sizes[group], _LARGE) / _LARGE for group in groups), default=0.0),
+            max((min(asked.rarities.group_sizes[group], _LARGE) / _LARGE for group in groups), default=0.0),
             draft.meaning,
             max(draft.meanings),
             draft.meaning - closest,
@@ -236,9 +256,9 @@ def _compare(index: tool_index.Index, asked: _Query, drafts: Sequence[_Draft]) -
     return result
 
 
-def _coverage(index: tool_index.Index, asked: _Query, draft: _Draft) -> tuple[float, ...]:
+def _coverage(asked: _Query, draft: _Draft) -> tuple[float, ...]:
     """Return how much of the tool's fields is in the query, and how much of the query is in the tool's fields."""
-    entry, rarity, total = draft.entry, index.rarity, asked.whole.total
+    entry, rarity, total = draft.entry, asked.rarities.words, asked.whole.total
     matched = {number: rarity[number] for number in draft.matched}
     covered = [0.0] * len(asked.clauses)
     for number, value in matched.items():
@@ -269,8 +289,3 @@ def _of_groups(drafts: Sequence[_Draft], best: float) -> dict[int, float]:
         for group in draft.entry.groups:
             lexical.setdefault(group, []).append(draft.lexical / best)
     return {group: sum(heapq.nlargest(_SPEAKERS, values)) / _SPEAKERS for group, values in lexical.items()}
-
-
-def _dot(first: vectors.Vector, second: array[float]) -> float:
-    product: float = sum(map(mul, first, second))
-    return product

@@ -1,7 +1,7 @@
-"""The index: for each word, the tools that contain it; for each tool, its weighted words, pairs and vector.
+"""The index: for each word, the tools that contain it; for each tool, its words, pairs of words and vector.
 
-Weights follow BM25 over fields, and TF-IDF over words and pairs of words. How rare a word is, is counted over the whole
-catalog, whatever an agent may see.
+Weights follow BM25 over fields, and TF-IDF over words and pairs of words. How rare a word is, is counted for each set
+of tools that is searched: tools that an agent may not have change nothing for it.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ import math
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from toolbelt.core import catalog
-from toolbelt.core.search import documents, vectors, words
+from toolbelt.core.search import documents, dot_products, vectors, words
 
-# The first values of a vector, which differ most between tools: they find candidates, and all values rank those.
-COARSE = 32
-_SATURATION, _LENGTH = 1.2, 0.5
+# BM25: how soon more of a word stops to count, how far a tool's length counts, and the usual length.
+_SATURATION, _LENGTH, _AVERAGE = 1.2, 0.5, 40.0
+# For how many sets of tools the rarity of words is kept.
+_MAX_KEPT = 16
 # How often a word of a field counts: in BM25, in TF-IDF, and in the tool's vector.
 _FIELDS: Mapping[str, tuple[float, float, float]] = {
     "name": (3.0, 2.0, 2.0),
@@ -34,51 +35,77 @@ _FIELDS: Mapping[str, tuple[float, float, float]] = {
 class Entry:
     """What the index knows of one tool. Words and toolkits are numbers.
 
-    ``terms`` are its words, with their ``weights`` (BM25) and ``cosines`` (TF-IDF); ``name``, ``first`` (sentence),
-    ``parameters`` and ``group_name`` are the different words of these fields.
+    ``terms`` are its words and ``pairs`` its pairs of words, with their counts; ``pair_square`` is the sum of the
+    squares of the latter. ``name``, ``first`` (sentence), ``parameters`` and ``group_name`` are the different words of
+    these fields.
     """
 
     terms: array[int]
-    weights: array[float]
-    cosines: array[float]
+    counts: array[float]
     pairs: array[int]
-    pair_cosines: array[float]
+    pair_counts: array[float]
+    pair_square: float
     name: array[int]
     first: array[int]
     parameters: array[int]
     group_name: array[int]
     groups: tuple[int, ...]
-    vector: array[float]
-    coarse: array[float]
+    vector: array[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rarities:
+    """How rare each word is among some of the tools: in BM25 and in TF-IDF. A pair counts as if one tool had it.
+
+    ``unknown`` and ``unknown_gram`` are those of a word that none of these tools contains; ``group_sizes`` say how many
+    of them each toolkit has.
+    """
+
+    words: Sequence[float]
+    grams: Sequence[float]
+    unknown: float
+    unknown_gram: float
+    group_sizes: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index:
     """The index of a catalog's tools, in the order of their keys; a tool's place is its position there.
 
-    ``numbers`` are the words' numbers, by which ``rarity`` (BM25), ``gram_rarity`` (TF-IDF) and ``postings`` (places
-    and weights) are listed. ``pair_rarity`` has the pairs of words that more than one tool contains.
+    ``numbers`` are the words' numbers, by which ``postings`` (places, and BM25 weights without rarity) are listed.
+    ``vectors`` are those of the entries.
     """
 
     keys: Sequence[str]
     places: Mapping[str, int]
     entries: Sequence[Entry]
+    vectors: dot_products.Vectors
     numbers: Mapping[str, int]
-    rarity: Sequence[float]
-    gram_rarity: Sequence[float]
-    pair_rarity: Mapping[int, float]
     postings: Sequence[tuple[array[int], array[float]]]
-    group_sizes: Sequence[int]
+    kept: dict[bytes, Rarities] = field(default_factory=dict)
 
-    @property
-    def highest_rarity(self) -> float:
-        """Return the rarity of a word that no tool contains."""
-        return _rarity(0, len(self.keys))
+    def rarities(self, allowed: bytes) -> Rarities:
+        """Return how rare words are among the tools at the places where ``allowed`` is 1."""
+        rarities = self.kept.get(allowed)
+        if rarities is None:
+            if len(self.kept) >= _MAX_KEPT:
+                self.kept.clear()
+            rarities = self.kept[allowed] = self._count(allowed)
+        return rarities
 
-    @property
-    def highest_gram_rarity(self) -> float:
-        """Return the rarity of a word or pair that at most one tool contains."""
-        return _gram_rarity(1, len(self.keys))
+    def _count(self, allowed: bytes) -> Rarities:
+        total = sum(allowed)
+        frequencies = [sum(map(allowed.__getitem__, places)) for places, _ in self.postings]
+        sizes = Counter(
+            group for place, entry in enumerate(self.entries) if allowed[place] for group in entry.groups
+        )
+        return Rarities(
+            words=array("d", [_rarity(count, total) for count in frequencies]),
+            grams=array("d", [_gram_rarity(max(count, 1), total) for count in frequencies]),
+            unknown=_rarity(0, total),
+            unknown_gram=_gram_rarity(1, total),
+            group_sizes=sizes,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +130,8 @@ def dampen(count: float) -> float:
 def meant(document: documents.Document) -> dict[str, float]:
     """Return how often the words that make a tool's vector count."""
     counts: dict[str, float] = {}
-    for field, (_, _, weight) in _FIELDS.items():
-        for word in getattr(document, field) if weight else ():
+    for field_, (_, _, weight) in _FIELDS.items():
+        for word in getattr(document, field_) if weight else ():
             if word not in words.STOP:
                 counts[word] = counts.get(word, 0.0) + weight
     return counts
@@ -122,63 +149,38 @@ def build(texts: Iterable[documents.Document]) -> Index:
     ordered = sorted(texts, key=lambda document: document.key)
     numbers: dict[str, int] = {}
     counted = [_count(document, numbers) for document in ordered]
-    total = len(counted)
-    frequency = Counter(term for document in counted for term in document.terms)
-    gram_frequency = Counter(term for document in counted for term in document.grams)
-    pair_frequency = Counter(words_ for document in counted for words_ in document.pairs)
-    rarity = [_rarity(frequency[term], total) for term in range(len(numbers))]
-    gram_rarity = [_gram_rarity(gram_frequency[term], total) for term in range(len(numbers))]
-    pair_rarity = {
-        words_: _gram_rarity(count, total) for words_, count in pair_frequency.items() if count > 1
-    }
-    del pair_frequency
-    lengths = [sum(document.terms.values()) for document in counted]
-    average = sum(lengths) / total if total else 1.0
     groups: dict[str, int] = {}
     entries = []
-    postings = [(array("I"), array("f")) for _ in rarity]
+    postings = [(array("I"), array("f")) for _ in numbers]
     for place, document in enumerate(ordered):
         terms, grams, pairs = counted[place].terms, counted[place].grams, counted[place].pairs
-        longness = _SATURATION * (1 - _LENGTH + _LENGTH * lengths[place] / average)
-        weights = array(
-            "f",
-            [rarity[term] * count * (_SATURATION + 1) / (count + longness) for term, count in terms.items()],
-        )
-        for term, weight in zip(terms, weights, strict=True):
+        longness = _SATURATION * (1 - _LENGTH + _LENGTH * sum(terms.values()) / _AVERAGE)
+        for term, count in terms.items():
             postings[term][0].append(place)
-            postings[term][1].append(weight)
-        cosines = [dampen(grams.get(term, 0)) * gram_rarity[term] for term in terms]
-        rare = _gram_rarity(1, total)
-        pair_cosines = [dampen(count) * pair_rarity.get(words_, rare) for words_, count in pairs.items()]
-        length = math.hypot(*cosines, *pair_cosines) or 1.0
-        vector = array("f", vectors.of(meant(document)))
+            postings[term][1].append(count * (_SATURATION + 1) / (count + longness))
+        pair_counts = array("f", map(dampen, pairs.values()))
         entries.append(
             Entry(
                 terms=array("I", terms),
-                weights=weights,
-                cosines=array("f", [value / length for value in cosines]),
+                counts=array("f", [dampen(grams.get(term, 0)) for term in terms]),
                 pairs=array("Q", pairs),
-                pair_cosines=array("f", [value / length for value in pair_cosines]),
+                pair_counts=pair_counts,
+                pair_square=sum(count * count for count in pair_counts),
                 name=_set(document.name, numbers),
                 first=_set(document.first, numbers),
                 parameters=_set(document.parameters, numbers),
                 group_name=_set(document.group_name, numbers),
                 groups=tuple(groups.setdefault(group, len(groups)) for group in document.groups),
-                vector=vector,
-                coarse=vector[:COARSE],
+                vector=dot_products.row(vectors.of(meant(document))),
             )
         )
-    sizes = Counter(group for entry in entries for group in entry.groups)
     return Index(
         keys=[document.key for document in ordered],
         places={document.key: place for place, document in enumerate(ordered)},
         entries=entries,
+        vectors=dot_products.Vectors([entry.vector for entry in entries]),
         numbers=numbers,
-        rarity=rarity,
-        gram_rarity=gram_rarity,
-        pair_rarity=pair_rarity,
         postings=postings,
-        group_sizes=[sizes[group] for group in range(len(groups))],
     )
 
 
@@ -186,8 +188,8 @@ def _count(document: documents.Document, numbers: dict[str, int]) -> _Counted:
     terms: defaultdict[int, float] = defaultdict(float)
     grams: defaultdict[int, float] = defaultdict(float)
     pairs: defaultdict[int, float] = defaultdict(float)
-    for field, (weight, gram_weight, _) in _FIELDS.items():
-        numbered = _numbered(getattr(document, field), numbers)
+    for field_, (weight, gram_weight, _) in _FIELDS.items():
+        numbered = _numbered(getattr(document, field_), numbers)
         for number in numbered:
             terms[number] += weight
             if gram_weight:

@@ -14,10 +14,10 @@ from django.core.management.base import CommandError
 
 from toolbelt import conf
 from toolbelt.control import actors, writing
-from toolbelt.control.servers import approvals, elicitation
+from toolbelt.control.servers import approvals, decisions, elicitation
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import catalog, connections, errors
-from toolbelt.management import columns, terminal
+from toolbelt.management import columns, mcp_import, terminal
 from toolbelt.runtime import plugins, upstream_connections, upstream_listing, upstream_status
 
 # The number of hex digits of a version's hash that are printed, and the minimum that identifies it.
@@ -35,6 +35,9 @@ class Command(terminal.Command):
         """Add the subcommands."""
         commands = parser.add_subparsers(dest="act", required=True, metavar="ACTION")
         _add_server_options(commands.add_parser("add", help="store a server, and list its tools"))
+        mcp_import.add_arguments(
+            commands.add_parser("import", help="store the servers of an MCP client's configuration file")
+        )
         commands.add_parser("list", help="list the servers, their state, and what to review")
         refresh = commands.add_parser(
             "refresh", help="list the servers' tools again; exit with 1 if a server cannot be reached"
@@ -75,6 +78,8 @@ class Command(terminal.Command):
             match act:
                 case "add":
                     self._add(options)
+                case "import":
+                    self._print(mcp_import.run(_actor(), options))
                 case "list":
                     self._print(columns.lines(_rows()))
                     self._print(_errors())
@@ -138,7 +143,7 @@ class Command(terminal.Command):
     def _reject(self, options: dict[str, Any]) -> None:
         name = options["name"]
         shown = self._shown(name, options["tools"])
-        for key in configured.reject(_actor(), name, shown, reason=options["reason"]) if shown else ():
+        for key in decisions.reject(_actor(), name, shown, reason=options["reason"]) if shown else ():
             self.stdout.write(f"Rejected {key}: it is blocked for everyone.")
 
     def _approve(self, options: dict[str, Any]) -> None:
@@ -149,7 +154,7 @@ class Command(terminal.Command):
         without_hash = [key for key in shown if key not in _hashes(tools)]
         if without_hash and not options["as_they_are"]:
             raise errors.Refused(_hash_required(name, without_hash))
-        approval = configured.approve(_actor(), name, shown, reason=options["reason"])
+        approval = decisions.approve(_actor(), name, shown, reason=options["reason"])
         previous_names = {new: old for old, new in approval.carried}
         for key in approval.keys:
             carried = f", with the settings of {previous_names[key]}" if key in previous_names else ""

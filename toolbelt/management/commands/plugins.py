@@ -72,23 +72,23 @@ class Command(terminal.Command):
         problems += [str(problem) for plugin in running.live() for problem in plugin.problems]
         # Plugins that could not be loaded are already among the problems of the file.
         problems += [f"{plugin.source}: {plugin.name}: {plugin.error}" for plugin in failed if plugin.tools]
-        problems += self._taken(problems)
+        problems += self._conflicts(problems)
         for problem in problems:
             self.stderr.write(problem)
         if problems:
             sys.exit(1)
         self.stdout.write("No problems.")
 
-    def _taken(self, known: Collection[str]) -> list[str]:
-        """Return what is taken in the database, which need not be there."""
+    def _conflicts(self, known: Collection[str]) -> list[str]:
+        """Return the names that the database already uses; none if there is no database."""
         try:
-            found = [str(problem) for problem in configured.check(running.live())]
+            problems = [str(problem) for problem in configured.check(running.live())]
         except db.Error as error:
             self.stderr.write(
                 f"Not compared with what is stored, because the database cannot be read: {error}"
             )
             return []
-        return [problem for problem in found if problem not in known]
+        return [problem for problem in problems if problem not in known]
 
     def _enable(self, name: str, reason: str) -> None:
         if name not in configured.stored() and name not in (plugin.name for plugin in running.live()):

@@ -3,16 +3,15 @@
 import argparse
 import importlib.util
 import socket
-from pathlib import Path
 from typing import Any
 
 import uvicorn
-from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from toolbelt import conf
+from toolbelt.control.doctor import machine
 from toolbelt.management import terminal
 
 # How long requests may take to end after SIGTERM, in seconds.
@@ -67,7 +66,5 @@ def _check_installation() -> None:
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise CommandError(f"The database is not up to date: run `{conf.COMMAND} migrate`.")
     connection.close()
-    if settings.STATIC_ROOT and not (Path(settings.STATIC_ROOT) / "staticfiles.json").exists():
-        raise CommandError(
-            f"The static files have not been collected: run `{conf.COMMAND} collectstatic --no-input`."
-        )
+    for finding in machine.static_files():
+        raise CommandError(f"{finding.message} {finding.way_out}")

@@ -1,7 +1,7 @@
 """Calls of a server's tools, and other requests, on its current connection.
 
-A call whose session the server refuses, after a restart, has run nothing: it is sent again, once. What the server asks
-of the user is answered with a repeated request, or handed on to the client.
+A call that finds its server gone, or is refused its session after a restart, has not run: it is sent again, once.
+What the server asks of the user is answered with a repeated request, or handed on to the client.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ async def run(server: connection.Server, call: Call) -> Mapping[str, Any]:
         try:
             try:
                 result = await _attempt(server, call, more)
-            except live_connection.SessionLostError:
-                # It has run nothing. As MCP requires, a new session begins; it is listed and judged again.
+            except live_connection.NotRunError:
+                # As MCP requires, a new session begins; it is listed and judged again. If the server is still away, the
+                # reason is reported.
                 result = await _attempt(server, call, more)
         except client_features.PagesRequiredError as error:
             return await _hand_on(error, features)
@@ -138,9 +139,9 @@ async def _attempt(server: connection.Server, call: Call, more: Mapping[str, Any
     except Exception as error:
         if last.refusal is not None:
             raise last.refusal from None
-        if last.is_session_refused:
+        if last.has_not_run:
             server.retire(live)
-            raise live_connection.SessionLostError(live.why(error, server.settings)) from error
+            raise live_connection.NotRunError(live.why(error, server.settings)) from error
         refusal = _refusal(error, live, call, server)
         if isinstance(refusal, live_connection.UnreachableError):
             server.end(live)

@@ -48,10 +48,10 @@ def definitions(
     section = _SECTIONS[kind]
     read: dict[str, importing.Definition] = {}
     problems: list[errors.Problem] = []
-    for position, one in enumerate(listed):
-        made = definition(kind, one, namespace)
+    for position, entry in enumerate(listed):
+        made = definition(kind, entry, namespace)
         if isinstance(made, str):
-            name = one.get(IDENTIFIED_BY[kind])
+            name = entry.get(IDENTIFIED_BY[kind])
             shown = cleaning.line(name, importing.MAX_NAME_LENGTH) if isinstance(name, str) else ""
             path = f"{section}.{shown}" if shown else f"{section}[{position}]"
             problems.append(errors.Problem(path=path, message=f"{made} {subject} goes without it."))
@@ -60,11 +60,11 @@ def definitions(
             problems.append(errors.Problem(path=f"{section}.{made.name}", message=message))
         else:
             read[made.name] = made
-    wanted = collections.Counter(keys.fold(made.key) for made in read.values())
-    others = {keys.fold(key) for key in taken}
+    counts = collections.Counter(keys.fold(made.key) for made in read.values())
+    used = {keys.fold(key) for key in taken}
     kept = [
         _with_own_key(made, namespace)
-        if wanted[keys.fold(made.key)] > 1 or keys.fold(made.key) in others
+        if counts[keys.fold(made.key)] > 1 or keys.fold(made.key) in used
         else made
         for made in read.values()
     ]
@@ -78,8 +78,8 @@ def version(answer: importing.Answer, kind: catalog.Kind, name: str, namespace: 
 
     def listed() -> importing.Definition | str:
         identity = IDENTIFIED_BY[kind]
-        one = next((one for one in answer.others.get(kind, ()) if one.get(identity) == name), {})
-        return definition(kind, one, namespace)
+        entry = next((entry for entry in answer.others.get(kind, ()) if entry.get(identity) == name), {})
+        return definition(kind, entry, namespace)
 
     return answer.kept_version((kind, name, namespace), listed)
 
@@ -97,32 +97,32 @@ def definition(kind: catalog.Kind, listed: Mapping[str, Any], namespace: str) ->
         return problem
     if not namespace and keys.SEPARATOR in key:
         return f"{key!r} lies in a namespace, and its server has none: give it one."
-    found, done = listed_details.read(listed, None, None)
+    extra, done = listed_details.read(listed, None, None)
     if kind == "prompt":
         arguments = _arguments(listed.get("arguments"))
         if isinstance(arguments, str):
             return arguments
         if arguments:
-            found[details.ARGUMENTS] = arguments
+            extra[details.ARGUMENTS] = arguments
     else:
         if name and name != identity:
-            found[details.NAME] = name
+            extra[details.NAME] = name
         mime_type = listed.get("mimeType")
         if (
             isinstance(mime_type, str)
             and len(mime_type) <= MAX_MIME_TYPE_LENGTH
             and _MIME_TYPE.fullmatch(mime_type)
         ):
-            found[details.MIME_TYPE] = mime_type
+            extra[details.MIME_TYPE] = mime_type
         if annotations := _annotations(listed.get("annotations")):
-            found[details.ANNOTATIONS] = annotations
+            extra[details.ANNOTATIONS] = annotations
     return importing.Definition(
         key=key,
         kind=kind,
         name=identity,
         title=cleaning.line(_text(listed.get("title")), importing.MAX_TITLE_LENGTH),
         description=cleaning.text(_text(listed.get("description")), importing.MAX_DESCRIPTION_LENGTH),
-        details=found,
+        details=extra,
         done=tuple(done),
     )
 
@@ -162,9 +162,9 @@ def _arguments(stated: Any) -> list[dict[str, Any]] | str:
     arguments = given["arguments"] if given is not None else None
     if not isinstance(arguments, list) or len(arguments) > MAX_ARGUMENTS:
         return f"Its arguments are no list of at most {MAX_ARGUMENTS}."
-    found = []
-    for argument in arguments:
-        name = argument.get("name") if isinstance(argument, Mapping) else None
+    cleaned = []
+    for stated_argument in arguments:
+        name = stated_argument.get("name") if isinstance(stated_argument, Mapping) else None
         if (
             not isinstance(name, str)
             or not name
@@ -172,15 +172,17 @@ def _arguments(stated: Any) -> list[dict[str, Any]] | str:
             or cleaning.has_hidden(name)
         ):
             return "One of its arguments has no name that can be used."
-        said: dict[str, Any] = {"name": name}
-        if title := cleaning.line(_text(argument.get("title")), importing.MAX_TITLE_LENGTH):
-            said["title"] = title
-        if description := cleaning.text(_text(argument.get("description")), importing.MAX_IN_SCHEMA_LENGTH):
-            said["description"] = description
-        if isinstance(argument.get("required"), bool):
-            said["required"] = argument["required"]
-        found.append(said)
-    return found
+        argument: dict[str, Any] = {"name": name}
+        if title := cleaning.line(_text(stated_argument.get("title")), importing.MAX_TITLE_LENGTH):
+            argument["title"] = title
+        if description := cleaning.text(
+            _text(stated_argument.get("description")), importing.MAX_IN_SCHEMA_LENGTH
+        ):
+            argument["description"] = description
+        if isinstance(stated_argument.get("required"), bool):
+            argument["required"] = stated_argument["required"]
+        cleaned.append(argument)
+    return cleaned
 
 
 def _annotations(stated: Any) -> dict[str, Any]:

@@ -70,14 +70,14 @@ _PATTERNS = {flag: _compile(pattern) for flag, pattern in _ORDERS.items()}
 def flags(text: str) -> tuple[str, ...]:
     """Return the flags of a text, each with the words that raised it."""
     encoded = text.encode(errors="replace")
-    found = [
+    raised = [
         f"{flag}: “{_shown(match.group())}”"
         for flag, pattern in _PATTERNS.items()
         if (match := pattern.search(encoded)) is not None
     ]
     if cleaning.has_hidden(text):
-        found.append("holds characters that cannot be seen")
-    return tuple(found)
+        raised.append("holds characters that cannot be seen")
+    return tuple(raised)
 
 
 def of_tool(
@@ -88,21 +88,24 @@ def of_tool(
     details: Mapping[str, Any] | None = None,
 ) -> tuple[str, ...]:
     """Return the flags of all texts of a tool, including those in its schemas and details."""
-    found = {
+    raised = {
         flag.partition(":")[0]: flag
         for text in (*_texts_of_details(details or {}), *texts(schemas), title, name, description)
         for flag in flags(text)
     }
     unenforced = [
-        pattern for one in schemas if one is not None for pattern in schema.unenforced_patterns(one)
+        pattern
+        for document in schemas
+        if document is not None
+        for pattern in schema.unenforced_patterns(document)
     ]
     if unenforced:
         named = ", ".join(_shown(pattern.encode(errors="replace")) for pattern in unenforced[:3])
-        found["pattern"] = f"has a pattern that is not enforced, as RE2 cannot run it: {named}"
+        raised["pattern"] = f"has a pattern that is not enforced, as RE2 cannot run it: {named}"
     # Only the first schema describes arguments, which are checked.
-    if any(one is not None and schema.is_costly(schema.canonical(one)) for one in schemas[:1]):
-        found["cost"] = COSTLY
-    return tuple(sorted(found.values()))
+    if any(document is not None and schema.is_costly(schema.canonical(document)) for document in schemas[:1]):
+        raised["cost"] = COSTLY
+    return tuple(sorted(raised.values()))
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -126,8 +129,8 @@ def _texts_of_details(details: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _each(values: Iterable[Any]) -> Iterator[str]:
-    for one in values:
-        yield from texts(one)
+    for item in values:
+        yield from texts(item)
 
 
 def _shown(text: bytes) -> str:

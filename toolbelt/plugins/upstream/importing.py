@@ -181,7 +181,7 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
     bare = None if whole is None else _wordless(cleaning.bare_schema(whole))
     beside, left_out = details.read(listed, whole, bare)
     title = cleaning.line(stated_title(listed), MAX_TITLE_LENGTH)
-    found = Definition(
+    definition = Definition(
         key=key,
         name=name,
         # A title needs no approval, so one that gives instructions is left out.
@@ -192,7 +192,7 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
         details=beside,
         **documents,
     )
-    return _with_what_was_done(found, listed, left_out)
+    return _with_what_was_done(definition, listed, left_out)
 
 
 def _with_what_was_done(made: Definition, listed: Mapping[str, Any], left_out: list[str]) -> Definition:

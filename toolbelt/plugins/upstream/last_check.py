@@ -1,4 +1,4 @@
-"""Communication between a call and its transport: the last check before sending, and refused sessions.
+"""Communication between a call and its transport: the last check before sending, and whether it can have run.
 
 A call that was allowed may then wait for a connection, a TLS handshake, or the HTTP client's pool. In the meantime it
 may be denied, so the transport checks again at the last moment.
@@ -15,13 +15,15 @@ from toolbelt.plugins import background
 
 class LastCheck:
     """The check of one attempt to call. It is made at most once, so that it does not delay what follows the request,
-    such as a cancellation. :attr:`is_session_refused`: the server no longer knows the session, and has run nothing.
+    such as a cancellation. :attr:`has_not_run`: the server was not reached, or no longer knows the session.
     """
 
     def __init__(self, check: background.Check | None) -> None:
         self._check = check
         self.refusal: Exception | None = None
-        self.is_session_refused = False
+        # Whether the request may have been written, in part at least.
+        self.is_made = False
+        self.has_not_run = False
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
@@ -34,6 +36,7 @@ class LastCheck:
 
     async def make(self) -> None:
         """Make the check, unless it was made. What it raises is raised, and kept as :attr:`refusal`."""
+        self.is_made = True
         check, self._check = self._check, None
         if check is None:
             return

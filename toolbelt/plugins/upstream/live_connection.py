@@ -27,8 +27,10 @@ class UnreachableError(errors.ToolbeltError):
     code = "tool-unavailable"
 
 
-class SessionLostError(UnreachableError):
-    """Nothing to fix: the server, perhaps restarted, no longer knows the session. It has run nothing."""
+class NotRunError(UnreachableError):
+    """Nothing to fix: the server, perhaps restarted, was not reached, or no longer knows the session. The call has not
+    run.
+    """
 
 
 class ClosedError(UnreachableError):

@@ -66,7 +66,7 @@ async def connected(
 class Client:
     """The part of an HTTP client that sends calls, with its headers and time limits, without cookies and logins.
 
-    ``network`` is its transport. A response that redirects is left to the whole client.
+    ``network`` is its transport.
     """
 
     def __init__(self, whole: httpx2.AsyncClient, network: httpx2.AsyncBaseTransport) -> None:
@@ -83,12 +83,13 @@ class Client:
         return httpx2.Request(method, url, headers={**self._headers, **own}, json=json, extensions=about)
 
     async def send(self, request: httpx2.Request, *, stream: bool, follow_redirects: bool) -> httpx2.Response:
-        """Send a request."""
+        """Send a request. A redirect is not followed: the response has the next request, for the caller to judge."""
         response = await self._network.handle_async_request(request)
         response.request = request
         if response.has_redirect_location:
-            await response.aclose()
-            return await self._whole.send(request, stream=stream, follow_redirects=follow_redirects)
+            # As the whole client does, except that it would have to send the call again for this.
+            with contextlib.suppress(httpx2.RemoteProtocolError):
+                response.next_request = self._whole._build_redirect_request(request, response)
         return response
 
 

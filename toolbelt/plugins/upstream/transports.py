@@ -209,6 +209,9 @@ class Gate(httpx2.AsyncBaseTransport):
                 response.stream = _Limited(response.stream)
             await self._note_session(request, response, check)
             return response
+        # Not if this request follows one that was written, such as one for the rest of its answer.
+        if check is not None and not check.is_made:
+            check.has_not_run = True
         raise refused or httpx2.ConnectError(f"{request.url.host} has no address", request=request)
 
     async def aclose(self) -> None:
@@ -232,7 +235,7 @@ class Gate(httpx2.AsyncBaseTransport):
                 )
                 self._session_over()
         elif check is not None and await _refuses_session(response):
-            check.is_session_refused = True
+            check.has_not_run = True
 
     async def _refuse_compressed(self, response: httpx2.Response, request: httpx2.Request) -> None:
         """Raise CompressedError before the body is read, which the client would decompress without a limit."""

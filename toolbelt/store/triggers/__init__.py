@@ -19,9 +19,9 @@ from toolbelt.store.triggers import tables as families
 
 
 class Language(Protocol):
-    """The SQL of one database. ``wanted`` returns the statement that creates each trigger, by the trigger's name."""
+    """The SQL of one database. ``statements`` returns the statements that create triggers, by name."""
 
-    def wanted(self, tables: families.Tables) -> dict[str, str]: ...
+    def statements(self, tables: families.Tables) -> dict[str, str]: ...
 
     def present(self, connection: BaseDatabaseWrapper, tables: families.Tables) -> set[str]: ...
 
@@ -47,12 +47,12 @@ def install(connection: BaseDatabaseWrapper) -> bool:
     missing_names = missing(connection)
     if tables is None or not missing_names:
         return False
-    wanted = language.wanted(tables)
+    statements = language.statements(tables)
     _execute(
         connection,
         [
             *language.prepare(tables),
-            *(wanted[name] for name in missing_names),
+            *(statements[name] for name in missing_names),
             *language.move_everything(tables),
         ],
     )
@@ -71,7 +71,7 @@ def missing(connection: BaseDatabaseWrapper) -> tuple[str, ...]:
     if tables is None:
         return ()
     present = language.present(connection, tables)
-    return tuple(name for name in language.wanted(tables) if name not in present)
+    return tuple(name for name in language.statements(tables) if name not in present)
 
 
 def _existing_tables(connection: BaseDatabaseWrapper) -> families.Tables | None:

@@ -26,7 +26,7 @@ _TOLD = "toolbelt_revision_told"
 CHANNEL = "toolbelt_revision"
 
 
-def wanted(tables: families.Tables) -> dict[str, str]:
+def statements(tables: families.Tables) -> dict[str, str]:
     """Return the statement that creates each trigger, by its name."""
     statements = {}
     functions = dict.fromkeys(tables.catalog, _CATALOG)

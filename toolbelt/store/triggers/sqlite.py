@@ -16,7 +16,7 @@ _STAMP = "lower(hex(randomblob(16)))"
 _ROWS = {"insert": ("NEW",), "update": ("OLD", "NEW"), "delete": ("OLD",)}
 
 
-def wanted(tables: families.Tables) -> dict[str, str]:
+def statements(tables: families.Tables) -> dict[str, str]:
     """Return the statement that creates each trigger, by its name."""
     statements = {}
     for event, rows in _ROWS.items():

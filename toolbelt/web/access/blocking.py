@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.http import HttpResponse
+from django.shortcuts import render
 
 from toolbelt.control.catalog import blocking
 from toolbelt.core import effects
 from toolbelt.web.access import forms, parts
-from toolbelt.web.kit import http, notices, responses, words
+from toolbelt.web.kit import http, notices, pieces, responses, words
 
 
 def stop(
@@ -17,25 +18,28 @@ def stop(
     kind: blocking.Kind,
     name: str,
     home: str,
-    in_place: Callable[[notices.Notice, int], HttpResponse],
+    part: str,
+    page: Callable[[], pieces.View],
 ) -> HttpResponse:
-    """Stop something for everyone, or lift the stop: ``in_place`` answers htmx, a browser is redirected to ``home``."""
+    """Block something for everyone, or unblock it: htmx gets ``part`` of its ``page``, a browser goes to ``home``."""
     agent = request.POST.get("stop", "")
 
     def swap(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
         # The page of an agent, from whose menu it was stopped, shows what becomes of its rows.
         if agent:
             return parts.render_partial(request, agent, notice, None, status=status)
-        return in_place(notice, status)
+        shown = page()
+        shown.notice = notice
+        return render(request, part, {"page": shown}, status=status)
 
     responses.declare(request, home, parts=swap)
-    form = forms.Stop(request.POST)
-    wanted = form.wanted()
-    change = blocking.set_blocked(responses.write(request, form.cleaned_data), kind, name, **wanted)
-    done = f"{name} is {'blocked for everyone' if wanted['on'] else 'unblocked'}"
+    given = forms.Stop(request.POST).checked()
+    on = given["on"]
+    change = blocking.set_blocked(responses.write(request, given), kind, name, on, was=given["was"])
+    done = f"{name} is {'blocked for everyone' if on else 'unblocked'}"
     if change.is_nothing:
         return responses.respond(request, notices.Notice(text=f"No changes: {done} already."))
-    detail = whom(change, wanted["on"])
+    detail = whom(change, on)
     return responses.respond(request, notices.Notice(text=f"{done}.", detail=detail, undo=change.entry))
 
 

@@ -30,15 +30,10 @@ class Stop(kit.Change):
     there it is only offered for what is not stopped.
     """
 
-    on = forms.ChoiceField(choices=[("true", "true"), ("false", "false")])
-    was = forms.ChoiceField(choices=[("true", "true"), ("false", "false")])
+    on = fields.State(("true", "false"))
+    was = fields.State(("true", "false"))
     stop = forms.CharField(required=False, max_length=200)
 
     def __init__(self, data: Mapping[str, Any], *args: Any, **options: Any) -> None:
         given = {"on": "true", "was": "false", "stop": data["stop"]} if data.get("stop") else data
         super().__init__(given, *args, **options)
-
-    def wanted(self) -> dict[str, Any]:
-        """Return the keyword arguments of control.stops.stop."""
-        given = self.checked()
-        return {"on": given["on"] == "true", "was": given["was"] == "true"}

@@ -26,22 +26,20 @@ def render_partial(
 ) -> HttpResponse:
     """Return the parts of the Access page that the change affects, and a question if there is one."""
     message = request.POST.get("message", "")[:4000]
-    home = reverse("web:agent_access", args=[agent])
     try:
-        found = queries.access(agent, message)
+        access = queries.access(agent, message)
     except errors.NotFound:
         # Gone since the page was opened, or by this very change.
         responses.keep(request, notice)
         return responses.see_other(request, reverse("web:agents"))
     page = view_model.answer(
-        found,
+        access,
         tools=frozenset(request.POST.get("tools", "").split()),
         shown=frozenset(request.POST.get("sections", "").split()),
         message=message,
-        here=responses.back(request, home).partition("#")[0],
         notice=notice,
         change=change,
-        may_undo=found.last is not None and rights.may_undo(request.user, found.last),
+        may_undo=access.last is not None and rights.may_undo(request.user, access.last),
     )
     response = render(request, "kit/_answer.html", {"page": page, "confirmation": question}, status=status)
     return as_of(response, agent, page.revision)
@@ -49,6 +47,6 @@ def render_partial(
 
 def as_of(response: HttpResponse, agent: str, revision: int) -> HttpResponse:
     """Mark how new these parts of the page are: responses may overtake each other (order.js)."""
-    # Where nobody is called so, the name is whatever stood in the address.
+    # If there is no such agent, the name is whatever the address contains.
     response.headers["X-Toolbelt-As-Of"] = f"{quote(agent)} {revision}"
     return response

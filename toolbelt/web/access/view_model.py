@@ -9,12 +9,14 @@ from django.utils import timezone
 from django.utils.http import urlencode
 
 from toolbelt.control.reports import queries
-from toolbelt.core import effects, risks
+from toolbelt.core import effects as values
+from toolbelt.core import risks
 from toolbelt.web.agents import view_model as agents
 from toolbelt.web.kit import durations, model, notices, paging, pieces, tool_sections, words
 
 # Above so many tools, a section brings its tools when it is opened.
 MAX_AT_ONCE = 100
+_SHOWS = {"": "All", "active": "On", "overridden": "Overridden", "destructive": "Destructive"}
 
 
 def page(
@@ -23,14 +25,14 @@ def page(
     *,
     opened: Sequence[str],
     path: str,
-    change: effects.Effect | None,
+    change: values.Effect | None,
     may_change: bool,
     may_undo: bool = False,
     may_stop: bool = False,
     **frame: Any,
 ) -> pieces.View:
-    """Fill the page: ``filters`` is the filter, ``opened`` the ids of sections that somebody opened (none: those
-    with exceptions are open, for there an operator looks first); ``may_undo``
+    """Return the page: ``filters`` is the filter, ``opened`` the ids of sections that the reader opened (none: those
+    with exceptions are open, because operators look there first); ``may_undo``
     says whether the reader may take back the last change.
     """
     narrowed = bool(filters["q"] or filters["show"])
@@ -40,6 +42,7 @@ def page(
         for group in tool_sections.groups(access)
     )
     matching = [(group, tools) for group, tools in every if tools or not narrowed]
+    fitting = {key for _, tools in matching for key in tools}
     shown = paging.part(matching, _place(matching, filters, opened_by_name))
     few = sum(len(tools) for _, tools in matching) <= MAX_AT_ONCE
     toolkits: list[pieces.View] = []
@@ -56,13 +59,13 @@ def page(
         )
         (toolkits if group.toolkit else loose).append(filled)
     return pieces.View(
-        agent=agents.header(access.summary, may_undo=may_undo),
+        agent=agents.present(access.summary, may_undo=may_undo),
         acts=acts(may_stop=may_stop),
         filter=pieces.View(
             query=filters["q"],
-            shows=_shows(access, filters["show"]),
+            shows=pieces.choices(_SHOWS, filters["show"], counts={"overridden": len(access.agent.overrides)}),
             narrowed=narrowed,
-            matches=_matches(matching),
+            matches=f"{words.tools(len(fitting))} in {words.counted(len(matching), 'section')}.",
         ),
         toolkits=tuple(toolkits),
         loose=tuple(loose),
@@ -73,25 +76,25 @@ def page(
     )
 
 
-_SETTINGS = (("true", "Turn on"), ("false", "Turn off"), ("unset", "Reset to default"))
-
-
 def acts(*, may_stop: bool) -> pieces.View:
     """Return what the menu beside each control offers."""
     return pieces.View(
-        words=(("true", "Turn on"), ("false", "Turn off")),
+        words=pieces.SETTINGS[:2],
         spans=tuple(durations.SPANS.items()),
-        bulk=(
-            ("tools", "Tools", _SETTINGS),
-            ("toolkits", "Toolkits", _SETTINGS),
-        ),
+        bulk=tuple((what, what.capitalize(), pieces.SETTINGS) for what in ("tools", "toolkits")),
         zone=timezone.localtime().strftime("%Z"),
         may_stop=may_stop,
     )
 
 
+def effects(agent: str, key: str, would: Mapping[bool | None, values.Effect]) -> pieces.View:
+    """Return what each state of a toolkit's switch or a tool's override ``would`` do; the one not there is current."""
+    lines = tuple((word, would.get(on)) for on, word in ((True, "On"), (False, "Off"), (None, "Default")))
+    return pieces.View(agent=agent, key=key, lines=lines)
+
+
 def matching(access: queries.Access, filters: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Name the tools that the filter shows, once each, and the toolkits that have some of them."""
+    """Return the tools that the filter shows, once each, and the toolkits that have some of them."""
     tools: dict[str, None] = {}
     toolkits: list[str] = []
     for group in tool_sections.groups(access):
@@ -108,14 +111,13 @@ def answer(
     tools: Collection[str],
     shown: Collection[str],
     message: str,
-    here: str,
     notice: notices.Notice,
-    change: effects.Effect | None,
+    change: values.Effect | None,
     may_undo: bool,
 ) -> pieces.View:
-    """Fill the parts that a change leaves behind: of the ``tools`` and sections that the page says are ``shown``."""
+    """Return the parts that a change affects: of the ``tools`` and sections that the page says are ``shown``."""
     return pieces.View(
-        agent=agents.header(access.summary, may_undo=may_undo),
+        agent=agents.present(access.summary, may_undo=may_undo),
         sections=tuple(
             tool_sections.section(access, group, matching=0, shown=None, is_open=False, open_url="")
             for group in tool_sections.groups(access)
@@ -127,21 +129,17 @@ def answer(
         notice=notice,
         announcement=f"{notice.text} {notice.detail}".strip(),
         may_change=True,
-        here=here,
         revision=access.revision,
     )
 
 
 def _fits(access: queries.Access, group: tool_sections.Group, key: str, filters: Mapping[str, Any]) -> bool:
-    query, show = str(filters["q"]).strip().casefold(), filters["show"]
-    if query:
-        tool = access.catalog.tools[key]
-        toolkit = group.toolkit
-        texts = [key, tool.title, tool.description]
-        texts += [toolkit.key, toolkit.title] if toolkit else [group.key]
-        if not any(query in text.casefold() for text in texts):
+    if filters["q"]:
+        tool, toolkit = access.catalog.tools[key], group.toolkit
+        names = (toolkit.key, toolkit.title) if toolkit else (group.key,)
+        if not words.contains(filters["q"], key, tool.title, tool.description, *names):
             return False
-    match show:
+    match filters["show"]:
         case "active":
             return key in access.surface.because
         case "overridden":
@@ -165,18 +163,3 @@ def _place(
         return int(filters["offset"] or 0)
     places = (place for place, (group, _) in enumerate(matching) if group.id in opened)
     return next(places, 0) // paging.AT_ONCE * paging.AT_ONCE
-
-
-def _matches(matching: Sequence[tuple[tool_sections.Group, Sequence[str]]]) -> str:
-    tools = {key for _, keys in matching for key in keys}
-    count = len(matching)
-    return f"{words.tools(len(tools))} in {count} section{'' if count == 1 else 's'}."
-
-
-def _shows(access: queries.Access, chosen: str) -> tuple[pieces.Choice, ...]:
-    labels = (("", "All"), ("active", "On"), ("overridden", "Overridden"), ("destructive", "Destructive"))
-    counts = {"overridden": len(access.agent.overrides)}
-    return tuple(
-        pieces.Choice(value=value, label=label, chosen=value == chosen, count=counts.get(value))
-        for value, label in labels
-    )

@@ -6,48 +6,50 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from toolbelt.control.access import switches
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.runtime import surfaces
-from toolbelt.web.access import effects, forms, view_model
+from toolbelt.web.access import forms, view_model
 from toolbelt.web.kit import filters, http, model, responses
 
 
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
     """Show the page; to htmx only the sections, or the tools of the one section that was opened."""
-    said = filters.read(forms.Access(request.GET))
+    narrowed = filters.read(forms.Access(request.GET))
     target = request.htmx.target or ""
-    found = queries.access(agent, said["message"])
+    access = queries.access(agent, narrowed["message"])
     notice, change = (None, None) if target else responses.pop_notice(request)
-    filled = view_model.page(
-        found,
-        said,
+    shown = view_model.page(
+        access,
+        narrowed,
         opened=request.GET.getlist("open"),
         path=request.path,
-        here=request.get_full_path(),
         notice=notice,
         change=change,
         may_change=rights.may_flip(request.user, agent),
-        may_undo=found.last is not None and rights.may_undo(request.user, found.last),
+        may_undo=access.last is not None and rights.may_undo(request.user, access.last),
         may_stop=request.user.has_perm(rights.permission("change", "tool"))
         and request.user.has_perm(rights.permission("change", "toolkit")),
     )
     if target == "sections":
-        return render(request, "access/_sections.html", {"page": filled})
+        return render(request, "access/_sections.html", {"page": shown})
     if target.endswith(":tools"):
         wanted = target.removesuffix(":tools")
-        for section in (*filled.toolkits, *filled.loose):
+        for section in (*shown.toolkits, *shown.loose):
             if section.id == wanted:
-                return render(request, "access/_toolkit.html#tools", {"page": filled, "section": section})
+                return render(request, "access/_toolkit.html#tools", {"page": shown, "section": section})
         raise Http404(f"There is no section {wanted!r}.")
-    return render(request, "access/access.html", {"page": filled})
+    return render(request, "access/access.html", {"page": shown})
 
 
 @require_safe
 def effect(request: http.Request, agent: str, key: str) -> HttpResponse:
     """Show what turning a toolkit or a tool on, off, or neither would do: in the menu beside it, or on a page."""
-    page = effects.page(agent, key)
+    had = switches.current_value(agent, key)
+    effects = switches.previews(agent, key, [on for on in (True, False, None) if on is not had])
+    page = view_model.effects(agent, key, effects)
     template = "access/_effects.html" if request.htmx else "access/effect.html"
     return render(request, template, {"page": page})
 

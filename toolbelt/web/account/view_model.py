@@ -43,7 +43,7 @@ def page(
     may_undo: Callable[[queries.Entry], bool],
     may_see_tokens: bool,
 ) -> pieces.View:
-    """Fill the page of ``user``."""
+    """Return the page of ``user``."""
     name = user.get_username()
     mine = queries.changes(actor=name, size=MAX_CHANGES)
     return pieces.View(

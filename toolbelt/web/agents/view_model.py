@@ -7,20 +7,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import inventory
-from toolbelt.web.kit import entries, model, notices, paging, pieces, words
+from toolbelt.web.kit import entries, model, paging, pieces, words
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _SORTS: Mapping[str, Callable[[queries.Summary], Any]] = {
-    "agent": lambda one: one.agent.key.casefold(),
-    "profile": lambda one: (one.loadout, one.agent.kind),
-    "tools": lambda one: one.inventory.spent.tools,
-    "tokens": lambda one: one.inventory.spent.tokens,
-    "change": lambda one: one.last.at if one.last else _NEVER,
+    "agent": lambda summary: summary.agent.key.casefold(),
+    "profile": lambda summary: (summary.loadout, summary.agent.kind),
+    "tools": lambda summary: summary.inventory.spent.tools,
+    "tokens": lambda summary: summary.inventory.spent.tokens,
+    "change": lambda summary: summary.last.at if summary.last else _NEVER,
 }
 _COLUMNS = (
     ("agent", "Agent"),
@@ -43,69 +42,75 @@ def page(
     path: str,
     *,
     may_flip: Callable[[str], bool] = lambda agent: False,
-    notice: notices.Notice | None = None,
 ) -> pieces.View:
-    """Fill the list, narrowed and sorted as the form says; ``path`` is the page's own, ``may_flip`` says for which
+    """Return the list, narrowed and sorted as the form says; ``path`` is the page's own, ``may_flip`` says for which
     agents the reader may switch a toolkit.
     """
     every = list(queries.summaries(archived=bool(filters["archived"])))
-    found = matching(every, filters)
+    shown = matching(every, filters)
     sort = filters["sort"] if str(filters["sort"]).lstrip("-") in _SORTS else ""
     if sort.endswith("change"):
-        found = list(queries.with_last(found))
+        shown = list(queries.with_last(shown))
     if sort:
-        found.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
+        shown.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
     total = every[0].total if every else 0
-    shown = paging.part(found, filters["offset"])
+    part = paging.part(shown, filters["offset"])
     return pieces.View(
-        agents=tuple(line(one) for one in queries.with_last(shown.items)),
+        agents=tuple(present(summary) for summary in queries.with_last(part.items)),
         columns=paging.columns(dict(_COLUMNS), filters, sort, path),
         query=filters["q"],
         kinds=pieces.choices(((name, name) for name in values.KINDS), filters["kind"], "Any kind"),
         loadouts=pieces.choices(
-            ((name, name) for name in sorted({one.loadout for one in every if one.loadout})),
+            ((name, name) for name in sorted({summary.loadout for summary in every if summary.loadout})),
             filters["loadout"],
             "Any loadout",
         ),
         sorts=pieces.choices(_CHOICES, sort),
-        narrowed=len(found) != len(every),
+        narrowed=len(shown) != len(every),
         archived=bool(filters["archived"]),
         configured=bool(every) or queries.is_any_agent(),
-        matches=f"{words.number(len(found))} {'archived ' if filters['archived'] else ''}"
-        f"agent{'' if len(found) == 1 else 's'}"
+        matches=words.counted(len(shown), "archived agent" if filters["archived"] else "agent")
         + (f", {words.tools(total)} in the catalog" if every else ""),
-        pages=shown.pages(filters, path),
-        here=f"{path}?{urlencode({key: value for key, value in filters.items() if value})}",
+        pages=part.pages(filters, path),
         bulk=None
         if filters["archived"]
-        else _bulk([one for one in found if may_flip(one.agent.key)], filters),
-        notice=notice,
+        else _bulk([summary for summary in shown if may_flip(summary.agent.key)], filters),
     )
 
 
-def _bulk(summaries: Sequence[queries.Summary], filters: Mapping[str, Any]) -> pieces.Bar | None:
+def _bulk(summaries: Sequence[queries.Summary], filters: Mapping[str, Any]) -> pieces.View | None:
+    """Return the bar that switches a toolkit for all agents that the list shows."""
     toolkits = list(summaries[0].holder.catalog.toolkits) if summaries else []
     if not toolkits:
         return None
-    return pieces.Bar(
+    return pieces.View(
         action=reverse("web:bulk_agents"),
         fields=paging.hidden(filters, ("sort", "offset")),
         count=f"For all {words.number(len(summaries))} matching agents"
         if len(summaries) > 1
         else "For the agent shown",
         what="toolkits",
-        words=(("true", "Turn on"), ("false", "Turn off"), ("unset", "Reset to default")),
+        words=pieces.SETTINGS,
+        agents=(),
         toolkits=pieces.choices(((name, name) for name in toolkits), "", "Choose a toolkit"),
     )
 
 
 def matching(every: Iterable[queries.Summary], filters: Mapping[str, Any]) -> list[queries.Summary]:
     """Return the agents that the filter shows."""
-    return [one for one in every if _fits(one, filters)]
+    kind, loadout = filters["kind"], filters["loadout"]
+    shown = []
+    for summary in every:
+        agent = summary.agent
+        if (kind and agent.kind != kind) or (loadout and summary.loadout != loadout):
+            continue
+        if words.contains(filters["q"], agent.key, agent.title, agent.role, agent.description):
+            shown.append(summary)
+    return shown
 
 
-def line(summary: queries.Summary) -> pieces.View:
-    """Present one agent of the list."""
+def present(summary: queries.Summary, *, may_undo: bool = False) -> pieces.View:
+    """Present an agent, in a list or as the header of its pages."""
     spent = summary.inventory.spent
     return pieces.View(
         key=summary.agent.key,
@@ -118,26 +123,8 @@ def line(summary: queries.Summary) -> pieces.View:
         percent=round(100 * spent.tools / summary.total) if summary.total else 0,
         tokens=words.about(spent.tokens),
         shares=model.shares(spent),
-        last_change=entries.last_change(summary.last, may_undo=False),
+        last_change=entries.last_change(summary.last, may_undo),
         trouble=trouble(summary.inventory),
-        budget=model.meter(spent),
-    )
-
-
-def header(summary: queries.Summary, *, may_undo: bool = False) -> pieces.View:
-    """Fill what stands above all pages of one agent."""
-    spent = summary.inventory.spent
-    return pieces.View(
-        key=summary.agent.key,
-        role=summary.agent.role or summary.agent.title,
-        profile=profile(summary.agent, summary.loadout),
-        protected=summary.agent.protected,
-        archived=summary.agent.archived,
-        active=words.number(spent.tools),
-        total=words.number(summary.total),
-        tokens=words.about(spent.tokens),
-        shares=model.shares(spent),
-        last_change=entries.last_change(summary.last, may_undo=may_undo),
         budget=model.meter(spent),
     )
 
@@ -152,19 +139,9 @@ def profile(agent: values.Agent, loadout: str) -> str:
 
 
 def trouble(has: inventory.Inventory) -> str:
-    """Name what needs attention, in two words."""
+    """Return what needs attention, in two words."""
     if has.conflicts:
         return "conflict"
     if has.spent.is_passed:
         return "over budget"
     return "deferred by budget" if has.deferred else ""
-
-
-def _fits(summary: queries.Summary, filters: Mapping[str, Any]) -> bool:
-    agent = summary.agent
-    texts = (agent.key, agent.title, agent.role, agent.description)
-    return (
-        (not filters["q"] or any(filters["q"].casefold() in text.casefold() for text in texts))
-        and (not filters["kind"] or agent.kind == filters["kind"])
-        and (not filters["loadout"] or summary.loadout == filters["loadout"])
-    )

@@ -26,7 +26,7 @@ def page(
     adopted: adopting.Adopted | None = None,
     problems: Iterable[errors.Problem] = (),
 ) -> pieces.View:
-    """Fill the page; ``may_see`` says which kinds of entry the reader may export."""
+    """Return the page; ``may_see`` says which kinds of entry the reader may export."""
     listed = list(problems if adopted is None else map(adopted.in_file, problems))
     if len(listed) > MAX_PROBLEMS:
         more = f"{words.number(len(listed) - MAX_PROBLEMS)} more."
@@ -75,7 +75,8 @@ def _checked(weighed: belt_effects.Assessment) -> pieces.View:
         ordered=tuple(title(section) for section, kind in belts.SECTIONS.items() if kind in imported.ordered),
         consequences=consequences,
         warnings=tuple(imported.warnings),
-        dangerous=any(consequence.reasons for consequence in consequences) or bool(imported.to_confirm),
+        dangerous=any(consequence.reasons for consequence in weighed.consequences)
+        or bool(imported.to_confirm),
         revision=weighed.revision,
         shown=weighed.digest,
     )
@@ -107,10 +108,8 @@ def _entry(difference: belts.Difference) -> pieces.View:
 
 def _consequence(consequence: belt_effects.Consequence) -> pieces.View:
     return pieces.View(
-        agent=consequence.agent,
-        is_new=consequence.is_new,
+        of=consequence,
         effect=model.effect(consequence.effect),
         came=words.listing(consequence.effect.added, MAX_TOOLS),
         went=words.listing(consequence.effect.removed, MAX_TOOLS),
-        reasons=consequence.reasons,
     )

@@ -50,7 +50,6 @@ def export(request: http.Request) -> HttpResponse:
 @require_POST
 def check(request: http.Request) -> HttpResponse:
     """Return what importing the belt would do, and write nothing."""
-    _demand(request)
     text, document = _document(request)
     return _shown(request, text=text, weighed=belt_effects.assess(responses.write(request), document))
 
@@ -58,7 +57,6 @@ def check(request: http.Request) -> HttpResponse:
 @require_POST
 def import_(request: http.Request) -> HttpResponse:
     """Import the belt that was checked if the configuration is still the same; otherwise show the check again."""
-    _demand(request)
     form = forms.Import(request.POST)
     text, document = _document(request)
     # A form that does not say what was shown is answered with the check again.
@@ -70,23 +68,24 @@ def import_(request: http.Request) -> HttpResponse:
             responses.write(request, given), document, revision=given["revision"], shown=given["shown"]
         )
     except errors.Stale as stale:
-        return _again(request, text, document, stale)
+        # The check again, because the import would not do what was shown.
+        again = notices.Notice(text=f"Nothing was imported. {stale}", tone="refused")
+        _declare(request, text, again)
+        weighed = belt_effects.assess(responses.write(request), document)
+        return _shown(request, status=409, text=text, weighed=weighed, notice=again)
     notice = notices.Notice(
         text=f"Belt imported: {view_model.counted(done)}.", undo=_to_undo(request, done), whole=True
     )
     return responses.respond(request, notice)
 
 
-def _again(request: http.Request, text: str, document: dict[str, Any], stale: errors.Stale) -> HttpResponse:
-    """Show what the import would do now, where that is not what was shown."""
-    notice = notices.Notice(text=f"Nothing was imported. {stale}", tone="refused")
-    _declare(request, text, notice)
-    weighed = belt_effects.assess(responses.write(request), document)
-    return _shown(request, status=409, text=text, weighed=weighed, notice=notice)
-
-
 def _document(request: http.Request) -> tuple[str, dict[str, Any]]:
-    """Return the text of the belt and what it holds; what is wrong with it from now on is shown beside the text."""
+    """Return the text of the belt and what it holds; what is wrong with it from now on is shown beside the text.
+
+    Raise PermissionDenied if they may not import any section.
+    """
+    if not _may_import(request):
+        raise PermissionDenied
     _declare(request, "")
     text = _text(request)
     _declare(request, text)
@@ -151,11 +150,6 @@ def _may_import(request: http.Request) -> bool:
         request.user.has_perms([rights.permission("add", kind), rights.permission("change", kind)])
         for kind in belts.SECTIONS.values()
     )
-
-
-def _demand(request: http.Request) -> None:
-    if not _may_import(request):
-        raise PermissionDenied
 
 
 def _to_undo(request: http.Request, done: belts.Imported) -> int | None:

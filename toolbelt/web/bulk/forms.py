@@ -33,7 +33,7 @@ class SetAll(kit.Change):
 class Bulk(kit.Change):
     """What shall be set as a page showed it (``seen``: by agent, by key, what was set)."""
 
-    on = forms.ChoiceField(choices=kit.STATES)
+    on = fields.State()
     seen = fields.Document()
 
     def clean_seen(self) -> dict[str, dict[str, grants.SwitchState]]:
@@ -48,11 +48,3 @@ class Bulk(kit.Change):
         if not sound or not seen:
             raise forms.ValidationError("The request does not match the page: reload it and try again.")
         return dict(seen)
-
-    def wanted(self) -> dict[str, Any]:
-        """Return the keyword arguments of control.bulk.apply."""
-        given = self.checked()
-        return {
-            "seen": given["seen"],
-            "on": words.read(given["on"]),
-        }

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Sequence
 
 from toolbelt.control.access import bulk
-from toolbelt.web.kit import model, notices, pieces, words
+from toolbelt.web.kit import confirmations, model, notices, pieces, words
 
 # How many agents or tools the question lists.
 MAX_LINES = 100
@@ -47,7 +47,8 @@ def nothing(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> str:
         return " ".join(["Nothing was changed.", *(part.refused for part in plan.refused[:3])])
     if not keys:
         return "No changes: the list is empty."
-    return f"No changes: {_all(plan.same)} already {words.state(plan.on)}."
+    subject = "it is" if plan.same == 1 else f"all {words.number(plan.same)} are"
+    return f"No changes: {subject} already {words.state(plan.on)}."
 
 
 def done(seen: bulk.Seen, on: bool | None) -> str:
@@ -78,8 +79,7 @@ def _reasons(plan: bulk.Plan, shown: int) -> list[str]:
     many = len(plan.parts) > 1
     for part in plan.possible:
         for reason in part.reasons:
-            head, colon, listed = reason.partition(": ")
-            short = f"{head}: {words.listing(listed.rstrip('.').split(', '))}." if colon else reason
+            short = confirmations.short(reason)
             reasons.append(f"{part.agent}: {short}" if many and not reason.startswith(part.agent) else short)
     return reasons
 
@@ -110,7 +110,3 @@ def _differences(plan: bulk.Plan) -> list[pieces.Difference]:
         )
         for part in plan.possible
     ]
-
-
-def _all(count: int) -> str:
-    return "it is" if count == 1 else f"all {words.number(count)} are"

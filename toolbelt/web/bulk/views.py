@@ -78,14 +78,15 @@ def apply(request: http.Request) -> HttpResponse:
     if not any(map(may_flip, queries.agent_keys())):
         raise PermissionDenied
     responses.declare(request, home)
-    wanted = form.wanted()
-    names = list(wanted["seen"])
+    given = form.checked()
+    seen, on = given["seen"], given["on"]
+    names = list(seen)
     _refuse_others(names, may_flip)
     if len(names) == 1 and home.partition("?")[0].partition("#")[0] == _home(names[0]):
         switches.declare(request, names[0])
-    change = bulk.apply(responses.write(request, form.cleaned_data), **wanted)
+    change = bulk.apply(responses.write(request, given), seen=seen, on=on)
     notice = notices.Notice(
-        text=view_model.done(wanted["seen"], wanted["on"]),
+        text=view_model.done(seen, on),
         detail=model.in_short(change.effect),
         undo=change.entry,
         whole=True,

@@ -15,7 +15,7 @@ from toolbelt.control.access import access_index
 from toolbelt.control.reports import usage
 from toolbelt.core import keys
 from toolbelt.web.calls import charts
-from toolbelt.web.kit import paging, pieces, texts
+from toolbelt.web.kit import durations, paging, pieces, texts
 from toolbelt.web.kit import words as kit_words
 
 # How many days are shown by default: the first of these that has few enough calls to be added up.
@@ -51,7 +51,7 @@ _OUTCOMES = {
 
 
 def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], bool]) -> pieces.View:
-    """Fill the page, narrowed by ``filters``; without a first day, it begins as :data:`USUAL_DAYS` says. ``may_flip``
+    """Return the page, narrowed by ``filters``; without a first day, it begins as :data:`USUAL_DAYS` says. ``may_flip``
     says for which agents the reader may turn off unused tools.
     """
     today = timezone.localdate()
@@ -61,6 +61,7 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
     log = usage.page(**asked, older_than=filters["older"] or None, size=AT_ONCE)
     index = access_index.load()
     kept = _kept(filters)
+    count, wrong = sum(tool.calls for tool in by_tool), sum(tool.errors for tool in by_tool)
     is_whole = bool(filters["every"]) or len(by_tool) <= MAX_TOOLS + 2
     there, agents = index.catalog.tools, {holder.agent.key for holder in index.holders}
     return pieces.View(
@@ -74,7 +75,8 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
         since=first.isoformat(),
         until=last.isoformat() if last else "",
         narrowed=bool(kept),
-        matches=_matches(by_tool),
+        matches=kit_words.counted(count, "call")
+        + (f", {kit_words.number(wrong)} with errors" if wrong else ""),
         chart=charts.chart(usage.by_day(**asked), first, min(last or today, today)),
         lines=charts.lines(usage.took_by_day(**asked), first, min(last or today, today)),
         figures=tuple(
@@ -138,19 +140,9 @@ def _usual_first_day(filters: Mapping[str, Any], today: dt.date) -> dt.date:
 
 def _period(first: dt.date | None, last: dt.date | None) -> dict[str, Any]:
     return {
-        "since": _midnight(first) if first else None,
-        "until": _midnight(last + dt.timedelta(days=1)) if last else None,
+        "since": durations.midnight(first) if first else None,
+        "until": durations.midnight(last + dt.timedelta(days=1)) if last else None,
     }
-
-
-def _midnight(day: dt.date) -> dt.datetime:
-    return timezone.make_aware(dt.datetime.combine(day, dt.time.min))
-
-
-def _matches(tools: Sequence[usage.OfTool]) -> str:
-    wrong = sum(tool.errors for tool in tools)
-    total = kit_words.counted(sum(tool.calls for tool in tools), "call")
-    return f"{total}, {kit_words.number(wrong)} with errors" if wrong else total
 
 
 def _figures(
@@ -161,16 +153,13 @@ def _figures(
     for tool in tools:
         key = tool.tool
         yield pieces.View(
+            usage=tool,
             tool=texts.visible(key),
             mark="" if key in there else "Toolbelt's own" if key in keys.RESERVED else "unknown",
             tool_url=reverse("web:tool", args=[key]) if key in there else "",
-            calls=kit_words.number(tool.calls),
             calls_url=f"{path}?{urlencode({**kept, 'tool': key})}",
             share=_percent(tool.calls, most),
-            errors=kit_words.number(tool.errors) if tool.errors else "",
             error_share=f"{_percent(tool.errors, tool.calls)} %" if tool.errors else "",
-            median=kit_words.duration(tool.median) if tool.median is not None else "",
-            slow=kit_words.duration(tool.slow) if tool.slow is not None else "",
             slowness=_percent(tool.slow or 0, slowest),
         )
 
@@ -229,8 +218,9 @@ def _unused_tool(
 
 def _call(call: usage.Call, there: Iterable[str], agents: Iterable[str]) -> pieces.View:
     state, word = _OUTCOMES.get(call.outcome, ("dormant", call.outcome))
+    asked = {"view": "why", "tool": call.tool, "at": call.at.isoformat()}
     return pieces.View(
-        at=call.at,
+        call=call,
         agent=texts.visible(call.agent),
         agent_url=reverse("web:agent_access", args=[call.agent]) if call.agent in agents else "",
         tool=texts.visible(call.tool),
@@ -238,18 +228,12 @@ def _call(call: usage.Call, there: Iterable[str], agents: Iterable[str]) -> piec
         state=state,
         outcome=word,
         error=texts.visible(kit_words.cut(call.error, MAX_ERROR_LENGTH)),
-        revision=kit_words.number(call.revision) if call.reason and call.revision is not None else "",
-        why_url=_why_url(call) if call.reason and call.tool in there and call.agent in agents else "",
-        duration=kit_words.duration(call.duration_ms),
-        sizes=f"{kit_words.size(call.arguments_bytes)} in, {kit_words.size(call.result_bytes)} out",
+        # Why the agent did not have the tool, as of the call.
+        why_url=f"{reverse('web:preview', args=[call.agent])}?{urlencode(asked)}"
+        if call.reason and call.tool in there and call.agent in agents
+        else "",
         session=texts.visible(kit_words.cut(call.session, 80)),
     )
-
-
-def _why_url(call: usage.Call) -> str:
-    """Return the address of why the agent did not have the tool, as of the call."""
-    asked = {"view": "why", "tool": call.tool, "at": call.at.isoformat()}
-    return f"{reverse('web:preview', args=[call.agent])}?{urlencode(asked)}"
 
 
 def _pages(log: usage.Page, kept: Mapping[str, Any], path: str, is_older: bool) -> paging.Pages:

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.http import urlencode
 
 from toolbelt.control import undo
 from toolbelt.control.reports import queries
-from toolbelt.web.kit import entries, paging, pieces, words
+from toolbelt.web.kit import durations, entries, paging, pieces, words
 
 # What narrows the log, by the names in the address.
 FILTERS = ("person", "agent", "action", "key", "via", "batch", "since", "until")
@@ -36,7 +35,7 @@ def page(
     may_undo: Callable[[queries.Entry], bool],
     may_see: Callable[[str], bool],
 ) -> pieces.View:
-    """Fill a page of the log, narrowed by ``filters``; ``may_see`` says inside which kinds of entries the reader may
+    """Return a page of the log, narrowed by ``filters``; ``may_see`` says inside which kinds of entries the reader may
     look.
     """
     shown = log(filters, path=path, may_undo=may_undo, may_see=may_see)
@@ -64,7 +63,7 @@ def log(
     may_see: Callable[[str], bool] = lambda kind: False,
     agent: str = "",
 ) -> pieces.View:
-    """Fill what the log and the history of an ``agent`` have in common."""
+    """Return what the log and the history of an ``agent`` have in common."""
     asked_for = asked(filters) | ({"agent": agent} if agent else {})
     log_page = queries.changes(
         **asked_for, older_than=filters["older"] or None, newer_than=filters["newer"] or None
@@ -75,12 +74,16 @@ def log(
     ]
     # What has ended and is still to be recorded belongs on the first page.
     waiting = [] if log_page.has_newer else queries.unrecorded(**asked_for)
+    lines = _with_unrecorded(recorded, waiting)
     narrowed = {
         name: str(filters[name]) for name in FILTERS if filters[name] and not (agent and name == "agent")
     }
     return pieces.View(
         log_page=log_page,
-        days=_days(_with_unrecorded(recorded, waiting)),
+        days=tuple(
+            pieces.View(words=day, entries=tuple(line for _, line in pairs))
+            for day, pairs in itertools.groupby(lines, key=lambda pair: words.day(pair[0].at))
+        ),
         people=pieces.choices(
             {name: name for name in queries.logged_values("actor", agent)}, filters["person"], "Anyone"
         ),
@@ -92,7 +95,8 @@ def log(
         since=str(filters["since"]),
         until=str(filters["until"]),
         narrowed=narrowed,
-        matches=_matches(log_page.total, len(waiting)),
+        matches=f"{words.counted(log_page.total, 'change')}, newest first"
+        + (f"; {words.counted(len(waiting), 'ended setting')} not yet logged" if waiting else ""),
         pages=_pages(log_page, narrowed, path),
     )
 
@@ -116,7 +120,7 @@ def _midnight(day: dt.date | str, days: int = 0) -> dt.datetime | None:
     if not isinstance(day, dt.date):
         return None
     try:
-        return timezone.make_aware(dt.datetime.combine(day + dt.timedelta(days=days), dt.time()))
+        return durations.midnight(day + dt.timedelta(days=days))
     except (OverflowError, ValueError):
         return None
 
@@ -134,24 +138,12 @@ def _act(log_page: Any, may_undo: Callable[[queries.Entry], bool], path: str) ->
     )
 
 
-def _days(shown: Iterable[tuple[queries.Entry, pieces.View]]) -> tuple[pieces.View, ...]:
-    """Group entries by day."""
-    by_day = itertools.groupby(shown, key=lambda pair: words.day(pair[0].at))
-    return tuple(pieces.View(words=day, entries=tuple(line for _, line in pairs)) for day, pairs in by_day)
-
-
 def _with_unrecorded(
     recorded: Iterable[tuple[queries.Entry, pieces.View]], waiting: Iterable[queries.Entry]
 ) -> list[tuple[queries.Entry, pieces.View]]:
     """Return the entries with those that are still to be recorded, by time; at the same moment these come first."""
     ended = ((entry, entries.present_unrecorded(entry)) for entry in waiting)
     return list(heapq.merge(ended, recorded, key=lambda pair: pair[0].at, reverse=True))
-
-
-def _matches(count: int, waiting: int) -> str:
-    """Return how many changes there are, and how many ends are still to be recorded."""
-    total = f"{words.counted(count, 'change')}, newest first"
-    return f"{total}; {words.counted(waiting, 'ended setting')} not yet logged" if waiting else total
 
 
 def _pages(log_page: Any, narrowed: Mapping[str, str], path: str) -> paging.Pages:
@@ -167,6 +159,6 @@ def _pages(log_page: Any, narrowed: Mapping[str, str], path: str) -> paging.Page
 
 
 def action(name: str) -> str:
-    """Name an action, to choose it from a list: ``Switch set``."""
+    """Return the name of an action, to choose it from a list: ``Switch set``."""
     family, _, act = name.partition(".")
     return _FAMILIES.get(name, f"{family.replace('_', '-').capitalize()} {entries.ACTS.get(act, act)}")

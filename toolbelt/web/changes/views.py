@@ -15,7 +15,7 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import errors, grants
 from toolbelt.web.changes import downloads, forms, view_model
-from toolbelt.web.kit import confirmations, entries, filters, http, model, notices, responses, words
+from toolbelt.web.kit import entries, filters, http, model, notices, pieces, responses, words
 from toolbelt.web.switches import parts as switches
 
 
@@ -70,15 +70,25 @@ def undo(request: http.Request, entry: int) -> HttpResponse:
 
 
 def _changed_since(request: http.Request, done: queries.Entry, stale: errors.Stale) -> HttpResponse:
+    """Ask instead of undoing what was changed since: three ways, and a change based on what is so now."""
     family = done.action.partition(".")[0]
     action = reverse(f"web:{family}", args=[done.subject_key, done.key])
     back = responses.back(request, reverse("web:changes"))
-    question = confirmations.changed_since(
-        done,
-        stale,
-        title=words.asking(done.key, grants.is_on(done.before), done.subject_key),
-        verb=words.wanted(grants.is_on(done.before)),
+    before = grants.is_on(done.before)
+    states = [words.state(value) for value in (done.before, done.after, stale.now)]
+    question = notices.Confirmation(
+        title=words.asking(done.key, before, done.subject_key),
+        reasons=("There is a newer change of the same setting, so undoing this one would revert both.",),
+        differences=(pieces.Difference(what=done.key, before=states[0], after=states[1], now=states[2]),),
+        three_ways=True,
         action=action,
+        fields=(
+            ("on", words.stored(before)),
+            ("was", words.stored(grants.is_on(stale.now))),
+            ("next", back),
+        ),
+        confirm_word=words.wanted(before),
+        dangerous=False,
         back=back,
     )
     if not request.htmx:

@@ -11,7 +11,7 @@ from django.utils.http import urlencode
 from toolbelt.control.agents import agent_versions, comparing, copying
 from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
-from toolbelt.core import belts, errors, grants, reasons
+from toolbelt.core import belts, errors, grants
 from toolbelt.web.agents import view_model as agents
 from toolbelt.web.kit import confirmations, entries, model, notices, paging, pieces, words
 
@@ -29,8 +29,9 @@ _ORDERS = {"always-on": "order of the always-on tools", "loadable": "order of th
 def page(
     filters: Mapping[str, Any], *, path: str, may_copy: Callable[[str], tuple[str, ...] | None]
 ) -> pieces.View:
-    """Fill the page for the two sides that ``filters`` names. ``may_copy`` says what of an agent the reader may change:
-    all (empty), some parts, or nothing (None).
+    """Return the page for the two sides that ``filters`` names.
+
+    ``may_copy`` returns what of an agent the reader may change: all (empty), some parts, or nothing (None).
     """
     names = {side: _named(filters[side], filters[f"{side}_at"]) for side in ("a", "b")}
     trouble, differences = "", None
@@ -128,13 +129,14 @@ def _differences(
         groups=tuple(_groups(comparison, closed)),
         count=len(comparison.rows),
         copyable=len(comparison.rows) - len(comparison.lost | closed),
-        outcomes=tuple(_outcome(item) for item in part.items),
+        outcomes=part.items,
         outcomes_pages=part.pages(
             {"a": names["a"], "b": names["b"], "show": show}, path, anchor="#outcomes-title"
         ),
-        shows=(
-            pieces.Choice(value="", label="On for either side", chosen=show != "all", count=len(active)),
-            pieces.Choice(value="all", label="All", chosen=show == "all", count=len(comparison.outcomes)),
+        shows=pieces.choices(
+            {"": "On for either side", "all": "All"},
+            "all" if show == "all" else "",
+            counts={"": len(active), "all": len(comparison.outcomes)},
         ),
         to=comparison.b.key if parts is not None else "",
         why_not=_why_not(comparison, parts),
@@ -261,17 +263,6 @@ def _budget(budget: Mapping[str, Any] | None) -> str:
     ]
     on_exceed = budget.get("on_exceed", values.ON_EXCEED[0])
     return f"{' and '.join(limits) or 'no limit'}; when exceeded: {on_exceed}"
-
-
-def _outcome(outcome: comparing.Outcome) -> pieces.View:
-    return pieces.View(
-        key=outcome.tool.key,
-        tokens=words.number(outcome.tool.tokens),
-        a=outcome.a.state,
-        a_reason=reasons.explain(outcome.a),
-        b=outcome.b.state,
-        b_reason=reasons.explain(outcome.b),
-    )
 
 
 def _chooser(name: str, label: str, chosen: str, keys: Sequence[str], loadouts: Sequence[str]) -> pieces.View:

@@ -14,8 +14,8 @@ from toolbelt.web.kit import pieces
 def page(
     agent: str, filters: Mapping[str, Any], *, path: str, may_undo: Callable[[queries.Entry], bool]
 ) -> pieces.View:
-    """Fill a page of the history, narrowed by ``filters``. Raise errors.NotFound for an unknown agent."""
-    header = agents.header(queries.summary(agent))
+    """Return a page of the history, narrowed by ``filters``. Raise errors.NotFound for an unknown agent."""
+    header = agents.present(queries.summary(agent))
     shown = changes.log(filters, path=path, may_undo=may_undo, agent=agent)
     for day in shown.days:
         for entry in day.entries:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
@@ -14,30 +12,7 @@ from django.utils import timezone
 from toolbelt.control.catalog import unresolved
 from toolbelt.control.reports import overview, queries, usage
 from toolbelt.web.agents import view_model as agents
-from toolbelt.web.kit import entries, model, pieces, texts, words
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Concern:
-    """Something that needs attention. `state` is the shape beside it ("unavailable", "denied", …); `act` is what the
-    link at `url` says.
-    """
-
-    state: str
-    title: str
-    about: str
-    url: str
-    act: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A number under the sparkline, and what it counts. `is_key`: it says which of the lines that is."""
-
-    number: str
-    about: str
-    is_key: bool = False
-
+from toolbelt.web.kit import durations, entries, model, pieces, texts, words
 
 DAYS = 30
 MAX_AGENTS = 14
@@ -49,84 +24,90 @@ _DEFERRED = "deferred by budget"
 STEP, HEIGHT = 10, 64
 
 
-def page(*, may_see_calls: bool, may_undo: Callable[[queries.Entry], bool], **frame: Any) -> pieces.View:
-    """Fill the page."""
+def page(*, may_see_calls: bool, may_undo: Callable[[queries.Entry], bool]) -> pieces.View:
+    """Return the page."""
     today = timezone.localdate()
     first = today - dt.timedelta(days=DAYS - 1)
-    found = overview.load(
-        today=_midnight(today),
+    loaded = overview.load(
+        today=durations.midnight(today),
         most=MAX_CHANGES,
         most_agents=MAX_AGENTS,
-        calls_since=_midnight(first) if may_see_calls else None,
+        calls_since=durations.midnight(first) if may_see_calls else None,
     )
-    troubled = [one for one in found.agents if agents.trouble(one.inventory)]
-    concerns = len(found.broken) + len(troubled) + len(found.waiting) + len(found.stale) + bool(found.stopped)
-    concerns += len({one.loadout for one in found.unresolved})
-    count = len(found.agents)
-    rest = found.today.total - len(found.today.entries)
+    troubled = [summary for summary in loaded.agents if agents.trouble(summary.inventory)]
+    concerns = len(loaded.broken) + len(troubled) + len(loaded.waiting) + len(loaded.stale)
+    concerns += (
+        len(loaded.not_running)
+        + bool(loaded.stopped)
+        + len({missing.loadout for missing in loaded.unresolved})
+    )
+    count = len(loaded.agents)
+    rest = loaded.today.total - len(loaded.today.entries)
     return pieces.View(
-        configured=bool(found.agents),
-        summary=f"{words.number(count)} agent{'' if count == 1 else 's'}, {words.tools(found.total)} in the catalog",
-        concerns=tuple(itertools.islice(_concerns(found, troubled), MAX_CONCERNS)),
+        configured=bool(loaded.agents),
+        summary=f"{words.counted(count, 'agent')}, {words.tools(loaded.total)} in the catalog",
+        concerns=tuple(itertools.islice(_concerns(loaded, troubled), MAX_CONCERNS)),
         more_concerns=f"and {words.number(concerns - MAX_CONCERNS)} more" if concerns > MAX_CONCERNS else "",
-        entries=tuple(entries.present(entry, may_undo(entry)) for entry in found.today.entries),
+        entries=tuple(entries.present(entry, may_undo(entry)) for entry in loaded.today.entries),
         more_entries=f"{words.number(rest)} more today" if rest else "All changes",
         last=""
-        if found.last is None
-        else f"{entries.sentence(found.last)}, {words.moment(found.last.at).words}",
-        usage=_usage(found.calls, first, today) if found.calls else None,
+        if loaded.last is None
+        else f"{entries.sentence(loaded.last)}, {words.moment(loaded.last.at).words}",
+        usage=_usage(loaded.calls, first, today) if loaded.calls else None,
         may_see_calls=may_see_calls,
-        agents=tuple(agents.line(one) for one in found.listed),
+        agents=tuple(map(agents.present, loaded.listed)),
         more_agents=f"All {words.number(count)} agents" if count > MAX_AGENTS else "",
-        **frame,
     )
 
 
-def _midnight(day: dt.date) -> dt.datetime:
-    return timezone.make_aware(dt.datetime.combine(day, dt.time.min))
+def _concerns(loaded: overview.Overview, troubled: list[queries.Summary]) -> Iterator[pieces.View]:
+    """Return what needs attention: first failures, then what waits for an operator, then what is only unusual.
 
-
-def _concerns(overview_: overview.Overview, troubled: Iterable[queries.Summary]) -> Iterator[Concern]:
-    """Tell what needs attention: first what is broken, then what waits, then what is merely odd."""
-    for one in overview_.broken:
-        yield Concern(
+    ``state`` is the shape beside it, and ``act`` what the link at ``url`` says.
+    """
+    for provider in loaded.broken:
+        yield pieces.View(
             state="unavailable",
-            title=f"{texts.visible(one.plugin.title or one.plugin.name)} has failed",
-            about=texts.visible(words.cut(one.error, MAX_ERROR_LENGTH)) or "Its tools are unavailable.",
-            url=reverse("web:plugin", args=[one.plugin.name]),
+            title=f"{texts.visible(provider.plugin.title or provider.plugin.name)} has failed",
+            about=texts.visible(words.cut(provider.error, MAX_ERROR_LENGTH)) or "Its tools are unavailable.",
+            url=reverse("web:plugin", args=[provider.plugin.name]),
             act="View",
         )
-    by_weight = sorted(troubled, key=lambda one: agents.trouble(one.inventory) == _DEFERRED)
-    yield from map(_of_agent, by_weight)
-    for plugin, count in overview_.waiting.items():
-        yield Concern(
+    for absent in loaded.not_running:
+        yield pieces.View(
+            state="unavailable",
+            title=f"{words.tools(len(absent.not_running))} of {texts.visible(absent.title or absent.name)} not running",
+            about="No running process can run them. Restart Toolbelt's servers with the plugin listed, or turn it off.",
+            url=reverse("web:plugin", args=[absent.name]),
+            act="View",
+        )
+    troubled.sort(key=lambda summary: agents.trouble(summary.inventory) == _DEFERRED)
+    yield from map(_of_agent, troubled)
+    for plugin, count in loaded.waiting.items():
+        yield pieces.View(
             state="discoverable",
             title=f"{words.tools(count)} of {texts.visible(plugin)} {'awaits' if count == 1 else 'await'} review",
             about="New or changed tools are unavailable until you approve them.",
             url=reverse("web:plugin", args=[plugin]) + "#review",
             act="Review",
         )
-    yield from _stale(overview_.stale)
-    yield from _unresolved(overview_.unresolved)
-    if overview_.stopped:
-        names = [name for _, name in overview_.stopped]
+    yield from _stale(loaded.stale)
+    yield from _unresolved(loaded.unresolved)
+    if loaded.stopped:
+        (kind, first), names = loaded.stopped[0], [name for _, name in loaded.stopped]
         count = len(names)
-        yield Concern(
+        yield pieces.View(
             state="denied",
             title=f"{count} {'entry' if count == 1 else 'entries'} blocked for everyone",
             about=words.listing(names),
-            url=_stopped_url(*overview_.stopped[0]),
+            url=reverse(f"web:{kind}", args=[first]),
             act="View",
         )
 
 
-def _stopped_url(kind: str, name: str) -> str:
-    return reverse(f"web:{kind}", args=[name])
-
-
-def _of_agent(summary: queries.Summary) -> Concern:
+def _of_agent(summary: queries.Summary) -> pieces.View:
     trouble = agents.trouble(summary.inventory)
-    return Concern(
+    return pieces.View(
         state="discoverable" if trouble == _DEFERRED else "unavailable",
         title=f"{summary.agent.key}: {trouble}",
         about=_budget(summary) if "budget" in trouble else _warnings(summary),
@@ -145,7 +126,7 @@ def _budget(summary: queries.Summary) -> str:
     spent, budget = summary.inventory.spent, summary.agent.budget
     if budget is None:
         return ""
-    told = [
+    limits = [
         f"{words.number(now)} of {words.limit(most)} {unit}"
         for now, most, unit in (
             (spent.tools, budget.max_tools, "tools"),
@@ -153,15 +134,15 @@ def _budget(summary: queries.Summary) -> str:
         )
         if most is not None
     ]
-    return f"{', '.join(told)}. {_warnings(summary)}"
+    return f"{', '.join(limits)}. {_warnings(summary)}"
 
 
-def _unresolved(every: Iterable[unresolved.Unresolved]) -> Iterator[Concern]:
-    for loadout, of_loadout in itertools.groupby(every, lambda one: one.loadout):
+def _unresolved(every: Iterable[unresolved.Unresolved]) -> Iterator[pieces.View]:
+    for loadout, of_loadout in itertools.groupby(every, lambda name: name.loadout):
         listed = tuple(of_loadout)
-        denies = any(one.field == "disabled" for one in listed)
-        names = words.listing(tuple(dict.fromkeys(one.name for one in listed)))
-        yield Concern(
+        denies = any(missing.field == "disabled" for missing in listed)
+        names = words.listing(tuple(dict.fromkeys(missing.name for missing in listed)))
+        yield pieces.View(
             state="denied" if denies else "discoverable",
             title=f"{loadout}: names that do not exist",
             about=f"{names}. " + ("Disabling them has no effect." if denies else "They bring no tools."),
@@ -170,24 +151,24 @@ def _unresolved(every: Iterable[unresolved.Unresolved]) -> Iterator[Concern]:
         )
 
 
-def _stale(every: Iterable[tuple[queries.Summary, Sequence[overview.Stale]]]) -> Iterator[Concern]:
-    for summary, found in every:
-        agent, count = summary.agent.key, len(found)
-        told = [
-            f"{one.tool} ({'on' if one.on else 'off'}: {overview.explain_stale(summary, one)})"
-            for one in found
+def _stale(every: Iterable[tuple[queries.Summary, Sequence[overview.Stale]]]) -> Iterator[pieces.View]:
+    for summary, overrides in every:
+        agent, count = summary.agent.key, len(overrides)
+        reasons = [
+            f"{stale.tool} ({'on' if stale.on else 'off'}: {overview.explain_stale(summary, stale)})"
+            for stale in overrides
         ]
-        yield Concern(
+        yield pieces.View(
             state="dormant",
             title=f"{count} override{' has' if count == 1 else 's have'} no effect for {agent}",
-            about=words.listing(told, 2),
+            about=words.listing(reasons, 2),
             url=reverse("web:agent_access", args=[agent]) + "?show=overridden",
             act="View",
         )
 
 
 def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> pieces.View | None:
-    by_day = {one.day: one for one in usage_by_day}
+    by_day = {usage.day: usage for usage in usage_by_day}
     days = [first + dt.timedelta(days=number) for number in range((last - first).days + 1)]
     calls = [by_day[day].calls if day in by_day else 0 for day in days]
     wrong = [by_day[day].refused + by_day[day].failed if day in by_day else 0 for day in days]
@@ -197,6 +178,9 @@ def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -
     points = [_point(place, count, most) for place, count in enumerate(calls)]
     width = STEP * (len(days) - 1)
     busiest = days[calls.index(most)]
+    before, week = sum(calls[-14:-7]), sum(calls[-7:])
+    # A week with few calls is not compared with.
+    change = f", {words.signed(round(100 * (week - before) / before))} %" if before >= 20 else ""
     return pieces.View(
         line=" ".join(points),
         area=" ".join([f"0,{HEIGHT}", *points, f"{width},{HEIGHT}"]),
@@ -208,21 +192,15 @@ def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -
         first=f"{days[0]:%-d %b}",
         last="today",
         figures=(
-            Figure(number=words.number(calls[-1]), about="calls today"),
-            Figure(number=words.number(sum(calls[-7:])), about=f"in 7 days{_compared(calls)}"),
-            Figure(
+            pieces.View(number=words.number(calls[-1]), about="calls today", is_key=False),
+            pieces.View(number=words.number(week), about=f"in 7 days{change}", is_key=False),
+            pieces.View(
                 number=f"{100 * errors / total:.1f} %",
                 about=f"errors in {len(days)} days",
                 is_key=True,
             ),
         ),
     )
-
-
-def _compared(calls: Sequence[int]) -> str:
-    """Compare the last week with the one before, where that had enough to compare with."""
-    before, now = sum(calls[-14:-7]), sum(calls[-7:])
-    return f", {words.signed(round(100 * (now - before) / before))} %" if before >= 20 else ""
 
 
 def _point(place: int, count: int, most: int) -> str:

@@ -30,7 +30,7 @@ def lines(
 
 
 def _visible(line: pieces.Difference) -> pieces.Difference:
-    """Name invisible characters: names and values may come from a server, and could reverse the text beside them."""
+    """Return a line with its invisible characters named: one from a server could reverse the text beside it."""
     what, before, after = (
         texts.visible(" ".join(text.splitlines())) for text in (line.what, line.before, line.after)
     )

@@ -20,8 +20,16 @@ ACTS = {
     "order": "reordered",
     "issue": "issued",
     "revoke": "revoked",
-    "equip": "changed the loadout of",
     "evict": "evicted",
+}
+_FLIPS: Mapping[str, Mapping[bool | None, str]] = {
+    "switch": {True: "turned on", False: "turned off", None: "reset the switch of"},
+    "override": {True: "turned on the tool", False: "turned off the tool", None: "reset the override of"},
+}
+_ACTIONS = {
+    "agent.equip": "changed the loadout of",
+    "agent.operators": "changed the operators of",
+    "user.roles": "changed the roles of",
 }
 # What cannot be taken back: by removing it again, or at all.
 _STAYS = frozenset(
@@ -121,7 +129,7 @@ def present_unrecorded(entry: queries.Entry) -> pieces.View:
 
 
 def shell(via: str) -> str:
-    """Name the shell that a change came through."""
+    """Return the name of the interface of a change."""
     return _VIA.get(via, via)
 
 
@@ -129,20 +137,10 @@ def _act(entry: queries.Entry) -> str:
     family, _, act = entry.action.partition(".")
     if act == "end":
         return f"ended the {family} of"
-    if family == "switch":
-        return {True: "turned on", False: "turned off", None: "reset the switch of"}[
-            grants.is_on(entry.after)
-        ]
-    if family == "override":
-        return {True: "turned on the tool", False: "turned off the tool", None: "reset the override of"}[
-            grants.is_on(entry.after)
-        ]
-    if entry.action == "agent.equip":
-        return "changed the loadout of"
-    if entry.action == "agent.operators":
-        return "changed the operators of"
-    if entry.action == "user.roles":
-        return "changed the roles of"
+    if family in _FLIPS:
+        return _FLIPS[family][grants.is_on(entry.after)]
+    if entry.action in _ACTIONS:
+        return _ACTIONS[entry.action]
     if entry.action == "agent.change" and (archived := _archived(entry)) is not None:
         return "archived" if archived else "restored"
     if act == "order":

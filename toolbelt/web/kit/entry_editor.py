@@ -18,7 +18,6 @@ from toolbelt.control import writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries, proposals
 from toolbelt.control.people import rights
-from toolbelt.control.reports import queries
 from toolbelt.core import belts, catalog, errors
 from toolbelt.web.kit import entry_forms, http, notices, pieces, responses
 from toolbelt.web.kit import proposals as proposal_pages
@@ -89,7 +88,7 @@ class Editor:
         done = proposals.remove(write, self.kind, name, was=entry_forms.read_was(request.POST), shown=shown)
         responses.declare(request, reverse(f"web:{self.kind}s"))
         text = f"{belts.KINDS[self.kind].word.capitalize()} {name} removed."
-        return responses.respond(request, notices.Notice(text=text, undo=_undo(request, done)))
+        return responses.respond(request, notices.Notice(text=text, undo=responses.undo_of(request, done)))
 
     def stored(self, stored: catalog.Catalog) -> Mapping[str, Any]:
         """Return the entries of this kind that can be edited, by their names."""
@@ -128,7 +127,6 @@ class Editor:
             listing=listing,
             back=listing if form.is_new else self._home(form.entry_name),
             seen=json.dumps(seen, ensure_ascii=False),
-            here=request.path,
             notice=None,
             word=belts.KINDS[self.kind].word,
             **shown,
@@ -181,7 +179,7 @@ class Editor:
             return notices.Notice(text=f"No changes: the {word} {name} is already up to date.")
         text = f"{word.capitalize()} {name} {'created' if form.is_new else 'saved'}."
         detail = "" if is_shown else "No agent is affected."
-        return notices.Notice(text=text, detail=detail, undo=_undo(request, done))
+        return notices.Notice(text=text, detail=detail, undo=responses.undo_of(request, done))
 
     def _home(self, name: str) -> str:
         return reverse(f"web:{self.kind}", args=[name])
@@ -219,11 +217,3 @@ def _ask(request: http.Request, back: str, asked: proposals.UnseenEffect) -> Htt
         return render(request, "kit/proposal.html", {"page": page})
     # The form below the dialog stays as it was typed.
     return reswap(render(request, "kit/_proposal_dialog.html", {"page": page}), "none")
-
-
-def _undo(request: http.Request, done: writing.Change) -> int | None:
-    """Return the entry that the notice offers to undo, if the user may."""
-    if done.entry is None:
-        return None
-    made: Any = queries.change(done.entry)
-    return done.entry if made is not None and rights.may_undo(request.user, made) else None

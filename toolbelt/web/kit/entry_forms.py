@@ -52,6 +52,8 @@ class EntryForm(kit.Fields, kit.Change):
     """
 
     entry_kind: ClassVar[belts.KindName]
+    # The fields with the names and values of the entry.
+    plain: ClassVar[tuple[str, ...]] = ()
     # The fields that show problems of other places of the entry.
     fields_of: ClassVar[Mapping[str, str]] = {}
     # The keys whose items are rows, which show their own problems.
@@ -81,14 +83,14 @@ class EntryForm(kit.Fields, kit.Change):
     @classmethod
     def initial_of(cls, value: Any) -> dict[str, Any]:
         """Return the fields of the form for an entry that is stored."""
-        raise NotImplementedError
+        return {name: getattr(value, name) for name in cls.plain}
 
     def offer(self, stored: catalog.Catalog) -> None:
-        """Fill what there is to choose from; only a form that is shown needs it."""
+        """Set the choices; only a form that is shown needs them."""
 
     def entry(self) -> dict[str, Any]:
         """Return every key that the form shows; None stands for the default."""
-        raise NotImplementedError
+        return {name: self.given[name] or None for name in self.plain}
 
     def check_rows(self) -> Mapping[str, str]:
         """Return what cannot be written as an entry, by its place in it."""

@@ -9,6 +9,8 @@ from typing import Any
 from django import forms
 from django.core import validators
 
+from toolbelt.web.kit import words
+
 
 class Day(forms.DateField):
     """A day, not so near an end of the calendar that another time zone passes it."""
@@ -42,6 +44,13 @@ class Document(forms.JSONField):
             return super().bound_data(data, initial)
         except RecursionError:
             return None
+
+
+class State(forms.TypedChoiceField):
+    """A state of a switch or an override: on, off, or None for neither."""
+
+    def __init__(self, states: tuple[str, ...] = ("true", "false", "unset"), **options: Any) -> None:
+        super().__init__(choices=[(word, word) for word in states], coerce=words.read, **options)
 
 
 class Overrides(forms.MultipleChoiceField):

@@ -54,15 +54,22 @@ class Fields(forms.Form):
                 field.widget.attrs["class"] = f"field {field.widget.attrs.get('class', '')}".strip()
 
     def choose(self, field: str, choices: Any) -> None:
-        """Let a field be chosen from these values with their labels."""
+        """Make a field a choice of these values with their labels."""
         widget: Any = self.fields[field].widget
         widget.choices = list(choices)
 
-    def refuse(self, error: errors.ToolbeltError, otherwise: str, **field_of: str) -> None:
-        """Add each problem at its field: ``field_of`` maps places to fields; what has no field is at ``otherwise``."""
+    def field_at(self, place: str) -> str | None:
+        """Return the field that shows the problems at a place of what the form changes; None if there is none."""
+        return place if place in self.fields else None
+
+    def message_of(self, problem: errors.Problem) -> str:
+        """Return the message of a problem as its field shows it."""
+        return problem.message
+
+    def refuse(self, error: errors.ToolbeltError, otherwise: str | None) -> None:
+        """Add each problem at its field; what has no field is at ``otherwise``, or above the form."""
         if isinstance(error, FormError):
             return  # the form shows its own errors
         problems = error.problems if isinstance(error, errors.Invalid) else ()
-        for problem in problems or [errors.Problem(path=otherwise, message=str(error))]:
-            place = field_of.get(problem.path, problem.path)
-            self.add_error(place if place in self.fields else otherwise, problem.message)
+        for problem in problems or [errors.Problem(path=otherwise or "", message=str(error))]:
+            self.add_error(self.field_at(problem.path) or otherwise, self.message_of(problem))

@@ -42,11 +42,11 @@ def readyz(request: HttpRequest) -> HttpResponse:
         is_busy = installation.is_database_busy()
         missing = 0 if migrated.is_set() else _unapplied_migrations()
     except Error:
-        if availability.file_was_replaced():
-            return _unavailable(EXCHANGED)
-        return _unavailable("the database does not respond")
+        is_busy, missing = False, None
     if availability.file_was_replaced():
         return _unavailable(EXCHANGED)
+    if missing is None:
+        return _unavailable("the database does not respond")
     if missing:
         return _unavailable(f"pending migrations: {missing}")
     migrated.set()

@@ -29,7 +29,7 @@ _READ = re.compile(r"""\s(?:title|alt|aria-label|aria-description)=(?:"[^"]*"|'[
 def shown(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Name such characters in every page (a middleware)."""
+    """Return the middleware that names such characters in every page."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)

@@ -36,11 +36,6 @@ def event(kind: str, revision: int) -> bytes:
     return b'event: %s\ndata: {"revision": %d}\n\n' % (kind.encode(), revision)
 
 
-def is_again(request: HttpRequest) -> bool:
-    """Return whether this is a page that reloads itself."""
-    return AGAIN in request.headers
-
-
 class Counted:
     """Read the counts and the revision of the frame before the page itself (a middleware).
 

@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from toolbelt.core import agents, budgets, catalog, directives, effects, policy, surface
 from toolbelt.web.kit import pieces, words
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Directive:
-    """What a message would be focused on: no `tools`, no directive; no `message`, none was tried yet."""
-
-    message: str = ""
-    tools: tuple[str, ...] = ()
-    tool_choice: str = "auto"
-    because: tuple[pieces.View, ...] = ()
-
 
 MAX_SIZE = 8
 # How many sizes are listed at all.
@@ -31,10 +19,13 @@ _ON_EXCEED = {
 
 
 def view(answer: surface.Surface, message: str = "", change: effects.Effect | None = None) -> pieces.View:
-    """Fill the panel from a surface; ``message`` is what was tried, ``change`` what the last change did."""
+    """Return the panel of a surface; ``message`` is what was tried, ``change`` what the last change did."""
     by_size = sorted(answer.tools, key=lambda definition: (-definition.tokens, definition.name))
     most = by_size[0].tokens if by_size else 0
-    sizes = tuple(_size(definition.name, definition.tokens, most) for definition in by_size[:MAX_SIZES])
+    sizes = tuple(
+        pieces.View(key=definition.name, tokens=definition.tokens, percent=_percent(definition.tokens, most))
+        for definition in by_size[:MAX_SIZES]
+    )
     stored, spent, budget = answer.resolution.context.catalog, answer.spent, answer.spent.budget
     most_tools, most_tokens = (budget.max_tools, budget.max_tokens) if budget is not None else (None, None)
     return pieces.View(
@@ -98,15 +89,13 @@ def warnings(spent: budgets.Spent, deferred: int, conflicts: Iterable[str]) -> I
     yield from conflicts
 
 
-def directive(given: directives.Directive | None, message: str) -> Directive:
-    """Present what a message would be focused on."""
-    if given is None:
-        return Directive(message=message)
-    return Directive(
+def directive(given: directives.Directive | None, message: str) -> pieces.View:
+    """Present what a message would be focused on: no ``tools``, no directive; no ``message``, none was tried yet."""
+    return pieces.View(
         message=message,
-        tools=given.active_tools,
-        tool_choice=given.tool_choice,
-        because=tuple(pieces.View(toolkit=toolkit, trigger=trigger) for toolkit, trigger in given.because),
+        tools=given.active_tools if given else (),
+        tool_choice=given.tool_choice if given else "auto",
+        because=given.because if given else (),
     )
 
 
@@ -157,11 +146,8 @@ def _policy_note(toolkit: str, before: str, after: str) -> str:
     )
 
 
-_THEN = {"warn": "warns", "refuse": "refuses more", "defer": "defers the rest"}
-
-
 def meter(spent: budgets.Spent) -> pieces.View | None:
-    """Return how much of the budget is used, if it limits anything; ``then`` is what happens beyond it."""
+    """Return how much of the budget is used, if it limits anything."""
     budget = spent.budget
     if budget is None or (budget.max_tools is None and budget.max_tokens is None):
         return None
@@ -170,9 +156,7 @@ def meter(spent: budgets.Spent) -> pieces.View | None:
         parts.append(f"{words.number(spent.tools)} of {words.tools(budget.max_tools)}")
     if budget.max_tokens is not None:
         parts.append(f"{words.about(spent.tokens)} of {words.limit(budget.max_tokens)} tokens")
-    return pieces.View(
-        words=", ".join(parts), percent=_filled(spent), over=spent.is_passed, then=_THEN[budget.on_exceed]
-    )
+    return pieces.View(words=", ".join(parts), percent=_filled(spent), over=spent.is_passed)
 
 
 def _filled(spent: budgets.Spent) -> int:
@@ -180,11 +164,6 @@ def _filled(spent: budgets.Spent) -> int:
     budget = spent.budget or agents.Budget()
     limits = ((spent.tools, budget.max_tools), (spent.tokens, budget.max_tokens))
     return max((_percent(now, most) for now, most in limits if most is not None), default=0)
-
-
-def _size(key: str, tokens: int, most: int) -> pieces.View:
-    prefix, name = split(key)
-    return pieces.View(prefix=prefix, name=name, tokens=words.number(tokens), percent=_percent(tokens, most))
 
 
 def split(key: str) -> tuple[str, str]:

@@ -49,8 +49,10 @@ class Part(Generic[T]):
 
         behind = self.offset + len(self.items)
         return Pages(
-            words=f"{words.number(self.offset + 1)} to {words.number(behind)} of {words.number(self.total)}",
-            newer_url=url(max(0, self.offset - self.size)) if self.offset else "",
+            words=f"{words.number(self.offset + 1)} to {words.number(behind)} of {words.number(self.total)}"
+            if self.items
+            else "",
+            newer_url=url(max(0, min(self.offset, self.total) - self.size)) if self.offset else "",
             older_url=url(behind) if behind < self.total else "",
         )
 
@@ -67,13 +69,10 @@ def part(items: Sequence[T], offset: int | str, size: int = AT_ONCE) -> Part[T]:
 
 def named(holders: Sequence[access_index.AgentAccess], query: str) -> list[access_index.AgentAccess]:
     """Return the agents in whose key, title or role the query stands; empty: all."""
-    wanted = query.strip().casefold()
     return [
         holder
         for holder in holders
-        if any(
-            wanted in text.casefold() for text in (holder.agent.key, holder.agent.title, holder.agent.role)
-        )
+        if words.contains(query, holder.agent.key, holder.agent.title, holder.agent.role)
     ]
 
 

@@ -8,23 +8,8 @@ from dataclasses import dataclass
 
 from toolbelt.core import effects
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """The bar that changes everything a list shows: where it asks (`action`), the list's filter as hidden `fields`, and
-    the `count` of what is shown, in words.
-
-    `what` is "tools" or "toolkits". `agents` can be ticked (none ticked: all of them), or one of `toolkits` chosen,
-    where the list does not say it. `words` are the states to set, with what their buttons say.
-    """
-
-    action: str
-    fields: tuple[tuple[str, str], ...]
-    count: str
-    what: str
-    words: tuple[tuple[str, str], ...]
-    agents: tuple[str, ...] = ()
-    toolkits: tuple[Choice, ...] = ()
+# The states of a switch or an override, with what the buttons that set them say.
+SETTINGS = (("true", "Turn on"), ("false", "Turn off"), ("unset", "Reset to default"))
 
 
 class View(types.SimpleNamespace):
@@ -77,12 +62,18 @@ class Effect:
 
 
 def choices(
-    labels: Mapping[str, str] | Iterable[tuple[str, str]], chosen: str, anything: str = ""
+    labels: Mapping[str, str] | Iterable[tuple[str, str]],
+    chosen: str,
+    anything: str = "",
+    counts: Mapping[str, int] = types.MappingProxyType({}),
 ) -> tuple[Choice, ...]:
     """Return options from values and their labels; ``anything`` labels a first one, for no or an unknown choice."""
     pairs = dict(labels)
     first = [Choice(value="", label=anything, chosen=chosen not in pairs)] if anything else []
     return (
         *first,
-        *(Choice(value=value, label=label, chosen=value == chosen) for value, label in pairs.items()),
+        *(
+            Choice(value=value, label=label, chosen=value == chosen, count=counts.get(value))
+            for value, label in pairs.items()
+        ),
     )

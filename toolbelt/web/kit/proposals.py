@@ -17,24 +17,28 @@ _TEXTS = frozenset({"policy", "policy_when_off", "tool_notes"})
 
 
 def page(asked: doors.UnseenEffect, fields: Iterable[tuple[str, str]], **form: Any) -> pieces.View:
-    """Fill the page; ``fields`` are those of the form, except the digest of what was shown before."""
+    """Return the page; ``fields`` are those of the form, except the digest of what was shown before."""
     proposal = asked.proposal
     word = belts.KINDS[proposal.kind].word
     removal = proposal.after is None
     count, others = len(proposal.touched), proposal.agents - len(proposal.touched)
     verb = "Remove" if removal else "Create" if proposal.before is None else "Save"
+    named_by = belts.KINDS[proposal.kind].named_by
+    after = {key: value for key, value in (proposal.after or {}).items() if key != named_by}
     return pieces.View(
         title=f"{verb} {word} {proposal.name}?",
         summary="No agent is affected."
         if not count
         else f"This changes what {words.number(count)} of {words.number(proposal.agents)} agents "
         f"{'gets from its' if count == 1 else 'get from their'} next request.",
-        rest=_rest(others) if count else "",
+        rest=f"The other {'agent is' if others == 1 else f'{words.number(others)} agents are'} not affected."
+        if count and others
+        else "",
         caches="This resets their prompt caches."
         if any(reached.effect.breaks for reached in proposal.touched)
         else "",
         warnings=tuple(denial.message for denial in proposal.denials),
-        differences=() if removal else tuple(_differences(proposal)),
+        differences=tuple(differences(proposal.before or {}, after)),
         reached=tuple(_reached(reached, proposal) for reached in proposal.touched),
         fields=(*fields, ("shown", proposal.digest)),
         word="Save changes" if verb == "Save" else f"{verb} {word}",
@@ -42,12 +46,6 @@ def page(asked: doors.UnseenEffect, fields: Iterable[tuple[str, str]], **form: A
         may_edit=not removal,
         **form,
     )
-
-
-def _rest(others: int) -> str:
-    if not others:
-        return ""
-    return f"The other {'agent is' if others == 1 else f'{words.number(others)} agents are'} not affected."
 
 
 def differences(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[pieces.Difference]:
@@ -64,17 +62,6 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> It
             before="" if old is None else _value(old),
             after="" if new is None else _value(new),
         )
-
-
-def in_short(proposal: doors.Proposal) -> str:
-    """Return in a line how many agents a change affected."""
-    return f"{words.counted(len(proposal.touched), 'agent')} changed."
-
-
-def _differences(proposal: doors.Proposal) -> Iterator[pieces.Difference]:
-    naming = belts.KINDS[proposal.kind].named_by
-    after = {key: value for key, value in (proposal.after or {}).items() if key != naming}
-    return differences(proposal.before or {}, after)
 
 
 def _value(value: object) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
@@ -14,11 +14,13 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from toolbelt.control import actors, writing
 from toolbelt.control.people import rights
+from toolbelt.control.reports import queries
 from toolbelt.core import effects, errors
 from toolbelt.web.kit import confirmations, forms, http, live, notices, pieces
 
@@ -118,6 +120,35 @@ def question(request: http.Request, error: errors.ConfirmationRequired) -> notic
     )
 
 
+def ask(
+    request: http.Request,
+    title: str,
+    verb: str,
+    reasons: Iterable[str],
+    fields: Iterable[tuple[str, str]] = (),
+) -> HttpResponse:
+    """Ask before something that cannot be undone; ``fields`` repeat the request."""
+    how = request.answers
+    leave = back(request, how.home)
+    return ask_confirmation(
+        request,
+        notices.Confirmation(
+            title=title,
+            reasons=tuple(reasons),
+            action=request.path,
+            fields=(*fields, ("next", leave), ("confirm", "yes")),
+            confirm_word=verb,
+            back=leave,
+        ),
+    )
+
+
+def undo_of(request: http.Request, done: writing.Change) -> int | None:
+    """Return the entry that the notice of a change offers to undo, if the user may."""
+    made = queries.change(done.entry) if done.entry is not None else None
+    return done.entry if made is not None and rights.may_undo(request.user, made) else None
+
+
 def see_other(request: http.Request, address: str) -> HttpResponse:
     """Redirect to a page that is fetched with GET."""
     if request.htmx:
@@ -138,7 +169,7 @@ def write(request: http.Request, given: Mapping[str, Any] = MappingProxyType({})
 
 
 def flipping(view: _View) -> _View:
-    """Let in those who may flip the switches of the agent in the address; reject others with 403 first."""
+    """Return a view for users who may flip the switches of the agent in the address; others get 403 first."""
 
     @functools.wraps(view)
     def guarded(request: http.Request, agent: str, *args: Any, **values: Any) -> HttpResponse:
@@ -156,6 +187,11 @@ def back(request: http.Request, otherwise: str) -> str:
         address, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
     return address if ours else otherwise
+
+
+def admin_url(kind: str, key: str) -> str:
+    """Return the address of the entries of a kind in the admin, narrowed to one."""
+    return f"{reverse(f'admin:toolbelt_{kind}_changelist')}?{urlencode({'q': key})}"
 
 
 def here(request: http.Request, home: str = "") -> str:
@@ -180,7 +216,7 @@ def show(
 def refresh(
     request: http.Request, notice: notices.Notice, change: effects.Effect | None, status: int = 200
 ) -> HttpResponse:
-    """Let htmx reload the page that it is on; it shows the notice."""
+    """Return a response that makes htmx reload its page, which shows the notice."""
     keep(request, notice, change)
     return HttpResponseClientRefresh()
 
@@ -204,7 +240,7 @@ def keep(request: http.Request, notice: notices.Notice, change: effects.Effect |
 
 def pop_notice(request: http.Request) -> tuple[notices.Notice | None, effects.Effect | None]:
     """Take the notice that a change left for this page, and what the change did. A HEAD request shows nothing."""
-    if live.is_again(request) or request.method == "HEAD":
+    if live.AGAIN in request.headers or request.method == "HEAD":
         return None, None
     kept: dict[str, Any] = request.session.pop(_KEPT, None) or {}
     try:

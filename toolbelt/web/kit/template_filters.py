@@ -10,7 +10,8 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from toolbelt.web.kit import model, texts, words
+from toolbelt.core import effects, reasons
+from toolbelt.web.kit import model, texts, tool_sections, words
 
 register = template.Library()
 
@@ -26,6 +27,10 @@ for print_value in (
     register.filter(print_value.__name__, print_value)
 register.filter("counted", words.counted)
 register.filter("visible", texts.visible)
+register.filter("explain", reasons.explain)
+register.filter("in_short", model.in_short)
+register.filter("risk", tool_sections.risk)
+register.filter("purpose", tool_sections.purpose)
 
 
 @register.filter
@@ -38,6 +43,12 @@ def state_word(state: str) -> str:
 def tool_name(key: str) -> SafeString:
     """Print the key of a tool with its namespace apart."""
     return format_html('<span class="tool-prefix">{}</span><wbr>{}', *model.split(key))
+
+
+@register.filter
+def consequences(effect: effects.Effect) -> tuple[str, ...]:
+    """Return how many live sessions see a change, and which prompt caches it resets."""
+    return model.consequences(effect.breaks, effect.sessions)
 
 
 @register.filter

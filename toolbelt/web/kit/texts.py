@@ -104,7 +104,7 @@ def _signed(given: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _changed(removed: Sequence[str], added: Sequence[str]) -> Iterator[Line]:
-    """Show what became of some lines: those that go, then those that come, with the words that differ between them."""
+    """Return a difference: the removed lines, then the added ones, with the words that differ between them."""
     pairs = zip(removed, added, strict=True) if len(removed) == len(added) else ()
     compared = [_compared(old, new) for old, new in pairs]
     olds = [old for old, _ in compared] or [_whole(line) for line in removed]

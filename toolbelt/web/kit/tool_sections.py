@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from toolbelt.control.reports import queries
-from toolbelt.core import catalog, grants, policy, reasons, risks
-from toolbelt.web.kit import pieces, words
+from toolbelt.core import catalog, grants, policy, reasons, risks, schema
+from toolbelt.web.kit import pieces, switch, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +47,7 @@ class Group:
 
     @property
     def key(self) -> str:
-        """Name the toolkit or plugin."""
+        """Return the name of the toolkit or plugin."""
         return self.id.partition("-")[2]
 
 
@@ -68,7 +67,7 @@ def groups(access: queries.Access) -> Iterator[Group]:
 
 
 def overridden(access: queries.Access) -> list[str]:
-    """Name the sections that hold a tool with an override."""
+    """Return the ids of sections that contain a tool with an override."""
     return [group.id for group in groups(access) if any(key in access.agent.overrides for key in group.tools)]
 
 
@@ -81,26 +80,19 @@ def section(
     is_open: bool,
     open_url: str,
 ) -> pieces.View:
-    """Fill one section."""
+    """Return one section."""
     tools = [key for key in group.tools if key not in access.catalog.non_tools]
     states = [access.decision(key).state for key in group.tools]
     active = [key for key in tools if access.decision(key).state == "active"]
     overridden = [key for key in group.tools if key in access.agent.overrides]
-    toolkit = group.toolkit
-    if toolkit is not None:
-        title, description = toolkit.title or toolkit.key, toolkit.description
-    elif group.plugin is not None:
-        title, description = group.plugin.title or group.plugin.name, group.plugin.description
-    else:
-        title, description = "Tools without a plugin", ""
+    toolkit, about = group.toolkit, group.toolkit or group.plugin
     return pieces.View(
         id=group.id,
         key=group.key,
-        title=title,
-        description=description,
+        title=(about.title or group.key) if about else "Tools without a plugin",
+        description=about.description if about else "",
         marks=tuple(_marks(access, group)),
-        trouble="",
-        switch=_switch(access, toolkit) if toolkit is not None else None,
+        switch=_switch(access, toolkit, tools or group.tools) if toolkit is not None else None,
         active=len(active),
         total=len(tools),
         matching=matching,
@@ -114,7 +106,7 @@ def section(
 
 
 def row(access: queries.Access, key: str) -> pieces.View:
-    """Fill one tool's row."""
+    """Return one tool's row."""
     tool, decision = access.catalog.tools[key], access.decision(key)
     stored = access.agent.overrides.get(key)
     inherited = access.inherited.get(key, decision)
@@ -123,9 +115,8 @@ def row(access: queries.Access, key: str) -> pieces.View:
         reason += " (stored: On)"
     return pieces.View(
         key=key,
-        description=words.cut(tool.description or tool.title, MAX_DESCRIPTION_LENGTH),
+        description=purpose(tool),
         risk=risk(tool),
-        tokens=words.number(tool.tokens),
         stored=words.stored(stored),
         inherits=_INHERITS.get(inherited.state, "off"),
         state=decision.state,
@@ -166,13 +157,13 @@ def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:
             yield Mark(word="blocked for everyone", tone="danger")
 
 
-def _switch(access: queries.Access, toolkit: catalog.Toolkit) -> pieces.View:
+def _switch(access: queries.Access, toolkit: catalog.Toolkit, tools: Sequence[str]) -> pieces.View:
     on = access.agent.switches.get(toolkit.key)
     newest = access.switched.get(toolkit.key)
     is_newest = on is not None and newest is not None and grants.is_on(newest.after) is on
-    return pieces.View(
-        stored=words.stored(on),
-        words=words.state(on).capitalize(),
+    return switch.view(
+        on,
+        [access.decision(key) for key in tools],
         since=f"by {newest.actor}, {words.moment(newest.at).words}" if is_newest and newest else "",
         until=_until(access, toolkit.key),
         by=_by(access, toolkit.key),
@@ -206,12 +197,11 @@ def risk(tool: catalog.Tool) -> Risk:
     """Return what stands beside a tool's name: what it may do, or that it is no tool."""
     return Risk(
         word=risks.of(tool),
-        stated=states_risk(tool),
+        stated=not {"readOnlyHint", "destructiveHint"}.isdisjoint(schema.mapping(tool.annotations, {})),
         kind=words.KINDS[tool.kind] if tool.kind != "tool" else "",
     )
 
 
-def states_risk(tool: catalog.Tool) -> bool:
-    """Return whether the tool says anything of what it may do."""
-    hints = json.loads(tool.annotations) if tool.annotations else {}
-    return isinstance(hints, dict) and ("readOnlyHint" in hints or "destructiveHint" in hints)
+def purpose(tool: catalog.Tool) -> str:
+    """Return what a tool is for, in a line."""
+    return words.cut(tool.description or tool.title, MAX_DESCRIPTION_LENGTH)

@@ -43,16 +43,13 @@ def plain_http_middleware(
 
     def middleware(request: http.Request) -> HttpResponseBase:
         is_local = split_domain_port(request.META.get("HTTP_HOST", ""))[0] in _LOOPBACK
-        if is_local and settings.SECURE_SSL_REDIRECT and not request.is_secure() and not _is_exempt(request):
+        path = request.path.lstrip("/")
+        is_exempt = any(re.search(pattern, path) for pattern in settings.SECURE_REDIRECT_EXEMPT)
+        if is_local and settings.SECURE_SSL_REDIRECT and not request.is_secure() and not is_exempt:
             return plain_http(request)
         return get_response(request)
 
     return middleware
-
-
-def _is_exempt(request: http.Request) -> bool:
-    path = request.path.lstrip("/")
-    return any(re.search(pattern, path) for pattern in settings.SECURE_REDIRECT_EXEMPT)
 
 
 def disallowed_host(request: http.Request) -> HttpResponse:

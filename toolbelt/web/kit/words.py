@@ -206,8 +206,14 @@ def cut(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
+def contains(query: str, *texts: str) -> bool:
+    """Return whether one of the texts contains what is searched for; an empty search finds all."""
+    searched = query.strip().casefold()
+    return not searched or any(searched in text.casefold() for text in texts)
+
+
 def listing(names: list[str] | tuple[str, ...], most: int = 3) -> str:
-    """Name a few and count the rest: ``a, b, c and 4 more``."""
+    """Return the first few, and the number of the rest: ``a, b, c and 4 more``."""
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"

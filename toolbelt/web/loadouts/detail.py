@@ -20,7 +20,7 @@ MAX_TOOLS, MAX_PER_ONE = 500, 20
 
 
 def page(index: access_index.AccessIndex, name: str, filters: Mapping[str, Any], *, path: str) -> pieces.View:
-    """Fill the page; ``filters`` is which of its agents are looked for. Raise errors.NotFound."""
+    """Return the page; ``filters`` is which of its agents are looked for. Raise errors.NotFound."""
     stored = index.catalog
     loadout = view_model.get(stored, name)
     if loadout is None:
@@ -52,7 +52,12 @@ def page(index: access_index.AccessIndex, name: str, filters: Mapping[str, Any],
         discoverable=tuple(_groups(stored, to_discover, seen, patterns=True)),
         discovers=words.tools(len(to_discover)),
         others=tuple(_others(index, name)),
-        kinds=tuple(_kinds(stored, name)),
+        # Whose loadout is this one, or extends it.
+        kinds=tuple(
+            kind
+            for kind, loadout in conf.KIND_LOADOUTS.items()
+            if keys.fold(name) in {keys.fold(link.name) for link in loadouts.chain(stored.loadouts, loadout)}
+        ),
         seen=json.dumps(belts.entry("loadout", loadout), ensure_ascii=False) if own else "",
         is_stored=own,
     )
@@ -66,13 +71,6 @@ def page(index: access_index.AccessIndex, name: str, filters: Mapping[str, Any],
     page.agents_pages = users.pages(filters, path, anchor="#users")
     page.find = paging.find_agents(having, filters, path, ("offset",))
     return page
-
-
-def _kinds(stored: catalog.Catalog, name: str) -> Iterator[str]:
-    """Return the kinds of agents whose loadout is this one, or extends it."""
-    for kind, own in conf.KIND_LOADOUTS.items():
-        if keys.fold(name) in {keys.fold(link.name) for link in loadouts.chain(stored.loadouts, own)}:
-            yield kind
 
 
 def _levels(stored: catalog.Catalog, name: str) -> Iterator[pieces.View]:

@@ -16,6 +16,7 @@ class Loadout(entry_forms.EntryForm):
     """A loadout. Its lists keep the order and spelling of what was stored."""
 
     entry_kind = "loadout"
+    plain = ("description", "parent")
     fields_of = {"plugins": "plugins_more"}
 
     name = forms.CharField(
@@ -49,11 +50,10 @@ class Loadout(entry_forms.EntryForm):
     @classmethod
     def initial_of(cls, value: catalog.Loadout) -> dict[str, Any]:
         """Return the fields of the form for a loadout."""
-        lists = {key: list(getattr(value, key)) for key in _LISTS}
-        return {"description": value.description, "parent": value.parent, **lists}
+        return {**super().initial_of(value), **{key: list(getattr(value, key)) for key in _LISTS}}
 
     def offer(self, stored: catalog.Catalog) -> None:
-        """Fill the loadouts to extend, and the categories and plugins to tick; what is chosen stays to be seen."""
+        """Set the loadouts, categories and plugins to choose from; what is chosen already stays an option."""
         plugins, categories = self.given["plugins"], self.given["categories"]
         self.choose("parent", self._parents(stored))
         self.choose("plugins", entry_forms.choices(stored.plugins, plugins))
@@ -72,8 +72,7 @@ class Loadout(entry_forms.EntryForm):
             key: entry_forms.merge([*given[key], *given.get(f"{key}_more", ())], self.initial.get(key, ()))
             for key in _LISTS
         }
-        texts = {"description": given["description"], "parent": given["parent"], **lists}
-        return {key: value or None for key, value in texts.items()}
+        return {**super().entry(), **{key: names or None for key, names in lists.items()}}
 
     def _parents(self, stored: catalog.Catalog) -> list[tuple[str, str]]:
         """Return the loadouts that it may extend: not itself, nor one that extends it, unless that is chosen."""

@@ -25,7 +25,9 @@ class _Placed:
 def drawn(stored: catalog.Catalog, names: Iterable[str], here: str = "") -> pieces.View:
     """Draw these loadouts; ``here`` is the one whose page it stands on."""
     wanted = {keys.fold(name): name for name in names}
-    placed = _placed(wanted, {folded: keys.fold(_parent(stored, folded)) for folded in wanted})
+    known = {**loadouts.BUILT_IN, **stored.loadouts}
+    parents = {folded: keys.fold(known[folded].parent) if folded in known else "" for folded in wanted}
+    placed = _placed(wanted, parents)
     rows = max((box.row for box in placed.values()), default=-1) + 1
     columns = max((box.column for box in placed.values()), default=-1) + 1
     return pieces.View(
@@ -35,12 +37,15 @@ def drawn(stored: catalog.Catalog, names: Iterable[str], here: str = "") -> piec
         box_height=HEIGHT,
         nodes=tuple(_node(stored, box, placed, here) for box in placed.values()),
         lines=tuple(_line(placed[box.parent], box) for box in placed.values() if box.parent in placed),
-        words=" ".join(_in_words(box, placed) for box in placed.values()),
+        words=" ".join(
+            f"{box.name} extends {placed[box.parent].name if box.parent in placed else 'nothing'}."
+            for box in placed.values()
+        ),
     )
 
 
 def family(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
-    """Name what the loadout extends, itself, and what extends it, at any distance."""
+    """Return the names of what the loadout extends, of itself, and of what extends it, at any distance."""
     above = [link.name for link in reversed(loadouts.chain(stored.loadouts, name))]
     folded = keys.fold(name)
     below = [
@@ -50,11 +55,6 @@ def family(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
         and any(keys.fold(link.name) == folded for link in loadouts.chain(stored.loadouts, other))
     ]
     return tuple(dict.fromkeys((*above, *below)))
-
-
-def _parent(stored: catalog.Catalog, folded: str) -> str:
-    loadout = stored.loadouts.get(folded) or loadouts.BUILT_IN.get(folded)
-    return loadout.parent if loadout else ""
 
 
 def _placed(wanted: Mapping[str, str], parents: Mapping[str, str]) -> dict[str, _Placed]:
@@ -104,7 +104,3 @@ def _line(parent: _Placed, child: _Placed) -> str:
     x2, y2 = EDGE + child.column * (WIDTH + ACROSS), EDGE + child.row * (HEIGHT + BETWEEN) + HEIGHT // 2
     middle = x1 + ACROSS // 2
     return f"M{x1} {y1}C{middle} {y1} {middle} {y2} {x2} {y2}"
-
-
-def _in_words(box: _Placed, placed: Mapping[str, _Placed]) -> str:
-    return f"{box.name} extends {placed[box.parent].name if box.parent in placed else 'nothing'}."

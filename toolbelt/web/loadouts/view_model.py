@@ -15,7 +15,7 @@ MAX_USERS = 20
 
 
 def page(index: access_index.AccessIndex) -> pieces.View:
-    """Fill the list."""
+    """Return the list."""
     names = loadouts.all_names(index.catalog)
     own = [loadout.name for loadout in index.catalog.loadouts.values()]
     users = _users(index)
@@ -54,7 +54,7 @@ def named(loadout: catalog.Loadout) -> tuple[pieces.View, ...]:
 
 
 def _users(index: access_index.AccessIndex) -> dict[str, list[str]]:
-    """Name for each loadout, by its folded name, the agents that have it, by itself or because theirs extends it."""
+    """Return the agents that have each loadout, directly or because theirs extends it, by its folded name."""
     by_own: dict[str, list[str]] = {}
     users: dict[str, list[str]] = {}
     for holder in index.holders:
@@ -76,23 +76,18 @@ def tokens(stored: catalog.Catalog, tools: Iterable[str]) -> int:
     return sum(stored.tools[key].tokens for key in tools)
 
 
-def _known_parent(stored: catalog.Catalog, loadout: catalog.Loadout) -> str:
-    """Name what it extends as that is called itself; empty where there is no such loadout."""
-    links = loadouts.chain(stored.loadouts, loadout.parent) if loadout.parent else ()
-    return links[0].name if links else ""
-
-
 def _line(
     index: access_index.AccessIndex, name: str, own: Sequence[str], users: Sequence[str]
 ) -> pieces.View:
     loadout = get(index.catalog, name) or catalog.Loadout(name=name)
     tools = loadouts.tools_included(index.catalog, name)
     place = own.index(name) if name in own else -1
+    parents = loadouts.chain(index.catalog.loadouts, loadout.parent) if loadout.parent else ()
     return pieces.View(
         name=name,
         marks=tuple(marks(index.catalog, name)),
         description=loadout.description,
-        parent=_known_parent(index.catalog, loadout),
+        parent=parents[0].name if parents else "",
         named=named(loadout),
         tools=words.number(len(tools)),
         tokens=words.about(tokens(index.catalog, tools)),

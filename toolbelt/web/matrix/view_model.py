@@ -8,7 +8,6 @@ from typing import Any
 from django.utils.http import urlencode
 
 from toolbelt.control.access import access_index
-from toolbelt.core import catalog
 from toolbelt.web.kit import paging, pieces, words
 from toolbelt.web.toolkits import view_model as toolkits
 
@@ -21,20 +20,20 @@ def page(
     *,
     path: str,
     may_flip: Callable[[str], bool],
-    **frame: Any,
 ) -> pieces.View:
-    """Fill the matrix, narrowed to the toolkits and the agents that the form says; ``path`` is the page's own,
+    """Return the matrix, narrowed to the toolkits and the agents that the form says; ``path`` is the page's own,
     ``may_flip`` says for which agents the reader may flip switches.
     """
     keys = [holder.agent.key for holder in index.holders]
-    one = filters["agent"] in keys
-    if one:
+    is_one = filters["agent"] in keys
+    if is_one:
         fitting = [holder for holder in index.holders if holder.agent.key == filters["agent"]]
     else:
         fitting = paging.named(index.holders, filters["agents"])
     columns = paging.part(fitting, filters["agents_offset"], AGENTS_AT_ONCE)
     own = frozenset(filter(may_flip, keys))
-    fitting_kits = [kit for kit in index.catalog.toolkits.values() if _fits(kit, filters["q"])]
+    every = index.catalog.toolkits.values()
+    fitting_kits = [kit for kit in every if words.contains(filters["q"], kit.key, kit.title)]
     lines = paging.part(fitting_kits, filters["offset"])
     holders, kits, count = columns.items, lines.items, lines.total
     kept = {"q": filters["q"]} if filters["q"] else {}
@@ -56,26 +55,16 @@ def page(
             )
             for holder in holders
         ),
-        one=one,
-        clear="Reset to default" if one else "Reset",
+        one=is_one,
+        clear="Reset to default" if is_one else "Reset",
         query=filters["q"],
         agents_query=filters["agents"],
         find_agents=len(keys) > AGENTS_AT_ONCE or bool(filters["agents"]),
         toolkits_pages=lines.pages(filters, path),
         agents_pages=columns.pages(filters, path, name="agents_offset"),
-        choices=(
-            pieces.Choice(value="", label="All agents", chosen=not one),
-            *(pieces.Choice(value=key, label=key, chosen=key == filters["agent"]) for key in keys),
-        ),
-        narrowed=bool(filters["q"] or one or filters["agents"]),
-        matches=f"{words.number(count)} toolkit{'' if count == 1 else 's'}, "
-        f"{words.number(columns.total)} agent{'' if columns.total == 1 else 's'}",
+        choices=pieces.choices(((key, key) for key in keys), filters["agent"], "All agents"),
+        narrowed=bool(filters["q"] or is_one or filters["agents"]),
+        matches=f"{words.counted(count, 'toolkit')}, {words.counted(columns.total, 'agent')}",
         may_change=bool(own),
         may_change_some=0 < len(own) < len(keys),
-        **frame,
     )
-
-
-def _fits(toolkit: catalog.Toolkit, query: str) -> bool:
-    wanted = query.strip().casefold()
-    return not wanted or any(wanted in text.casefold() for text in (toolkit.key, toolkit.title))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Iterable
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
@@ -23,8 +21,6 @@ from toolbelt.web.plugins import forms
 
 _ADD = rights.permission("add", "plugin")
 _CHANGE = rights.permission("change", "plugin")
-# The page /plugins/add/ adds a server, so no plugin can have that address for its own page.
-RESERVED = frozenset({"add"})
 _EXAMPLE = """[
   {
     "name": "refund",
@@ -38,7 +34,7 @@ _EXAMPLE = """[
 @permission_required(_ADD, raise_exception=True)
 def add(request: http.Request) -> HttpResponse:
     """Show the form for a client plugin."""
-    return _form(request)
+    return _shown(request, forms.ClientPlugin())
 
 
 @require_POST
@@ -46,15 +42,15 @@ def add(request: http.Request) -> HttpResponse:
 def save(request: http.Request) -> HttpResponse:
     """Create the plugin, and show its page."""
 
+    form = forms.ClientPlugin(request.POST)
+
     def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        return _form(request, _problems(error, request.POST.get("name", "")), status=status)
+        form.refuse(error, otherwise="name" if isinstance(error, entries.NameTaken) else None)
+        return _shown(request, form, status=status)
 
     responses.declare(request, reverse("web:plugins"), form=again)
-    given = forms.ClientPlugin(request.POST).checked()
+    given = form.checked()
     name = given["name"]
-    if name in RESERVED:
-        message = "This name is reserved: choose another name."
-        raise errors.Invalid([errors.Problem(path=f"plugins.{name}.name", message=message)])
     fields = {"namespace": given["namespace"], "title": given["title"], "declared_by": given["agent"]}
     entry = {"name": name, **{field: value for field, value in fields.items() if value}}
     entries.create(responses.write(request, given), "plugin", entry)
@@ -66,7 +62,7 @@ def save(request: http.Request) -> HttpResponse:
 @require_POST
 @permission_required(_CHANGE, raise_exception=True)
 def choose_declarers(request: http.Request, plugin: str) -> HttpResponse:
-    """Let the tokens of the agents that are ticked declare the plugin's tools, and no others."""
+    """Set which agents' tokens may declare the plugin's tools."""
     responses.declare(request, reverse("web:plugin", args=[plugin]))
     given = forms.Declarers(request.POST).checked()
     client_plugins.find(plugin)
@@ -87,7 +83,7 @@ def choose_declarers(request: http.Request, plugin: str) -> HttpResponse:
 
 
 def declaring(plugin: catalog.Plugin, origin: str) -> pieces.View | None:
-    """Fill what the page of a client plugin shows to its program's developer; None for any other plugin."""
+    """Return what the page of a client plugin shows to the program's developer; None for any other plugin."""
     if plugin.runner != "client":
         return None
     url = f"{origin}{reverse('api:declare_tools', args=[plugin.name])}"
@@ -113,27 +109,6 @@ def agent_choices(chosen: Iterable[str]) -> tuple[pieces.Choice, ...]:
     )
 
 
-def _problems(error: errors.ToolbeltError, name: str) -> dict[str, str]:
-    """Return what is wrong by the field that shows it; empty for what is wrong with no field alone."""
-    if not isinstance(error, errors.Invalid):
-        return {"name" if isinstance(error, entries.NameTaken) else "": str(error)}
-    messages: dict[str, list[str]] = {}
-    for problem in error.problems:
-        place = problem.path.removeprefix(f"plugins.{name}").removeprefix(".")
-        messages.setdefault(place.partition("[")[0] or "name", []).append(problem.message)
-    return {field: " ".join(texts) for field, texts in messages.items()}
-
-
-def _form(
-    request: http.Request, problems: Mapping[str, str] = MappingProxyType({}), *, status: int = 200
-) -> HttpResponse:
-    typed: Any = request.POST
-    page = pieces.View(
-        name=typed.get("name", ""),
-        namespace=typed.get("namespace", ""),
-        title=typed.get("title", ""),
-        choices=agent_choices(typed.getlist("agent")),
-        problems=problems,
-        problem=problems.get("", ""),
-    )
+def _shown(request: http.Request, form: forms.ClientPlugin, *, status: int = 200) -> HttpResponse:
+    page = pieces.View(form=form, choices=agent_choices(form["agent"].value() or ()))
     return render(request, "plugins/add_client.html", {"page": page}, status=status)

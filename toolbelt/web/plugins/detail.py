@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -14,39 +12,11 @@ from toolbelt.control.servers import plugin_overview
 from toolbelt.core import belts, catalog, connections, errors, reasons
 from toolbelt.plugins import info
 from toolbelt.runtime import secrets, upstream_connections
-from toolbelt.web.kit import notices, pieces, texts, tool_sections, words
-from toolbelt.web.plugins import client_plugins, reviews, view_model
+from toolbelt.web.kit import pieces, texts, words
+from toolbelt.web.plugins import client_plugins, forms, reviews, view_model
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerForm:
-    """What somebody types to say where a server is; `seen` is what the page showed, `problems` by the field's name."""
-
-    name: str = ""
-    namespace: str = ""
-    title: str = ""
-    url: str = ""
-    headers: str = ""
-    sharing: str = ""
-    idle: str = ""
-    max_connections: str = ""
-    seen: str = ""
-    problems: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddPage:
-    """The form that adds a server over HTTP, and the command for one that is run here."""
-
-    form: ServerForm
-    command: str
-    may_see: bool
-    notice: notices.Notice | None = None
-
-
-# Above so many tools, the others are shown when somebody asks for them.
+# Above this number of tools, the others are shown on request.
 MAX_TOOLS = 100
-MAX_DESCRIPTION_LENGTH = 240
 MAX_PROBLEM_LENGTH = 400
 _SHARED_BY: Mapping[connections.Sharing, str] = {
     "": "Shared by everyone, or one for each session if the server uses session ids",
@@ -54,13 +24,6 @@ _SHARED_BY: Mapping[connections.Sharing, str] = {
     "agent": "One for each agent",
     "session": "One for each session",
 }
-# Where control finds something wrong with a connection, and the field that asks for it.
-_ASKED_BY = (
-    ("upstream.headers", "headers"),
-    *((f"upstream.{name}", name) for name in ("sharing", "idle", "max_connections")),
-    ("upstream", "url"),
-)
-_FIELDS = ("name", "namespace", "title", "url", "headers", "sharing", "idle", "max_connections")
 
 
 def page(
@@ -69,60 +32,43 @@ def page(
     *,
     path: str,
     since: datetime | None = None,
-    notice: notices.Notice | None = None,
     every_tool: bool = False,
     may_change: bool,
     may_carry: bool,
     may_see: bool,
     ticked: Collection[str] = (),
     moved: str = "",
-    form: ServerForm | None = None,
+    form: forms.Connection | None = None,
     origin: str = "",
     **frame: Any,
 ) -> pieces.View:
-    """Fill the page; ``form`` is one that was not taken, ``ticked`` and ``moved`` are of a review that was not."""
-    one = detail.provider
-    here_now = {plugin.name: plugin for plugin in live}
-    running = {name for name, plugin in here_now.items() if plugin.state != "failed"}
-    offered = [tool for tool in one.tools if not tool.retired]
+    """Return the page; ``form`` is a rejected form, ``ticked`` and ``moved`` belong to a rejected review."""
+    provider = detail.provider
+    plugin, listing = provider.plugin, provider.listing
+    by_name = {known.name: known for known in live}
+    known = by_name.get(plugin.name)
+    running = {name for name, known in by_name.items() if known.state != "failed"}
+    offered = [tool for tool in provider.tools if not tool.retired]
     most = len(offered) if every_tool else MAX_TOOLS
-    listing = one.listing
-    problems = [*(listing.problems if listing else ()), *_problems_here(here_now.get(one.plugin.name))]
+    problems = [*(listing.problems if listing else ()), *(known.problems if known else ())]
     return pieces.View(
-        plugin=view_model.line(one, running=running, since=since),
-        trusted=view_model.trusted(one),
+        plugin=view_model.line(provider, running=running, since=since),
         size=f"{words.about(sum(tool.tokens for tool in offered))} tokens" if offered else "",
         review=reviews.review(detail, may_carry=may_carry, ticked=ticked, moved=moved),
         tools=tuple(_tool(detail, tool) for tool in offered[:most]),
         more_tools=max(0, len(offered) - most),
         every_url=f"{path}?all=yes#tools",
-        reached=_reached(one, form, may_change) if one.connection is not None and may_see else None,
-        declaring=client_plugins.declaring(one.plugin, origin) if origin else None,
-        facts=tuple(_facts(one, here_now.get(one.plugin.name))),
-        problems=tuple(texts.visible(words.cut(_said(problem), MAX_PROBLEM_LENGTH)) for problem in problems),
+        reached=_reached(provider, form, may_change) if may_see else None,
+        declaring=client_plugins.declaring(plugin, origin) if origin else None,
+        facts=tuple(_facts(provider, known)),
+        problems=tuple(
+            texts.visible(words.cut(_message(problem), MAX_PROBLEM_LENGTH)) for problem in problems
+        ),
         stderr=texts.text(secrets.mask(listing.stderr)) if listing and listing.stderr and may_see else None,
-        asking=view_model.asking([one], since, path, one.plugin.name),
-        notice=notice,
+        asking=view_model.asking([provider], since, path, plugin.name),
         may_change=may_change,
         may_see=may_see,
         **frame,
-    )
-
-
-def form(typed: Mapping[str, Any], problems: Iterable[errors.Problem] = ()) -> ServerForm:
-    """Fill the form for a server with what somebody typed, and with what control finds wrong with it."""
-    wrong: dict[str, list[str]] = {}
-    for problem in problems:
-        field = _field(problem.path, str(typed.get("name", "")))
-        message = problem.message
-        if field == "headers":
-            name = problem.path.rpartition("headers.")[2]
-            message = message if not name or name in message else f"{name}: {message}"
-        wrong.setdefault(field, []).append(message)
-    return ServerForm(
-        **{field: str(typed.get(field, "")) for field in _FIELDS},
-        seen=str(typed.get("was", "")),
-        problems={field: " ".join(dict.fromkeys(said)) for field, said in wrong.items()},
     )
 
 
@@ -137,59 +83,32 @@ def add_command(connection: connections.Connection | None = None, name: str = "N
     options += [f"--idle={connection.idle}"] if connection.idle != connections.IDLE else []
     if connection.max_connections != connections.MAX_CONNECTIONS:
         options.append(f"--max-connections={connection.max_connections}")
-    said = shlex.join(["mcp", "add", name, *options, "--command", connection.command, *connection.args])
-    return f"{conf.COMMAND} {said}"
-
-
-def _field(path: str, name: str) -> str:
-    """Name the field that asks for what is at this path; empty for what is wrong with no field alone."""
-    inside = path.removeprefix(f"plugins.{name}").removeprefix(".")
-    if not inside:
-        return "name" if path else ""
-    return next((field for beginning, field in _ASKED_BY if inside.startswith(beginning)), inside)
+    arguments = shlex.join(["mcp", "add", name, *options, "--command", connection.command, *connection.args])
+    return f"{conf.COMMAND} {arguments}"
 
 
 def _tool(detail: plugin_overview.Detail, tool: catalog.Tool) -> pieces.View:
     closed = detail.closed.get(tool.key)
     having = detail.users.get(tool.key, ())
     return pieces.View(
-        key=tool.key,
-        description=texts.visible(words.cut(tool.description or tool.title, MAX_DESCRIPTION_LENGTH)),
-        risk=tool_sections.risk(tool),
-        tokens=words.number(tool.tokens),
+        tool=tool,
         state=closed.state if closed is not None else "active" if having else "dormant",
-        word=_word(closed is not None, having),
+        word=words.counted(len(having), "agent") if having and closed is None else "No agent",
         users=reasons.explain(closed) if closed is not None else words.listing(having),
     )
 
 
-def _word(is_closed: bool, having: Collection[str]) -> str:
-    if is_closed:
-        return "No agent"
-    count = len(having)
-    return f"{count} agent{'' if count == 1 else 's'}" if count else "No agent"
-
-
 def _reached(
-    provider: plugin_overview.Provider, form: ServerForm | None, may_change: bool
+    provider: plugin_overview.Provider, form: forms.Connection | None, may_change: bool
 ) -> pieces.View | None:
     connection = provider.connection
     if connection is None:
         return None
-    if may_change and form is None and connection.url:
-        form = ServerForm(
-            url=connection.url,
-            headers="\n".join(f"{name}: {value}" for name, value in connection.headers.items()),
-            sharing=connection.sharing,
-            # A default stays one when the form is saved.
-            idle=str(connection.idle) if connection.idle != connections.IDLE else "",
-            max_connections=str(connection.max_connections)
-            if connection.max_connections != connections.MAX_CONNECTIONS
-            else "",
-            seen=json.dumps(belts.entry("plugin", provider.plugin).get("upstream", {})),
-        )
+    if may_change and form is None:
+        stored = belts.entry("plugin", provider.plugin).get("upstream", {})
+        headers = "\n".join(f"{name}: {value}" for name, value in connection.headers.items())
+        form = forms.Connection(initial={**stored, "headers": headers, "was": stored})
     return pieces.View(
-        kind=view_model.kind(provider),
         facts=tuple(
             _of_connection(
                 connection,
@@ -224,15 +143,15 @@ def _of_connection(
     yield _fact("Open now", f"{words.number(open_connections)} in the process that served this page")
 
 
-def _facts(provider: plugin_overview.Provider, here: info.PluginInfo | None) -> Iterator[pieces.View]:
+def _facts(provider: plugin_overview.Provider, known: info.PluginInfo | None) -> Iterator[pieces.View]:
     plugin, listing = provider.plugin, provider.listing
     yield _fact(
         "Namespace", f"{plugin.namespace}__" if plugin.namespace else "none", code=bool(plugin.namespace)
     )
     if plugin.category:
         yield _fact("Category", plugin.category)
-    if here is not None and here.source:
-        yield _fact("Code", here.source, code=True)
+    if known is not None and known.source:
+        yield _fact("Code", known.source, code=True)
     if plugin.runner == "client":
         yield from _of_client(plugin, listing)
         return
@@ -266,10 +185,6 @@ def _fact(label: str, text: str, *, code: bool = False) -> pieces.View:
     return pieces.View(label=label, parts=texts.pieces(text), code=code)
 
 
-def _problems_here(here: info.PluginInfo | None) -> Iterable[errors.Problem]:
-    return here.problems if here is not None else ()
-
-
-def _said(problem: errors.Problem) -> str:
+def _message(problem: errors.Problem) -> str:
     tool = problem.path.removeprefix("tools.")
     return problem.message if not tool or tool in problem.message else f"{tool}: {problem.message}"

@@ -28,10 +28,8 @@ _OTHERWISE = "Another operator changed the connection: the form shows the new va
 
 @require_safe
 def page(request: http.Request, plugin: str) -> HttpResponse:
-    """Show the page; to htmx how far a refresh has come, and once it is over what came of it."""
-    if not request.htmx:
-        return _shown(request, plugin, "plugins/plugin.html", notice=responses.pop_notice(request)[0])
-    return _shown(request, plugin, "plugins/_refreshed.html")
+    """Show the page; htmx gets the progress of a refresh, and finally its result."""
+    return _shown(request, plugin, "plugins/_refreshed.html" if request.htmx else "plugins/plugin.html")
 
 
 @require_POST
@@ -51,7 +49,7 @@ def review(request: http.Request, plugin: str) -> HttpResponse:
             keys: tuple[str, ...] = plugin_overview.reject(write, plugin, shown)
             return _decided(request, f"{_named(keys)} rejected: blocked for everyone.", keys=keys)
         if not given["confirm"] and (doubts := plugin_overview.warnings(plugin, shown)):
-            return responses.ask_confirmation(request, _question(request, plugin, shown, doubts))
+            return _ask(request, plugin, shown, doubts)
         done = plugin_overview.approve(write, plugin, shown, carry_over=carry)
     except errors.Stale as stale:
         return _moved(request, plugin, shown, stale)
@@ -66,15 +64,16 @@ def review(request: http.Request, plugin: str) -> HttpResponse:
 def reconnect(request: http.Request, plugin: str) -> HttpResponse:
     """Return where a server is, in place of what the page showed."""
 
+    form = forms.Connection(request.POST, plugin=plugin)
+
     def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        text = _OTHERWISE if isinstance(error, errors.Stale) else str(error)
-        at_url = [errors.Problem(path="url", message=text)]
-        problems = error.problems if isinstance(error, errors.Invalid) else at_url
-        form: detail.ServerForm = detail.form({**request.POST.dict(), "name": plugin}, problems)
+        if isinstance(error, errors.Stale):
+            form.add_error("url", _OTHERWISE)
+        else:
+            form.refuse(error, otherwise="url")
         return _shown(request, plugin, "plugins/plugin.html", status=status, form=form)
 
     responses.declare(request, reverse("web:plugin", args=[plugin]), form=again)
-    form = forms.Reached(request.POST)
     given = form.checked()
     change = plugin_overview.reconnect(
         responses.write(request, given),
@@ -99,26 +98,24 @@ def _shown(
     *,
     status: int = 200,
     notice: notices.Notice | None = None,
-    **said: Any,
+    **shown: Any,
 ) -> HttpResponse:
     user = request.user
-    home = reverse("web:plugin", args=[plugin])
-    found = plugin_overview.find(plugin, most=reviews.MAX_AT_ONCE, first=said.get("moved", ""))
-    asked = forms.Filter(request.GET).said()
+    filters = forms.Filter(request.GET).values()
+    whole = request.method in ("GET", "HEAD") and not request.htmx
     page = detail.page(
-        found,
+        plugin_overview.find(plugin, most=reviews.MAX_AT_ONCE, first=shown.get("moved", "")),
         running.live(),
-        path=home,
-        here=home,
-        since=asked["asked"],
-        every_tool=bool(asked["all"]),
-        notice=notice,
+        path=reverse("web:plugin", args=[plugin]),
+        since=filters["asked"],
+        every_tool=bool(filters["all"]),
+        notice=responses.pop_notice(request)[0] if whole else notice,
         may_change=user.has_perm(views.CHANGE),
         may_approve=user.has_perm(APPROVE),
         may_carry=user.has_perms(_CARRY),
         may_see=rights.may_read(user, "plugin"),
         origin=request.build_absolute_uri("/").removesuffix("/"),
-        **said,
+        **shown,
     )
     return render(request, template, {"page": page, "plugin": page.plugin}, status=status)
 
@@ -155,24 +152,20 @@ def _moved(request: http.Request, plugin: str, shown: Iterable[str], stale: erro
     )
 
 
-def _question(
+def _ask(
     request: http.Request, plugin: str, shown: dict[str, str], doubts: Sequence[tuple[str, str]]
-) -> notices.Confirmation:
+) -> HttpResponse:
+    """Ask whether tools shall be approved although their texts contain instructions to the model."""
     names = ("decision", "tool", "all", "carry")
     fields = [(name, value) for name in names for value in request.POST.getlist(name)]
     more = len(doubts) - MAX_DOUBTS
-    return notices.Confirmation(
-        title=f"Approve {words.tools(len(shown))} of {plugin}?",
-        reasons=(
-            "Approving a tool sends its texts to every model that gets it. Check these first.",
-            *[f"{key} {texts.visible(flag)}" for key, flag in doubts[:MAX_DOUBTS]],
-            *([f"And {more} more."] if more > 0 else []),
-        ),
-        action=request.path,
-        fields=(*fields, ("confirm", "yes")),
-        confirm_word="Approve anyway",
-        back=f"{reverse('web:plugin', args=[plugin])}#review",
-    )
+    reasons = [
+        "Approving a tool sends its texts to every model that gets it. Check these first.",
+        *[f"{key} {texts.visible(flag)}" for key, flag in doubts[:MAX_DOUBTS]],
+        *([f"And {more} more."] if more > 0 else []),
+    ]
+    title = f"Approve {words.tools(len(shown))} of {plugin}?"
+    return responses.ask(request, title, "Approve anyway", reasons, fields)
 
 
 def _named(keys: tuple[str, ...]) -> str:

@@ -9,16 +9,18 @@ from django import forms
 from django.utils import timezone
 
 from toolbelt.control.servers import plugin_overview
-from toolbelt.core import connections
-from toolbelt.web.kit import fields, words
+from toolbelt.core import connections, errors
+from toolbelt.web.kit import fields, filters
 from toolbelt.web.kit import forms as kit
 
 # A refresh that was begun before that is no longer waited for.
 MAX_WAIT = dt.timedelta(hours=1)
+# The page /plugins/add/ adds a server, so no plugin can have that address for its own page.
+RESERVED = "add"
 
 
 class Filter(forms.Form):
-    """What narrows the list, and when somebody asked for which servers to be asked."""
+    """The filter of the list, and the servers whose refresh was requested, with the time."""
 
     q = forms.CharField(required=False, max_length=200)
     show = forms.CharField(required=False, max_length=20)
@@ -26,36 +28,19 @@ class Filter(forms.Form):
     of = forms.CharField(required=False, max_length=64)
     all = forms.BooleanField(required=False)
 
-    def said(self) -> dict[str, Any]:
-        """Return what is sound of it; ``asked`` as a moment, None where there is none to wait for."""
-        self.is_valid()
-        found = {name: self.cleaned_data.get(name) or "" for name in self.fields}
-        return found | {"asked": self._moment(self.cleaned_data.get("asked"))}
-
-    @staticmethod
-    def _moment(milliseconds: int | None) -> dt.datetime | None:
-        if milliseconds is None:
-            return None
-        at = dt.datetime.fromtimestamp(milliseconds / 1000, tz=dt.UTC)
-        return at if timezone.now() - MAX_WAIT < at <= timezone.now() else None
+    def values(self) -> dict[str, Any]:
+        """Return the valid values; ``asked`` as a moment, None where there is none to wait for."""
+        values = filters.read(self)
+        at = dt.datetime.fromtimestamp((values["asked"] or 0) / 1000, tz=dt.UTC)
+        return values | {"asked": at if timezone.now() - MAX_WAIT < at <= timezone.now() else None}
 
 
 class Switch(kit.Change):
     """Which of a plugin's switches, what is wanted, and what the page showed."""
 
     control = forms.ChoiceField(choices=[(name, name) for name in plugin_overview.CONTROLS])
-    on = forms.ChoiceField(choices=[("true", "true"), ("false", "false")])
-    was = forms.ChoiceField(choices=[("true", "true"), ("false", "false")])
-
-    def wanted(self) -> dict[str, Any]:
-        """Return the keyword arguments of control.providers.switch."""
-        given = self.checked()
-        return {
-            "control": given["control"],
-            "on": words.read(given["on"]),
-            "was": words.read(given["was"]),
-            "reason": given["reason"],
-        }
+    on = fields.State(("true", "false"))
+    was = fields.State(("true", "false"))
 
 
 class Versions(forms.MultipleChoiceField):
@@ -82,7 +67,23 @@ class Review(kit.Change):
         return {tool: version for tool, _, version in pairs}
 
 
-class Reached(kit.Change):
+class Plugin(kit.Fields, kit.Change):
+    """A form that shows the problems of a plugin's entry at its fields."""
+
+    def __init__(self, *args: Any, plugin: str = "", **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.plugin = plugin or str(self.data.get("name", ""))
+
+    def field_at(self, place: str) -> str | None:
+        """Return the field that shows the problems at a place of the entry."""
+        inside = place.removeprefix(f"plugins.{self.plugin}").removeprefix(".")
+        field = inside.removeprefix("upstream.").partition("[")[0].partition(".")[0]
+        if inside.startswith("upstream") and field not in self.fields:
+            return "url"
+        return super().field_at(field or ("name" if place else ""))
+
+
+class Connection(Plugin):
     """Where a server is: its URL and the headers that it is sent, one a line; and what the page showed."""
 
     url = forms.CharField(max_length=2000)
@@ -94,30 +95,38 @@ class Reached(kit.Change):
     max_connections = forms.IntegerField(
         required=False, min_value=1, max_value=connections.MAX_CONNECTIONS_LIMIT
     )
-    was = forms.JSONField(required=False)
+    was = fields.Document(required=False)
 
     def clean_headers(self) -> dict[str, str]:
         """Read the lines."""
-        found = {}
+        headers = {}
         for line in filter(None, map(str.strip, self.cleaned_data["headers"].splitlines())):
             name, is_pair, value = line.partition(":")
             if not is_pair or not name.strip():
                 raise forms.ValidationError(
                     "%(line)r is not a header: write a name, a colon and a value.", params={"line": line[:80]}
                 )
-            found[name.strip()] = value.strip()
-        return found
+            headers[name.strip()] = value.strip()
+        return headers
 
     def clean_was(self) -> dict[str, Any]:
         """Take a mapping, whatever the page was said to have shown."""
         was = self.cleaned_data["was"]
         return was if isinstance(was, dict) else {}
 
+    def message_of(self, problem: errors.Problem) -> str:
+        """Return the message of a problem, with the name of the header that it is about."""
+        _, is_header, name = problem.path.rpartition("headers.")
+        is_named = not is_header or name in problem.message
+        return problem.message if is_named else f"{name}: {problem.message}"
+
     def connection(self) -> dict[str, Any]:
         """Return the connection as a belt has it."""
         headers = self.cleaned_data["headers"]
-        found = {"url": self.cleaned_data["url"], **({"headers": headers} if headers else {})}
-        return found | {name: value for name, value in self.connections_by().items() if value is not None}
+        connection = {"url": self.cleaned_data["url"], **({"headers": headers} if headers else {})}
+        return connection | {
+            name: value for name, value in self.connections_by().items() if value is not None
+        }
 
     def connections_by(self) -> dict[str, Any]:
         """Return who shares connections, how long they are kept and how many; None for the default."""
@@ -125,12 +134,33 @@ class Reached(kit.Change):
         return {name: self.cleaned_data[name] or None for name in fields if name in self.data}
 
 
-class Server(Reached):
-    """A server that is to be added."""
+class NewPlugin(Plugin):
+    """A plugin that is to be created."""
 
     name = forms.CharField(max_length=200)
     namespace = forms.CharField(required=False, max_length=200)
     title = forms.CharField(required=False, max_length=200)
+
+    def clean_name(self) -> str:
+        """Refuse the name that no plugin can have."""
+        name: str = self.cleaned_data["name"]
+        if name == RESERVED:
+            raise forms.ValidationError("This name is reserved: choose another name.")
+        return name
+
+
+class Server(NewPlugin, Connection):
+    """A server that is to be added."""
+
+
+class ClientPlugin(NewPlugin):
+    """A client plugin that is to be created, and the agents whose tokens may declare its tools."""
+
+    agent = fields.Names(required=False)
+
+    def field_at(self, place: str) -> str | None:
+        """Return the field of a place; the declaring agents are ticked as ``agent``."""
+        return "agent" if ".declared_by" in place else super().field_at(place)
 
 
 class Declarers(kit.Change):
@@ -138,12 +168,3 @@ class Declarers(kit.Change):
 
     agent = fields.Names(required=False)
     was = fields.Names(required=False)
-
-
-class ClientPlugin(kit.Change):
-    """A client plugin that is to be created."""
-
-    name = forms.CharField(max_length=200)
-    namespace = forms.CharField(required=False, max_length=200)
-    title = forms.CharField(required=False, max_length=200)
-    agent = fields.Names(required=False)

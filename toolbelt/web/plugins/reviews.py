@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from toolbelt.control.servers import approvals, plugin_overview
-from toolbelt.web.kit import model, pieces, texts, tool_sections, words
+from toolbelt.core import schema
+from toolbelt.web.kit import pieces, texts, words
 
 # On one page; the others follow when these are decided.
 MAX_AT_ONCE = 40
@@ -36,38 +37,36 @@ def review(
     ticked: Collection[str] = (),
     moved: str = "",
 ) -> pieces.View:
-    """Fill what there is to look at; ``moved`` is a tool that became another version while somebody looked."""
-    shown = [one for one in detail.changes if one.kind != "gone"]
+    """Return what there is to review; ``moved`` are tools whose version changed while the page was open."""
+    shown = [tool_change for tool_change in detail.changes if tool_change.kind != "gone"]
     waiting = detail.provider.waiting
     return pieces.View(
-        changes=tuple(change(one, ticked=one.key in ticked, moved=one.key == moved) for one in shown),
-        gone=tuple(change(one) for one in detail.changes if one.kind == "gone"),
+        changes=tuple(
+            change(tool_change, ticked=tool_change.key in ticked, moved=tool_change.key == moved)
+            for tool_change in shown
+        ),
+        gone=tuple(change(tool_change) for tool_change in detail.changes if tool_change.kind == "gone"),
         all_gone=detail.gone,
         later=waiting - len(shown),
         is_one=waiting == 1,
-        renamed=any(one.previous for one in shown),
+        renamed=any(tool_change.previous for tool_change in shown),
         may_carry=may_carry,
-        flagged=sum(bool(one.flags) for one in shown),
+        flagged=sum(bool(tool_change.flags) for tool_change in shown),
     )
 
 
 def change(tool_change: approvals.Change, *, ticked: bool = False, moved: bool = False) -> pieces.View:
-    """Fill one tool to look at."""
-    prefix, name = model.split(tool_change.key)
+    """Return one tool to review."""
     word, tone, about = _KINDS[tool_change.kind]
     tool, is_compared = tool_change.tool, tool_change.kind in ("changed", "renamed")
     delta = tool_change.tokens_after - tool_change.tokens_before
     return pieces.View(
         value=f"{tool_change.key}={tool_change.shown}",
         key=tool_change.key,
-        prefix=prefix,
-        name=name,
-        kind=tool_change.kind,
         word=word,
         tone=tone,
         about=about.format(previous=tool_change.previous),
-        at_server=texts.visible(tool.upstream_name),
-        risk=tool_sections.risk(tool),
+        tool=tool,
         tokens=words.number(
             tool_change.tokens_after if tool_change.kind != "gone" else tool_change.tokens_before
         ),
@@ -81,13 +80,13 @@ def change(tool_change: approvals.Change, *, ticked: bool = False, moved: bool =
         if tool_change.kind == "new" and tool.kind == "tool"
         else None,
         details=texts.text(_document(tool.details)) if tool_change.kind == "new" and tool.details else None,
-        arguments=texts.visible(", ".join(_arguments(_read(tool.input_schema)))),
+        arguments=texts.visible(", ".join(_arguments(schema.mapping(tool.input_schema, {})))),
         differences=tuple(
             pieces.View(
                 label="Details"
                 if difference.field == "details" and tool.kind != "tool"
                 else _LABELS[difference.field],
-                told=tuple(map(texts.visible, _told(difference))),
+                told=tuple(map(texts.visible, _in_words(difference))),
                 text=texts.difference(difference.lines),
             )
             for difference in tool_change.differences
@@ -98,23 +97,20 @@ def change(tool_change: approvals.Change, *, ticked: bool = False, moved: bool =
 
 
 def _users(tool_change: approvals.Change) -> str:
-    verb: Literal["had", "use"] = "had" if tool_change.kind in ("renamed", "gone") else "use"
     if not tool_change.users:
         return ""
     named = words.listing([user.removeprefix("the ") for user in tool_change.users])
-    if verb == "had":
-        return f"used by {named} under its old name" if tool_change.kind == "renamed" else f"used by {named}"
-    return f"used by {named}"
+    return f"used by {named}{' under its old name' if tool_change.kind == 'renamed' else ''}"
 
 
-def _told(found: approvals.Difference) -> Iterator[str]:
-    """Say in words what became of arguments or hints, where that can be said."""
-    before, after = _read(found.old), _read(found.new)
-    if found.field == "annotations":
+def _in_words(difference: approvals.Difference) -> Iterator[str]:
+    """Return the changes of arguments or hints in words, if there are words for them."""
+    before, after = schema.mapping(difference.old, {}), schema.mapping(difference.new, {})
+    if difference.field == "annotations":
         for name in sorted({*before, *after}):
             if before.get(name) != after.get(name):
-                yield f"{name}: {_said(before.get(name))} → {_said(after.get(name))}"
-    if found.field != "input_schema":
+                yield f"{name}: {_hint(before.get(name))} → {_hint(after.get(name))}"
+    if difference.field != "input_schema":
         return
     had, has = _arguments(before), _arguments(after)
     needed, needs = _required(before), _required(after)
@@ -128,27 +124,19 @@ def _told(found: approvals.Difference) -> Iterator[str]:
     yield from (f"argument {name} removed" for name in had if name not in has)
 
 
-def _arguments(schema: Mapping[str, Any]) -> list[str]:
-    found = schema.get("properties")
-    return [str(name) for name in found] if isinstance(found, Mapping) else []
+def _arguments(taken: Mapping[str, Any]) -> list[str]:
+    properties = taken.get("properties")
+    return [str(name) for name in properties] if isinstance(properties, Mapping) else []
 
 
-def _required(schema: Mapping[str, Any]) -> list[str]:
-    found = schema.get("required")
-    return [str(name) for name in found] if isinstance(found, list) else []
+def _required(taken: Mapping[str, Any]) -> list[str]:
+    required = taken.get("required")
+    return [str(name) for name in required] if isinstance(required, list) else []
 
 
-def _said(value: Any) -> str:
+def _hint(value: Any) -> str:
     return "not stated" if value is None else words.cut(json.dumps(value, ensure_ascii=False), 80)
 
 
-def _read(text: str) -> Mapping[str, Any]:
-    try:
-        found = json.loads(text) if text else {}
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def _document(text: str) -> str:
-    return json.dumps(_read(text), indent=2, sort_keys=True, ensure_ascii=False)
+    return json.dumps(schema.mapping(text, {}), indent=2, sort_keys=True, ensure_ascii=False)

@@ -6,7 +6,7 @@ import collections
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from django.utils import timezone
 from django.utils.http import urlencode
@@ -17,57 +17,22 @@ from toolbelt.core import catalog
 from toolbelt.plugins import info, loading
 from toolbelt.web.kit import pieces, texts, words
 
-# The shapes that states have on every page.
-Shape = Literal["active", "discoverable", "denied", "dormant", "unavailable"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """How a plugin is: its shape and word, a sentence behind it, and the error if it has failed."""
+    """How a plugin is: the state and its word, a sentence behind it, and the error if it has failed."""
 
-    shape: Shape
+    shape: str
     word: str
     about: str = ""
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Control:
-    """One of the switches of a plugin: "active", "blocked" or "trusted". `on` is what is stored, `said` says it,
-    `about` what it does, `act` what the button does ("Stop for everyone").
-    """
-
-    name: str
-    label: str
-    on: bool
-    said: str
-    about: str
-    act: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unlisted:
-    """What could be here and is not: `where` it comes from, `line` what to write or run for it, `error` if it broke."""
-
-    name: str
-    where: str
-    line: str
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """How far a refresh has come. `url` asks again while it is `under_way`; `words` say it, for eyes and ears."""
-
-    under_way: bool
-    words: str
-    url: str
-
-
-# So much longer than the answer itself may take, before nobody believes in it any more.
+# How much longer than the server may take to answer before a refresh counts as failed.
 PATIENCE = timedelta(seconds=20)
 MAX_ERROR_LENGTH = 600
 MAX_DESCRIPTION_LENGTH = 200
+_SHOWS = {"": "All", "waiting": "To review", "failed": "Failed", "off": "Off or blocked"}
 
 
 def page(
@@ -78,25 +43,39 @@ def page(
     path: str,
     **frame: Any,
 ) -> pieces.View:
-    """Fill the list, narrowed as the form says; ``loaded`` is what runs in this process, and what is installed."""
+    """Return the list, narrowed as the form says; ``loaded`` is what runs in this process, and what is installed."""
     live = loaded.registry.list_plugins()
     running = {plugin.name for plugin in live if plugin.state != "failed"}
-    shown = [one for one in every if _fits(one, filters)]
-    stored = {one.plugin.name for one in every}
+    shown = [provider for provider in every if _fits(provider, filters)]
+    stored = {provider.plugin.name for provider in every}
+    offered, waiting = (sum(getattr(provider, name) for provider in shown) for name in ("offered", "waiting"))
+    matches = f"{words.counted(len(shown), 'plugin')}, {words.tools(offered)}"
     return pieces.View(
         plugins=tuple(
-            line(one, running=running, since=filters["asked"] if _is_meant(one, filters["of"]) else None)
-            for one in shown
+            line(
+                provider,
+                running=running,
+                since=filters["asked"] if _is_meant(provider, filters["of"]) else None,
+            )
+            for provider in shown
         ),
         installed=tuple(map(_installed, loaded.available)),
         unknown=tuple(_unknown(plugin) for plugin in live if plugin.name not in stored),
         query=filters["q"],
-        shows=_shows(every, filters["show"]),
+        shows=pieces.choices(
+            _SHOWS,
+            filters["show"],
+            counts={
+                show: sum(_fits(provider, {"q": "", "show": show}) for provider in every)
+                for show in _SHOWS
+                if show
+            },
+        ),
         narrowed=bool(filters["q"] or filters["show"]),
         in_all=len(every),
         file=conf.PLUGINS_FILE,
-        servers=sum(one.connection is not None for one in every),
-        matches=_matches(shown),
+        servers=sum(provider.connection is not None for provider in every),
+        matches=matches + (f", {words.number(waiting)} to review" if waiting else ""),
         asking=asking(every, filters["asked"], path, filters["of"]),
         **frame,
     )
@@ -105,7 +84,7 @@ def page(
 def line(
     provider: plugin_overview.Provider, *, running: Iterable[str] = (), since: datetime | None = None
 ) -> pieces.View:
-    """Fill one line; ``since`` is when its server was asked, if somebody waits for that."""
+    """Return one line; ``since`` is when a refresh was requested that the reader waits for."""
     plugin = provider.plugin
     listing = provider.listing
     return pieces.View(
@@ -116,7 +95,6 @@ def line(
         description=texts.visible(words.cut(plugin.description, MAX_DESCRIPTION_LENGTH)),
         kind=kind(provider),
         runs=provider.connection is not None or plugin.name in running,
-        trusted=plugin.trusted,
         state=state(provider),
         tools=provider.offered,
         others=_others(provider),
@@ -125,8 +103,9 @@ def line(
         seen=words.moment(listing.answered) if listing is not None and listing.answered else None,
         asking=is_asked(provider, since),
         askable=provider.connection is not None or plugin.status == "failed",
-        active=active(provider),
-        blocked=blocked(provider),
+        active=plugin.active,
+        blocked=plugin.blocked,
+        trusted=plugin.trusted,
     )
 
 
@@ -180,45 +159,6 @@ def reach(provider: plugin_overview.Provider) -> str:
     return f"{having} {words.number(provider.active)} of them"
 
 
-def active(provider: plugin_overview.Provider) -> Control:
-    """Fill the switch that turns it on and off."""
-    on = provider.plugin.active
-    return Control(
-        name="active",
-        label="Plugin",
-        on=on,
-        said="On" if on else "Off",
-        about="While the plugin is off, its tools are unavailable to all agents.",
-        act="Turn off" if on else "Turn on",
-    )
-
-
-def blocked(provider: plugin_overview.Provider) -> Control:
-    """Fill the emergency stop."""
-    on = provider.plugin.blocked
-    return Control(
-        name="blocked",
-        label="Emergency stop",
-        on=on,
-        said="Blocked" if on else "Not blocked",
-        about="Blocks all its tools for all agents immediately, whatever their settings.",
-        act="Unblock" if on else "Block for everyone",
-    )
-
-
-def trusted(provider: plugin_overview.Provider) -> Control:
-    """Fill the switch that lets its new tools in."""
-    on = provider.plugin.trusted
-    return Control(
-        name="trusted",
-        label="Trusted",
-        on=on,
-        said="Trusted" if on else "Not trusted",
-        about="New tools of a trusted plugin are approved automatically. Changed tools still need review.",
-        act="Stop trusting" if on else "Trust",
-    )
-
-
 def is_asked(provider: plugin_overview.Provider, since: datetime | None) -> bool:
     """Return whether its server was asked then and may still answer."""
     if since is None or provider.connection is None:
@@ -232,25 +172,31 @@ def is_asked(provider: plugin_overview.Provider, since: datetime | None) -> bool
 
 def asking(
     every: Sequence[plugin_overview.Provider], since: datetime | None, path: str, of: str
-) -> Asking | None:
-    """Return how far a refresh has come that was begun then, of one server or of all."""
+) -> pieces.View | None:
+    """Return how far a refresh has come that was begun then, of one server or of all.
+
+    ``url`` asks again while it is ``under_way``; ``words`` say it, for eyes and ears.
+    """
     if since is None:
         return None
-    asked = [one for one in every if _is_meant(one, of)]
-    waiting = [one for one in asked if is_asked(one, since)]
-    answered = [one for one in asked if one.listing is not None and one.listing.asked >= since]
+    asked = [provider for provider in every if _is_meant(provider, of)]
+    waiting = [provider.plugin.name for provider in asked if is_asked(provider, since)]
+    answered = {
+        provider.plugin.name: provider.listing
+        for provider in asked
+        if provider.listing is not None and provider.listing.asked >= since
+    }
     url = f"{path}?{urlencode({'asked': stamp(since), **({'of': of} if of else {})})}"
     if waiting:
-        names = words.listing([one.plugin.name for one in waiting])
-        return Asking(under_way=True, words=f"Refreshing {names}…", url=url)
-    failed = [one.plugin.name for one in answered if one.listing is not None and one.listing.error]
-    silent = [one.plugin.name for one in asked if one not in answered]
-    told = [f"{_servers(len(answered) - len(failed))} responded"]
-    told += [f"{words.listing(failed)} failed"] if failed else []
-    told += [f"no response from {words.listing(silent)}"] if silent else []
-    look = sum(one.waiting for one in asked)
-    wait = f" {words.tools(look)} await{'s' if look == 1 else ''} review." if look else ""
-    return Asking(under_way=False, words=f"{', '.join(told)}.{wait}", url=url)
+        return pieces.View(under_way=True, words=f"Refreshing {words.listing(waiting)}…", url=url)
+    failed = [name for name, listing in answered.items() if listing.error]
+    silent = [provider.plugin.name for provider in asked if provider.plugin.name not in answered]
+    results = [f"{words.counted(len(answered) - len(failed), 'server')} responded"]
+    results += [f"{words.listing(failed)} failed"] if failed else []
+    results += [f"no response from {words.listing(silent)}"] if silent else []
+    count = sum(provider.waiting for provider in asked)
+    review = f" {words.tools(count)} await{'s' if count == 1 else ''} review." if count else ""
+    return pieces.View(under_way=False, words=f"{', '.join(results)}.{review}", url=url)
 
 
 def _is_meant(provider: plugin_overview.Provider, of: str) -> bool:
@@ -263,15 +209,9 @@ def stamp(at: datetime) -> str:
     return str(int(at.timestamp() * 1000))
 
 
-def _servers(count: int) -> str:
-    return f"{words.number(count)} server{'' if count == 1 else 's'}"
-
-
 def _fits(provider: plugin_overview.Provider, filters: Mapping[str, Any]) -> bool:
-    query = str(filters["q"]).strip().casefold()
     plugin = provider.plugin
-    texts_of = (plugin.name, plugin.namespace, plugin.title, plugin.description)
-    if query and not any(query in text.casefold() for text in texts_of):
+    if not words.contains(filters["q"], plugin.name, plugin.namespace, plugin.title, plugin.description):
         return False
     match filters["show"]:
         case "waiting":
@@ -283,34 +223,18 @@ def _fits(provider: plugin_overview.Provider, filters: Mapping[str, Any]) -> boo
     return True
 
 
-def _shows(every: Sequence[plugin_overview.Provider], chosen: str) -> tuple[pieces.Choice, ...]:
-    labels = {"": "All", "waiting": "To review", "failed": "Failed", "off": "Off or blocked"}
-    counts = {
-        show: sum(_fits(one, {"q": "", "show": show}) for one in every) if show else None for show in labels
-    }
-    return tuple(
-        pieces.Choice(value=show, label=label, chosen=show == chosen, count=counts[show])
-        for show, label in labels.items()
+def _installed(plugin: loading.Installed) -> pieces.View:
+    where = f"{plugin.module}:{plugin.attribute}"
+    return pieces.View(
+        name=plugin.name,
+        where=f"{plugin.distribution}, {where}" if plugin.distribution else where,
+        line=f"- id: {plugin.name}",
+        error="",
     )
 
 
-def _matches(shown: Sequence[plugin_overview.Provider]) -> str:
-    count, waiting = len(shown), sum(one.waiting for one in shown)
-    found = f"{count} plugin{'' if count == 1 else 's'}, {words.tools(sum(one.offered for one in shown))}"
-    return f"{found}, {words.number(waiting)} to review" if waiting else found
-
-
-def _installed(one: loading.Installed) -> Unlisted:
-    where = f"{one.module}:{one.attribute}"
-    return Unlisted(
-        name=one.name,
-        where=f"{one.distribution}, {where}" if one.distribution else where,
-        line=f"- id: {one.name}",
-    )
-
-
-def _unknown(plugin: info.PluginInfo) -> Unlisted:
-    return Unlisted(
+def _unknown(plugin: info.PluginInfo) -> pieces.View:
+    return pieces.View(
         name=plugin.name,
         where=plugin.source,
         line=f"{conf.COMMAND} plugins sync",

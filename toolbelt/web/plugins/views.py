@@ -1,4 +1,4 @@
-"""The plugins and upstream servers: their list, adding one, asking them anew, and their switches."""
+"""The plugins and upstream servers: their list, adding one, refreshing them, and their switches."""
 
 from __future__ import annotations
 
@@ -27,25 +27,36 @@ from toolbelt.web.plugins import detail, forms, view_model
 
 ADD = rights.permission("add", "plugin")
 CHANGE = rights.permission("change", "plugin")
-# The address of the form, which no server can have for its own page.
-_TAKEN = "add"
+# What a plugin is after one of its switches was turned off, and on.
+_DONE = {
+    "active": ("off for everyone", "on"),
+    "blocked": ("unblocked", "blocked for everyone"),
+    "trusted": ("no longer trusted", "trusted"),
+}
 
 
 @require_safe
 def listing(request: http.Request) -> HttpResponse:
     """Show the list; to htmx only its lines, or how far a refresh has come."""
-    in_place = request.htmx
-    page = _filled(request, None if in_place else responses.pop_notice(request)[0])
-    target = request.htmx.target or ""
-    part = "plugins/_asked.html" if target == "asking" else "plugins/_lines.html"
-    return render(request, part if in_place else "plugins/list.html", {"page": page, "in_place": in_place})
+    user = request.user
+    page = view_model.page(
+        plugin_overview.load_all(),
+        running.loaded(),
+        forms.Filter(request.GET).values(),
+        path=reverse("web:plugins"),
+        may_change=user.has_perm(CHANGE),
+        may_add=user.has_perm(ADD),
+        may_see=rights.may_read(user, "plugin"),
+    )
+    part = "plugins/_asked.html" if request.htmx.target == "asking" else "plugins/_lines.html"
+    return responses.show(request, page, "plugins/list.html", part)
 
 
 @require_safe
 @permission_required(ADD, raise_exception=True)
 def add(request: http.Request) -> HttpResponse:
     """Show the form for a server."""
-    return _form(request, detail.ServerForm())
+    return _form(request, forms.Server())
 
 
 @require_POST
@@ -53,16 +64,15 @@ def add(request: http.Request) -> HttpResponse:
 def save(request: http.Request) -> HttpResponse:
     """Add the server, and have it asked for its tools at once."""
 
+    form = forms.Server(request.POST)
+
     def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        problems = error.problems if isinstance(error, errors.Invalid) else [_problem("", str(error))]
-        return _form(request, detail.form(request.POST, problems), status=422)
+        form.refuse(error, otherwise=None)
+        return _form(request, form, status=422)
 
     responses.declare(request, reverse("web:plugins"), form=again)
-    form = forms.Server(request.POST)
     given = form.checked()
     name = given["name"]
-    if name == _TAKEN:
-        raise errors.Invalid([_problem("name", "This name is reserved: choose another name.")])
     upstream_servers.add(
         responses.actor(request),
         name,
@@ -93,7 +103,10 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
     try:
         upstream_servers.find(plugin)
     except errors.NotFound:
-        return _another_chance(request, plugin, home)
+        configured.enable(responses.write(request), plugin)
+        responses.declare(request, home)
+        text = f"{plugin} is enabled again. The next call retries it."
+        return responses.respond(request, notices.Notice(text=text))
     asked = _asked(request, [plugin])
     way = responses.back(request, home)
     if way.partition("?")[0] == reverse("web:plugins"):
@@ -105,58 +118,36 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
 @permission_required(CHANGE, raise_exception=True)
 def switch(request: http.Request, plugin: str) -> HttpResponse:
     """Switch a plugin on or off, stop it for everyone, or trust it."""
-    form = forms.Switch(request.POST)
     responses.declare(
         request, reverse("web:plugin", args=[plugin]), parts=functools.partial(_parts, request, plugin)
     )
-    wanted = form.wanted()
-    change, whom = _switched(request, plugin, **wanted)
-    done = _done(plugin, wanted["control"], wanted["on"])
+    given = forms.Switch(request.POST).checked()
+    control, on, was = given["control"], given["on"], given["was"]
+    write, whom = responses.write(request, given), ""
+    change: writing.Change
+    if control == "blocked":
+        change = blocked = blocking.set_blocked(write, "plugin", plugin, on, was=was)
+        whom = access_blocking.whom(blocked, on)
+    else:
+        change = plugin_overview.set_control(write, plugin, control, on, was=was)
+    done = f"{plugin} is {_DONE[control][on]}"
     if change.is_nothing:
         return responses.respond(request, notices.Notice(text=f"No changes: {done} already."))
     return responses.respond(request, notices.Notice(text=f"{done}.", detail=whom, undo=change.entry))
-
-
-def _switched(
-    request: http.Request, plugin: str, control: plugin_overview.Control, on: bool, was: bool, reason: str
-) -> tuple[writing.Change, str]:
-    """Do what the form wants; of an emergency stop, say whom it reaches."""
-    write = responses.write(request, {"reason": reason})
-    if control != "blocked":
-        return plugin_overview.set_control(write, plugin, control, on, was=was), ""
-    change = blocking.set_blocked(write, "plugin", plugin, on, was=was)
-    return change, access_blocking.whom(change, on)
-
-
-def _filled(request: http.Request, notice: notices.Notice | None) -> pieces.View:
-    user = request.user
-    home = reverse("web:plugins")
-    return view_model.page(
-        plugin_overview.load_all(),
-        running.loaded(),
-        forms.Filter(request.GET).said(),
-        path=home,
-        here=responses.here(request, home),
-        notice=notice,
-        may_change=user.has_perm(CHANGE),
-        may_add=user.has_perm(ADD),
-        may_see=rights.may_read(user, "plugin"),
-    )
 
 
 def _parts(
     request: http.Request, plugin: str, notice: notices.Notice, change: effects.Effect | None, status: int
 ) -> HttpResponse:
     """Return the parts of a page that follow a switch of a plugin."""
-    found = plugin_overview.find(plugin, most=0)
+    overview = plugin_overview.find(plugin, most=0)
     if notice.undo is not None and not notice.detail:
-        reach = view_model.reach(found.provider)
+        reach = view_model.reach(overview.provider)
         notice = notices.Notice(text=notice.text, detail=f"{reach[:1].upper()}{reach[1:]}.", undo=notice.undo)
     page = detail.page(
-        found,
+        overview,
         running.live(),
         path=reverse("web:plugin", args=[plugin]),
-        here=responses.back(request, reverse("web:plugin", args=[plugin])),
         notice=notice,
         may_change=True,
         may_approve=False,
@@ -167,13 +158,6 @@ def _parts(
     return render(request, "plugins/_switched.html", shown, status=status)
 
 
-def _another_chance(request: http.Request, plugin: str, home: str) -> HttpResponse:
-    configured.enable(responses.write(request), plugin)
-    notice = notices.Notice(text=f"{plugin} is enabled again. The next call retries it.")
-    responses.declare(request, home)
-    return responses.respond(request, notice)
-
-
 def _asked(request: http.Request, names: Iterable[str]) -> str:
     """Have servers asked, and give what a page says of it in its address. Raises errors.NotFound."""
     since = timezone.now()
@@ -181,19 +165,6 @@ def _asked(request: http.Request, names: Iterable[str]) -> str:
     return urlencode({"asked": view_model.stamp(since)})
 
 
-def _done(plugin: str, control: str, on: bool) -> str:
-    match control:
-        case "active":
-            return f"{plugin} is {'on' if on else 'off for everyone'}"
-        case "blocked":
-            return f"{plugin} is {'blocked for everyone' if on else 'unblocked'}"
-    return f"{plugin} is {'trusted' if on else 'no longer trusted'}"
-
-
-def _problem(path: str, message: str) -> errors.Problem:
-    return errors.Problem(path=path, message=message)
-
-
-def _form(request: http.Request, form: detail.ServerForm, status: int = 200) -> HttpResponse:
-    page = detail.AddPage(form=form, command=detail.add_command(), may_see=True)
+def _form(request: http.Request, form: forms.Server, status: int = 200) -> HttpResponse:
+    page = pieces.View(form=form, command=detail.add_command())
     return render(request, "plugins/add.html", {"page": page}, status=status)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from django.utils.http import urlencode
@@ -12,7 +11,7 @@ from django.utils.http import urlencode
 from toolbelt.control.agents import agent_versions, comparing, sessions
 from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
-from toolbelt.core import definitions, errors, reasons, resolution, surface
+from toolbelt.core import definitions, errors, resolution, rules, surface
 from toolbelt.runtime import explain, rendering, surfaces
 from toolbelt.web.agents import view_model as agents
 from toolbelt.web.compare import view_model as compare
@@ -20,40 +19,6 @@ from toolbelt.web.kit import entries, model, paging, pieces, words
 from toolbelt.web.settings import mcp_clients
 
 View = Literal["tools", "policy", "json", "why"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """What a provider is sent, as JSON; or the `troubles` for which it would not take it. `id` is its place."""
-
-    id: str
-    label: str
-    text: str
-    size: str
-    troubles: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One question of a trace. `state` and `reason` are its answer, empty where it does not apply."""
-
-    number: str
-    asks: str
-    state: str
-    reason: str
-    decides: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
-    """Why a tool is on or off; `trouble` instead, where no such tool is known; neither, before one is named."""
-
-    tool: str = ""
-    state: str = "dormant"
-    reason: str = ""
-    steps: tuple[Step, ...] = ()
-    trouble: str = ""
-    known: tuple[str, ...] = ()
 
 
 # How many of the live sessions are offered to choose from; any other can be typed.
@@ -74,7 +39,7 @@ _FORMATS = {
 
 
 def page(agent: str, filters: Mapping[str, Any], *, path: str, may_change: bool) -> pieces.View:
-    """Fill the page for the question that ``filters`` puts together. Raises errors.NotFound for an unknown agent."""
+    """Return the page for the request that ``filters`` describe. Raise errors.NotFound for an unknown agent."""
     view = cast(View, filters["view"] or "tools")
     form = filters["format"] if filters["format"] in rendering.FORMATS else next(iter(_FORMATS))
     # A past version is outside any session, and what stands beside it, too.
@@ -107,17 +72,18 @@ def page(agent: str, filters: Mapping[str, Any], *, path: str, may_change: bool)
         except (errors.NotFound, errors.Invalid) as error:
             trouble = f"{trouble} Cannot show the earlier version: {error}".strip()
     longest = answer if then is None or len(answer.tools) >= len(then.tools) else then
-    one = queries.summary(agent)
-    if one.agent.archived:
+    summary = queries.summary(agent)
+    if summary.agent.archived:
         raise errors.Archived(agent)
-    header = agents.header(one)
+    header = agents.present(summary)
     return pieces.View(
         agent=header,
         question=_question(agent, filters, view, form),
         trouble=trouble,
         view=view,
         model=model.view(answer, filters["message"]),
-        facts=_facts(answer),
+        revision=answer.revision,
+        fingerprint=answer.fingerprint.removeprefix("sha256:")[:12],
         tools=_tools(answer, why_url, filters["offset"], then, "added since") if view == "tools" else (),
         pages=_sent_part(longest, filters["offset"]).pages(filters, path) if view == "tools" else None,
         sent=_sent(answer, form) if view == "json" else None,
@@ -126,7 +92,9 @@ def page(agent: str, filters: Mapping[str, Any], *, path: str, may_change: bool)
         if version is not None and then is not None
         else None,
         may_change=may_change,
-        cut=mcp_clients.cut_instructions(answer.policy) if _shows_policy(view, form) else (),
+        cut=mcp_clients.cut_instructions(answer.policy)
+        if view == "policy" or (view == "json" and form == "mcp")
+        else (),
     )
 
 
@@ -155,10 +123,6 @@ def _past(
     )
 
 
-def _shows_policy(view: View, form: str) -> bool:
-    return view == "policy" or (view == "json" and form == "mcp")
-
-
 def _question(agent: str, filters: Mapping[str, Any], view: str, form: str) -> pieces.View:
     live = sessions.page(agent, limit=MAX_SESSIONS).sessions
     kinds = [("", "The agent itself"), *((kind, f"Subagent: {kind}") for kind in values.KINDS)]
@@ -169,7 +133,10 @@ def _question(agent: str, filters: Mapping[str, Any], view: str, form: str) -> p
         tool=filters["tool"],
         subagents=pieces.choices(kinds, filters["subagent"]),
         views=pieces.choices(_VIEWS, view),
-        formats=pieces.choices(((name, _FORMATS.get(name, name)) for name in _in_order()), form),
+        # The best known first, then whatever else there is.
+        formats=pieces.choices(
+            {name: _FORMATS.get(name, name) for name in (*_FORMATS, *rendering.FORMATS)}, form
+        ),
         sessions=tuple(
             pieces.Choice(value=kept.session.key, label=f"changed {words.moment(kept.changed).words}")
             for kept in live
@@ -180,25 +147,13 @@ def _question(agent: str, filters: Mapping[str, Any], view: str, form: str) -> p
 
 def _moments(agent: str, chosen: str) -> Iterator[pieces.Choice]:
     yield pieces.Choice(value="", label="Now", chosen=not chosen)
-    found = queries.changes(agent=agent, size=MAX_MOMENTS).entries
-    if chosen and chosen not in {str(entry.id) for entry in found}:
+    changes = queries.changes(agent=agent, size=MAX_MOMENTS).entries
+    if chosen and chosen not in {str(entry.id) for entry in changes}:
         number = chosen.isdigit()
         yield pieces.Choice(value=chosen, label=f"after change {chosen}" if number else chosen, chosen=True)
-    for entry in found:
+    for entry in changes:
         label = f"after {entries.sentence(entry)}, {words.moment(entry.at).words}"
         yield pieces.Choice(value=str(entry.id), label=label, chosen=str(entry.id) == chosen)
-
-
-def _in_order() -> list[str]:
-    """List the formats as they are offered: the best known first, then whatever else there is."""
-    return [*_FORMATS, *(name for name in rendering.FORMATS if name not in _FORMATS)]
-
-
-def _facts(answer: surface.Surface) -> tuple[str, ...]:
-    return (
-        f"revision {words.number(answer.revision)}",
-        f"fingerprint {answer.fingerprint.removeprefix('sha256:')[:12]}",
-    )
 
 
 def _tools(
@@ -226,83 +181,56 @@ def _sent_part(answer: surface.Surface, offset: int | str) -> paging.Part[defini
 def _tool(
     answer: surface.Surface, definition: definitions.Definition, most: int, why: str, mark: str
 ) -> pieces.View:
-    key = definition.name
-    prefix, name = model.split(key)
-    decision = answer.because.get(key)
+    decision = answer.because.get(definition.name)
     return pieces.View(
-        key=key,
-        prefix=prefix,
-        name=name,
-        reason=reasons.explain(decision)
-        if decision
-        else "Toolbelt's own tool, for finding and loading others",
-        tokens=words.number(definition.tokens) if decision else "",
+        key=definition.name,
+        tokens=definition.tokens,
+        decision=decision,
         percent=round(100 * definition.tokens / most) if most else 0,
-        own=decision is None,
-        why_url=f"{why}&{urlencode({'tool': key})}" if decision else "",
+        why_url=f"{why}&{urlencode({'tool': definition.name})}",
         mark=mark if decision else "",
     )
 
 
-def _sent(answer: surface.Surface, form: str, place: str = "provider-json") -> Sent:
-    label = _FORMATS.get(form, form)
+def _sent(answer: surface.Surface, form: str, place: str = "provider-json") -> pieces.View:
+    """Return what a provider is sent, as JSON, or the ``troubles`` for which it would not take it."""
+    sent = pieces.View(id=place, label=_FORMATS.get(form, form), text="", size="", troubles=())
     try:
-        provider = rendering.render(answer, form)
+        sent.text = json.dumps(rendering.render(answer, form), indent=2, ensure_ascii=False)
     except errors.Invalid as invalid:
-        troubles = tuple(problem.message for problem in invalid.problems)
-        return Sent(id=place, label=label, text="", size="", troubles=troubles)
-    text = json.dumps(provider, indent=2, ensure_ascii=False)
-    return Sent(id=place, label=label, text=text, size=words.size(len(text.encode())), troubles=())
+        sent.troubles = tuple(problem.message for problem in invalid.problems)
+    sent.size = words.size(len(sent.text.encode()))
+    return sent
 
 
-def _why(agent: str, tool: str, asked: Mapping[str, Any], answer: surface.Surface) -> Why:
-    known = tuple(sorted(answer.resolution.context.catalog.tools))
-    if not tool:
-        return Why(known=known)
+def _why(agent: str, tool: str, asked: Mapping[str, Any], answer: surface.Surface) -> pieces.View:
+    """Return why a tool is on or off; or ``trouble``, if there is no such tool; neither, before one is named."""
+    why = pieces.View(tool=tool, steps=(), trouble="", known=sorted(answer.resolution.context.catalog.tools))
     try:
-        told = explain.why(agent, tool, **asked)
+        explained = explain.why(agent, tool, **asked) if tool else None
     except errors.NotFound as unknown:
-        return Why(tool=tool, trouble=str(unknown), known=known)
-    return _decided(tool, told.decision, told.trace, known)
+        explained, why.trouble = None, str(unknown)
+    if explained is not None:
+        _decide(why, explained.decision, explained.trace)
+    return why
 
 
-def _why_then(tool: str, then: surface.Surface) -> Why:
-    standing = then.resolution.context
-    if tool not in standing.catalog.tools:
-        return Why()
-    return _decided(tool, then.resolution.decision(tool), resolution.trace(standing, tool), ())
+def _why_then(tool: str, then: surface.Surface) -> pieces.View:
+    why = pieces.View(tool=tool, steps=(), trouble="", known=())
+    context = then.resolution.context
+    if tool in context.catalog.tools:
+        _decide(why, then.resolution.decision(tool), resolution.trace(context, tool))
+    return why
 
 
-def _decided(
-    tool: str, decision: resolution.Decision, trace: Iterable[resolution.Step], known: tuple[str, ...]
-) -> Why:
-    deferred = decision.code == "budget"
-    steps = [_step(step, decides=not deferred and step.question == decision.question) for step in trace]
-    if deferred:
-        steps.append(
-            Step(
-                number="",
-                asks="Do the tools that are on fit the agent's budget?",
-                state=decision.state,
-                reason=reasons.explain(decision),
-                decides=True,
-            )
+def _decide(why: pieces.View, decision: resolution.Decision, trace: Iterable[resolution.Step]) -> None:
+    """Add the decision, and the steps that lead to it; the budget of the agent decides behind them all."""
+    why.decision = decision
+    why.decisive = decision.question
+    why.steps = tuple(trace)
+    if decision.code == "budget":
+        question = "Do the tools that are on fit the agent's budget?"
+        why.decisive = 0
+        why.steps += (
+            resolution.Step(0, question, rules.Answer(decision.state, decision.code, decision.origin)),
         )
-    return Why(
-        tool=tool,
-        state=decision.state,
-        reason=reasons.explain(decision),
-        steps=tuple(steps),
-        known=known,
-    )
-
-
-def _step(step: resolution.Step, *, decides: bool) -> Step:
-    answer = step.answer
-    return Step(
-        number=str(step.question),
-        asks=step.rule,
-        state=answer.state if answer else "",
-        reason=reasons.explain(answer) if answer else "",
-        decides=decides,
-    )

@@ -20,19 +20,20 @@ AT_ONCE = 50
 
 
 def page(agent: str, offset: int, *, path: str) -> pieces.View:
-    """Fill the page, from the place ``offset`` of the list on. Raise errors.NotFound."""
+    """Return the page, from the place ``offset`` of the list on. Raise errors.NotFound."""
     summary = queries.summary(agent)
     stored = sessions.page(agent, offset=offset, limit=AT_ONCE)
+    part = paging.Part(items=stored.sessions, offset=offset, total=stored.total, size=AT_ONCE)
     preview = reverse("web:preview", args=[agent])
     initial = summary.agent.initial_toolkits
     return pieces.View(
-        agent=agents.header(summary),
+        agent=agents.present(summary),
         sessions=tuple(_line(summary.agent, kept, preview) for kept in stored.sessions),
         initial=initial,
         loadable=tuple(key for key in summary.agent.allowed_toolkits if key not in initial),
         may_discover=summary.holder.may_load,
         matches=f"{words.counted(stored.total, 'session')}, most recently changed first",
-        pages=_pages(stored, offset, path),
+        pages=part.pages({}, path),
     )
 
 
@@ -65,15 +66,3 @@ def _read(at: str) -> datetime | None:
     except ValueError:
         return None
     return timezone.make_aware(read) if read is not None and timezone.is_naive(read) else read
-
-
-def _pages(kept: sessions.Page, offset: int, path: str) -> paging.Pages:
-    shown = len(kept.sessions)
-    if not shown:
-        return paging.Pages(words="", newer_url=path if offset else "")
-    before, behind = max(0, offset - AT_ONCE), offset + shown
-    return paging.Pages(
-        words=f"{words.number(offset + 1)} to {words.number(behind)} of {words.number(kept.total)}",
-        newer_url=f"{path}?{urlencode({'offset': before})}" if offset else "",
-        older_url=f"{path}?{urlencode({'offset': behind})}" if behind < kept.total else "",
-    )

@@ -37,29 +37,19 @@ def evict(request: http.Request, agent: str) -> HttpResponse:
     responses.declare(request, home, parts=parts, undone="Not evicted")
     session = form.checked()["session"]
     if not form.cleaned_data["confirm"]:
-        question = _question(request, agent, session, responses.back(request, home))
-        return responses.ask_confirmation(request, question)
+        reasons = (
+            f"The session loses everything it loaded. Its next request starts with what {agent} has in every session.",
+            "Its connections to upstream servers close, and the servers' state for it is lost.",
+            "This cannot be undone, but the agent can load what it needs again.",
+        )
+        fields = [("session", session)]
+        return responses.ask(request, f"Evict session {session}?", "Evict session", reasons, fields)
     sessions.evict(responses.write(request, form.cleaned_data), agent, session)
     return responses.respond(request, notices.Notice(text=f"Session {session} of {agent} evicted."))
 
 
-def _question(request: http.Request, agent: str, session: str, back: str) -> notices.Confirmation:
-    return notices.Confirmation(
-        title=f"Evict session {session}?",
-        reasons=(
-            f"The session loses everything it loaded. Its next request starts with what {agent} has in every session.",
-            "Its connections to upstream servers close, and the servers' state for it is lost.",
-            "This cannot be undone, but the agent can load what it needs again.",
-        ),
-        action=request.path,
-        fields=(("session", session), ("next", back), ("confirm", "yes")),
-        confirm_word="Evict session",
-        back=back,
-    )
-
-
 def _page(request: http.Request, agent: str) -> pieces.View:
-    place = filters.read(forms.Place(request.GET))
+    place = filters.read(filters.Holders(request.GET))
     shown = view_model.page(agent, place["offset"] or 0, path=reverse("web:sessions", args=[agent]))
     shown.may_change = rights.may_flip(request.user, agent)
     shown.may_evict = rights.may_change_sessions(request.user, "delete", agent)

@@ -18,6 +18,7 @@ class Settings(entry_forms.EntryForm):
     """The settings of one agent."""
 
     entry_kind = "agent"
+    plain = ("title", "role", "description", "model", "kind", "loadout", "mcp_loading", "protected")
 
     title = forms.CharField(required=False)
     role = forms.CharField(required=False, help_text="One line, shown beside the agent's name.")
@@ -67,9 +68,8 @@ class Settings(entry_forms.EntryForm):
     def initial_of(cls, value: agents.Agent) -> dict[str, Any]:
         """Return the fields of the form for an agent."""
         budget = value.budget or agents.Budget()
-        names = ("title", "role", "description", "model", "kind", "loadout", "mcp_loading", "protected")
         return {
-            **{name: getattr(value, name) for name in names},
+            **super().initial_of(value),
             "subagent_kinds": list(value.subagent_kinds),
             "max_tools": budget.max_tools,
             "max_tokens": budget.max_tokens,
@@ -77,7 +77,7 @@ class Settings(entry_forms.EntryForm):
         }
 
     def offer(self, stored: catalog.Catalog) -> None:
-        """Fill the kinds and loadouts to choose from; a chosen loadout stays, even if it was removed."""
+        """Set the kinds and loadouts to choose from; a chosen loadout stays, even if it was removed."""
         kinds = ((kind, _kind(kind)) for kind in agents.KINDS)
         self.choose("kind", [("", "None"), *kinds])
         chosen = self.given["loadout"]
@@ -90,18 +90,11 @@ class Settings(entry_forms.EntryForm):
         budget = {name: given[name] for name in ("max_tools", "max_tokens") if given[name] is not None}
         if given["on_exceed"] not in ("", agents.ON_EXCEED[0]):
             budget["on_exceed"] = given["on_exceed"]
-        texts = ("title", "role", "description", "model", "kind", "loadout", "protected")
-        entry = {
-            **{name: given[name] for name in texts},
-            "budget": budget,
-            "mcp_loading": given["mcp_loading"],
-            "subagent_kinds": entry_forms.merge(
-                given["subagent_kinds"], self.initial.get("subagent_kinds", ())
-            ),
-        }
+        kinds = entry_forms.merge(given["subagent_kinds"], self.initial.get("subagent_kinds", ()))
+        entry = {**super().entry(), "budget": budget or None, "subagent_kinds": kinds or None}
         if entry["mcp_loading"] == agents.MCP_LOADINGS[0]:
             entry["mcp_loading"] = None
-        return {key: value or None for key, value in entry.items()}
+        return entry
 
     def field_at(self, place: str) -> str | None:
         """Return the field of a place; the limits of the budget have one each."""

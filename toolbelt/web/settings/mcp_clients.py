@@ -62,7 +62,8 @@ def cut_instructions(given: policy.Policy) -> tuple[str, ...]:
 
 
 def _cut_instructions(client: Client, given: policy.Policy) -> Iterator[str]:
-    length = _length(policy.text_by_importance(given))
+    # As clients count, most of which are written in JavaScript: in units of UTF-16.
+    length = len(policy.text_by_importance(given).encode("utf-16-le")) // 2
     limit = client.longest_instructions
     if limit is not None and length > limit:
         yield (
@@ -84,11 +85,6 @@ def _long_names(client: Client, answer: surface.Surface) -> Iterator[str]:
             f" {client.prefix} in front and takes {client.longest_name} characters:"
             f" {', '.join(names[:MAX_NAMED])}{more}. Use a shorter name than {NAME} there, or shorter keys."
         )
-
-
-def _length(text: str) -> int:
-    """Count as clients do, most of which are written in JavaScript: in units of UTF-16."""
-    return len(text.encode("utf-16-le")) // 2
 
 
 CLIENTS = (

@@ -75,11 +75,8 @@ def duplicate(request: http.Request, agent: str) -> HttpResponse:
     responses.declare(request, reverse("web:settings", args=[agent]), form=again)
     key = form.checked()["key"]
     done = agents.duplicate(responses.write(request), agent, key)
-    made = queries.change(done.entry) if done.entry is not None else None
-    may_undo = made is not None and rights.may_undo(request.user, made)
-    notice = notices.Notice(
-        text=f"Agent {key} created as a copy of {agent}.", undo=done.entry if may_undo else None
-    )
+    text = f"Agent {key} created as a copy of {agent}."
+    notice = notices.Notice(text=text, undo=responses.undo_of(request, done))
     responses.declare(request, reverse("web:settings", args=[key]))
     return responses.respond(request, notice)
 

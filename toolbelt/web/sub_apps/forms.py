@@ -15,6 +15,7 @@ class SubApp(entry_forms.EntryForm):
     """A sub-app. Its tools are rows, which buttons move, remove and add."""
 
     entry_kind = "sub_app"
+    plain = ("title", "description")
     fields_of = {"tool_names": "add_tools"}
     rows_of = frozenset({"tool_names"})
 
@@ -28,12 +29,7 @@ class SubApp(entry_forms.EntryForm):
     @classmethod
     def initial_of(cls, value: catalog.SubApp) -> dict[str, Any]:
         """Return the fields of the form for a sub-app."""
-        return {
-            "title": value.title,
-            "description": value.description,
-            "tool": list(value.tool_names),
-            "agents": list(value.agents),
-        }
+        return {**super().initial_of(value), "tool": list(value.tool_names), "agents": list(value.agents)}
 
     def clean(self) -> None:
         """Put the rows together: added tools come last."""
@@ -44,16 +40,11 @@ class SubApp(entry_forms.EntryForm):
 
     def entry(self) -> dict[str, Any]:
         """Return every key that the form shows; None stands for the default."""
-        given = self.given
-        return {
-            "title": given["title"] or None,
-            "description": given["description"] or None,
-            "tool_names": list(self.tools) or None,
-            "agents": entry_forms.merge(given["agents"], self.initial.get("agents", ())) or None,
-        }
+        agents = entry_forms.merge(self.given["agents"], self.initial.get("agents", ()))
+        return {**super().entry(), "tool_names": list(self.tools) or None, "agents": agents or None}
 
     def offer(self, stored: catalog.Catalog) -> None:
-        """Fill the agents to tick, the rows of tools, and the tools to add."""
+        """Set the agents to choose from, the rows of tools, and the tools to add."""
         agents = dict.fromkeys((*queries.agent_keys(), *self.given["agents"]))
         self.choose("agents", ((key, key) for key in agents))
         self.rows = [

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from django.urls import reverse
 
 from toolbelt.control.access import access_index
-from toolbelt.core import belts, catalog, errors, reasons, resolution
-from toolbelt.web.kit import pieces, tool_sections, words
+from toolbelt.core import belts, catalog, errors, reasons
+from toolbelt.web.kit import pieces, words
 
 # As many reasons as one reads.
 _MAX_WITHOUT = 8
 
 
 def listing(index: access_index.AccessIndex) -> pieces.View:
-    """Fill the list."""
+    """Return the list."""
     names = ["", *index.catalog.sub_apps, ""]
     return pieces.View(
         sub_apps=tuple(
@@ -28,7 +28,7 @@ def listing(index: access_index.AccessIndex) -> pieces.View:
 
 
 def page(index: access_index.AccessIndex, key: str) -> pieces.View:
-    """Fill the page of one. Raise errors.NotFound."""
+    """Return the page of one. Raise errors.NotFound."""
     sub_app = index.catalog.sub_apps.get(key)
     if sub_app is None:
         raise errors.NotFound("sub-app", key, index.catalog.sub_apps)
@@ -38,7 +38,7 @@ def page(index: access_index.AccessIndex, key: str) -> pieces.View:
         key=key,
         title=sub_app.title or key,
         description=sub_app.description,
-        tools=tuple(_bound(tool, closed) for tool in tools),
+        tools=tuple((tool, closed.get(tool.key)) for tool in tools),
         tokens=words.about(sum(tool.tokens for tool in tools)),
         agents=tuple(_embedded(index, sub_app)),
         seen=json.dumps(belts.entry("sub_app", sub_app), ensure_ascii=False),
@@ -69,18 +69,6 @@ def _line(index: access_index.AccessIndex, sub_app: catalog.SubApp, up: str, dow
 
 def _tools(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> list[str]:
     return [tool for tool in sub_app.tool_names if tool in index.catalog.tools]
-
-
-def _bound(tool: catalog.Tool, closed: Mapping[str, resolution.Decision]) -> pieces.View:
-    decision = closed.get(tool.key)
-    return pieces.View(
-        key=tool.key,
-        description=words.cut(tool.description or tool.title, tool_sections.MAX_DESCRIPTION_LENGTH),
-        risk=tool_sections.risk(tool),
-        tokens=words.number(tool.tokens),
-        state=decision.state if decision else "",
-        about=reasons.explain(decision) if decision else "",
-    )
 
 
 def _embedded(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> Iterator[pieces.View]:

@@ -18,7 +18,7 @@ class Flip(kit.Change):
     """
 
     on = forms.ChoiceField(choices=kit.STATES, required=False)
-    was = forms.ChoiceField(choices=kit.STATES)
+    was = fields.State()
     given = forms.ChoiceField(
         required=False,
         choices=[(f"{on}-{span}",) * 2 for on in ("true", "false") for span in (*durations.SPANS, "at")],
@@ -40,11 +40,7 @@ class Flip(kit.Change):
         given = self.checked()
         on, _, span = (given["given"] or given["on"]).partition("-")
         ends = given["at"] if span == "at" else durations.end(span) if span else None
-        return {
-            "on": words.read(on),
-            "ends": ends,
-            "was": words.read(given["was"]),
-        }
+        return {"on": words.read(on), "ends": ends, "was": given["was"]}
 
 
 class Reset(kit.Change):
@@ -52,11 +48,7 @@ class Reset(kit.Change):
 
     was = fields.Overrides()
 
-    def wanted(self) -> dict[str, Any]:
-        """Return the keyword arguments of control.tools_config.change."""
+    def shown(self) -> dict[str, bool | None]:
+        """Return the overrides that the page showed, by their tools."""
         pairs = (value.rpartition("=") for value in self.checked()["was"])
-        was = {tool: words.read(stored) for tool, _, stored in pairs}
-        return {
-            "wanted": dict.fromkeys(was),
-            "was": was,
-        }
+        return {tool: words.read(stored) for tool, _, stored in pairs}

@@ -56,13 +56,7 @@ def _render_cells(
 ) -> HttpResponse:
     # Before what is shown: it is never older than it says.
     request.counts = counts = queries.count()
-    page = toolkits.answer(
-        access_index.load(),
-        agent,
-        cells,
-        here=responses.back(request, reverse("web:toolkits")),
-        notice=notice,
-    )
+    page = toolkits.answer(access_index.load(), agent, cells, notice)
     shown = {"page": page, "confirmation": question}
     response = render(request, "toolkits/_answer.html", shown, status=status)
     # What else on the page follows the agent reloads itself.

@@ -36,11 +36,11 @@ def reset(request: http.Request, agent: str) -> HttpResponse:
     """Clear several overrides, as the page showed them: those of a section."""
     parts.declare(request, agent)
     form = forms.Reset(request.POST)
-    wanted = form.wanted()
-    count = len(wanted["wanted"])
-    what = f"{count} override{'' if count == 1 else 's'} of {agent}"
+    was = form.shown()
+    what = f"{words.counted(len(was), 'override')} of {agent}"
     parts.declare(request, agent, title=f"Reset {what} to default?", verb="Reset to default", fields=_KEPT)
-    change = tools_config.change(responses.write(request, form.cleaned_data), agent, **wanted)
+    write = responses.write(request, form.cleaned_data)
+    change = tools_config.change(write, agent, dict.fromkeys(was), was=was)
     return _answered(request, change, f"{what} reset to default", whole=True)
 
 

@@ -51,8 +51,12 @@ class Token(kit.Fields, kit.Change):
         """Return the form as it is shown first."""
         return cls(initial={"owner": "agent", "agent": agent, "days": _USUAL_DAYS})
 
+    def field_at(self, place: str) -> str | None:
+        """Return the field of a place; the day of expiry is chosen as a number of days."""
+        return super().field_at("days" if place == "expires" else place)
+
     def offer(self) -> None:
-        """Fill the agents to choose from; only a form that is shown needs it."""
+        """Set the agents to choose from; only a form that is shown needs them."""
         self.choose("agent", [("", "Choose an agent"), *((key, key) for key in queries.agent_keys())])
 
     def wanted(self, me: str) -> dict[str, Any]:

@@ -17,10 +17,14 @@ _SOON_SECONDS = 7 * 24 * 3600
 
 
 def page(filters: Mapping[str, Any], *, path: str) -> pieces.View:
-    """Fill the list."""
+    """Return the list."""
     every = tokens.all_tokens()
     now = timezone.now()
-    matching = [token for token in every if _fits(token, filters["q"])]
+    matching = [
+        token
+        for token in every
+        if words.contains(filters["q"], token.prefix, token.name, token.agent, token.user)
+    ]
     valid = paging.part([token for token in matching if token.is_valid(now)], filters["offset"])
     gone = paging.part([token for token in matching if not token.is_valid(now)], filters["gone_offset"])
     return pieces.View(
@@ -51,11 +55,6 @@ def line(token: tokens.Token) -> pieces.View:
         tone=tone,
         over=state in ("revoked", "expired"),
     )
-
-
-def _fits(token: tokens.Token, query: str) -> bool:
-    texts = (token.prefix, token.name, token.agent, token.user)
-    return not query or any(query.casefold() in text.casefold() for text in texts)
 
 
 def _state(token: tokens.Token, now: datetime) -> tuple[str, str]:

@@ -38,7 +38,7 @@ def issue(request: http.Request) -> HttpResponse:
     form = forms.Token(request.POST)
 
     def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        form.refuse(error, otherwise="agent", expires="days")
+        form.refuse(error, otherwise="agent")
         return responses.show(request, _page(request, form), "tokens/list.html", "tokens/_form.html", 422)
 
     responses.declare(request, reverse("web:tokens"), form=again)
@@ -62,7 +62,11 @@ def revoke(request: http.Request, token: str) -> HttpResponse:
 
     responses.declare(request, home, parts=parts, undone="Not revoked")
     if not form.checked()["confirm"]:
-        return responses.ask_confirmation(request, _question(request, token, responses.back(request, home)))
+        reasons = (
+            "Requests with this token will be rejected.",
+            "This cannot be undone. You can issue a new token.",
+        )
+        return responses.ask(request, f"Revoke token {token}?", "Revoke token", reasons)
     revoked = tokens.revoke(responses.write(request, form.cleaned_data), token)
     text = f"Token {revoked.prefix} of {view_model.whose(revoked)} revoked."
     return responses.respond(request, notices.Notice(text=text))
@@ -71,20 +75,6 @@ def revoke(request: http.Request, token: str) -> HttpResponse:
 def _check_sight(request: http.Request) -> None:
     if not rights.may_read(request.user, "api_token"):
         raise PermissionDenied
-
-
-def _question(request: http.Request, token: str, back: str) -> notices.Confirmation:
-    return notices.Confirmation(
-        title=f"Revoke token {token}?",
-        reasons=(
-            "Requests with this token will be rejected.",
-            "This cannot be undone. You can issue a new token.",
-        ),
-        action=request.path,
-        fields=(("next", back), ("confirm", "yes")),
-        confirm_word="Revoke token",
-        back=back,
-    )
 
 
 def _page(request: http.Request, form: forms.Token | None = None) -> pieces.View:

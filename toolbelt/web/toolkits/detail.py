@@ -6,14 +6,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from django.urls import reverse
-
 from toolbelt.control.access import access_index
-from toolbelt.core import belts, catalog, directives, errors, policy, reasons, toolkit_hooks
-from toolbelt.web.kit import model, paging, pieces, tool_sections, words
+from toolbelt.core import belts, catalog, directives, errors, policy
+from toolbelt.web.kit import model, paging, pieces, words
 from toolbelt.web.toolkits import forms, view_model
-
-_EVERYTHING = "all its tools"
 
 
 def page(
@@ -25,7 +21,7 @@ def page(
     may_flip: Callable[[str], bool],
     may_edit: bool,
 ) -> pieces.View:
-    """Fill the page; ``filters`` holds the message to try and the agent whose tools it is tried with.
+    """Return the page; ``filters`` holds the message to try and the agent whose tools it is tried with.
 
     ``may_flip`` says for which agents the reader may flip its switch; ``may_edit``: the reader may change the toolkit.
     Raise errors.NotFound.
@@ -42,8 +38,8 @@ def page(
     page.members = tuple(_member(index.catalog, toolkit, member, closed) for member in toolkit.members)
     page.find = paging.find_agents(index.holders, filters, path, ("offset",))
     page.message, page.preview = filters["message"], preview(index, toolkit, filters)
-    page.whose = tuple(whose((holder.agent.key for holder in index.holders), filters["whose"]))
-    page.stop, page.may_stop = stop(toolkit), may_edit
+    page.whose = whose((holder.agent.key for holder in index.holders), filters["whose"])
+    page.blocked, page.may_stop = toolkit.blocked, may_edit
     page.seen = json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False)
     page.may_change = any(may_flip(holder.agent.key) for holder in index.holders)
     part = _holders(index, held, filters)
@@ -68,16 +64,6 @@ def _holders(
         concerned = {*held.users, *held.switches}
         holders.sort(key=lambda holder: holder.agent.key not in concerned)
     return paging.part(holders, filters["offset"])
-
-
-def stop(toolkit: catalog.Toolkit) -> pieces.View:
-    """Fill the emergency stop."""
-    return pieces.View(
-        key=toolkit.key,
-        url=reverse("web:stop_toolkit", args=[toolkit.key]),
-        on=toolkit.blocked,
-        about="Blocks all its tools for all agents immediately, whatever their settings.",
-    )
 
 
 def preview(
@@ -117,32 +103,22 @@ def _outcome(message: str, active: tuple[str, ...], trial: directives.Trial) -> 
         return None
     if not active:
         return pieces.View(words="No directive: none of its tools is on, so its triggers do not apply.")
-    if trial.focus is None:
+    focus = trial.focus
+    if focus is None:
         return pieces.View(words="No directive: no trigger matches this message.")
-    return _focused(trial.focus)
-
-
-def _focused(focus: toolkit_hooks.Focus) -> pieces.View:
     if not focus.tools:
-        return pieces.View(words="No directive: none of the tools to focus on is on.", because=focus.because)
+        return pieces.View(words="No directive: none of the tools to focus on is on.", focus=focus)
+    ending = " and must call one." if focus.tool_choice == "required" else "."
     return pieces.View(
-        words=f"The first step focuses on {words.tools(len(focus.tools))}"
-        + (" and must call one." if focus.tool_choice == "required" else "."),
-        tools=focus.tools,
-        tool_choice=focus.tool_choice,
-        because=focus.because,
+        words=f"The first step focuses on {words.tools(len(focus.tools))}{ending}", focus=focus
     )
 
 
 def _triggers(toolkit: catalog.Toolkit, trial: directives.Trial) -> Iterator[pieces.View]:
     for place, trigger in enumerate(toolkit.triggers):
         yield pieces.View(
-            number=place + 1,
-            name=trigger.name,
+            trigger=trigger,
             conditions=tuple(_conditions(trigger)),
-            focus=trigger.focus or (),
-            whole=trigger.focus is None,
-            required=trigger.tool_choice == "required",
             fires=trial.fired[place],
             decides=trial.decides == place,
         )
@@ -158,35 +134,19 @@ def _conditions(trigger: catalog.Trigger) -> Iterator[pieces.View]:
         yield pieces.View(label="but none of", patterns=trigger.none)
 
 
-def whose(agents: Iterable[str], chosen: str) -> Iterator[pieces.Choice]:
+def whose(agents: Iterable[str], chosen: str) -> tuple[pieces.Choice, ...]:
     """Return the choices of whose tools the preview uses: all, or those of an agent."""
-    keys = list(agents)
-    yield pieces.Choice(value="", label=f"With {_EVERYTHING}", chosen=chosen not in keys)
-    for key in keys:
-        yield pieces.Choice(value=key, label=key, chosen=key == chosen)
+    return pieces.choices(((key, key) for key in agents), chosen, "With all its tools")
 
 
 def _member(
     stored: catalog.Catalog, toolkit: catalog.Toolkit, member: catalog.Member, closed: Mapping[str, Any]
 ) -> pieces.View:
-    """Return one tool of the toolkit; ``state`` is empty unless no agent can have it."""
-    tool, decision = stored.tools.get(member.tool), closed.get(member.tool)
-    if tool is None:
-        return pieces.View(
-            tool=member.tool,
-            risk=tool_sections.Risk(word="destructive", stated=False),
-            exists=False,
-            state="unavailable",
-            about="this tool does not exist",
-        )
+    """Return one tool of the toolkit; ``tool`` is None if it does not exist, ``closed`` if an agent can have it."""
     return pieces.View(
-        tool=member.tool,
-        exists=True,
-        description=words.cut(tool.description or tool.title, tool_sections.MAX_DESCRIPTION_LENGTH),
-        risk=tool_sections.risk(tool),
-        tokens=words.number(tool.tokens),
-        state=decision.state if decision else "",
-        about=reasons.explain(decision) if decision else "",
+        key=member.tool,
+        tool=stored.tools.get(member.tool),
+        closed=closed.get(member.tool),
         note=toolkit.tool_notes.get(member.tool, "").strip(),
         options=json.dumps(dict(member.options), ensure_ascii=False) if member.options else "",
     )

@@ -56,6 +56,7 @@ class Toolkit(entry_forms.EntryForm):
     """
 
     entry_kind = "toolkit"
+    plain = ("title", "description", "policy", "policy_when_off", "examples")
     fields_of = {"members": "add_members"}
     rows_of = frozenset({"members", "triggers", "tool_notes"})
 
@@ -90,7 +91,7 @@ class Toolkit(entry_forms.EntryForm):
     def initial_of(cls, value: catalog.Toolkit) -> dict[str, Any]:
         """Return the fields of the form for a toolkit; notes on tools that are no members are kept as they are."""
         members = [
-            (member.tool, value.tool_notes.get(member.tool, ""), _written(member.options))
+            (member.tool, value.tool_notes.get(member.tool, ""), _text(member.options))
             for member in value.members
         ]
         triggers = [
@@ -105,10 +106,9 @@ class Toolkit(entry_forms.EntryForm):
             )
             for trigger in value.triggers
         ]
-        texts = ("title", "description", "policy", "policy_when_off", "examples")
         named = {member.tool for member in value.members}
         return {
-            **{name: getattr(value, name) for name in texts},
+            **super().initial_of(value),
             **_columns(_MEMBER, members),
             **_columns([f"trigger_{name}" for name in _TRIGGER], triggers),
             "other_notes": {key: note for key, note in value.tool_notes.items() if key not in named},
@@ -141,7 +141,12 @@ class Toolkit(entry_forms.EntryForm):
         entry = {
             "title": given["title"],
             "description": given["description"],
-            "members": [_use(row) for row in self.member_rows],
+            "members": [
+                {"tool": row["member"], "options": options}
+                if isinstance(options := _json(row["options"]), dict)
+                else row["member"]
+                for row in self.member_rows
+            ],
             "policy": given["policy"],
             "policy_when_off": given["policy_when_off"],
             "tool_notes": {**self.initial.get("other_notes", {}), **notes},
@@ -169,7 +174,7 @@ class Toolkit(entry_forms.EntryForm):
         return {**entry_forms.problems_by_place(address, problems), **self.check_rows()}
 
     def offer(self, stored: catalog.Catalog) -> None:
-        """Fill the rows of tools and triggers, and the tools to add."""
+        """Set the rows of tools and triggers, and the tools to add."""
         self.members = list(self._member_views(stored))
         self.triggers = list(self._trigger_views())
         named = {row["member"] for row in self.member_rows}
@@ -242,13 +247,8 @@ def _columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, l
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
-def _written(options: Mapping[str, Any] | None) -> str:
+def _text(options: Mapping[str, Any] | None) -> str:
     return "" if options is None else json.dumps(options, ensure_ascii=False)
-
-
-def _use(row: Mapping[str, str]) -> Any:
-    options = _json(row["options"]) if row["options"] else None
-    return row["member"] if not isinstance(options, dict) else {"tool": row["member"], "options": options}
 
 
 def _json(text: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolbelt.control.access import access_index
 from toolbelt.core import catalog, reasons, resolution
-from toolbelt.web.kit import paging, pieces, tool_sections, words
+from toolbelt.web.kit import notices, paging, pieces, switch, tool_sections, words
 
 _SORTS: Mapping[str, Callable[[Held], Any]] = {
     "toolkit": lambda held: (held.toolkit.title or held.toolkit.key).casefold(),
@@ -19,6 +19,7 @@ _SORTS: Mapping[str, Callable[[Held], Any]] = {
 }
 _COLUMNS = (("toolkit", "Toolkit"), ("tools", "Tools"), ("tokens", "Tokens"), ("users", "Agents"))
 _SHOWS = {"": "All", "used": "In use", "unused": "Not in use", "stopped": "Blocked", "code": "From code"}
+_SET = {True: "on", False: "off"}
 # The first of them that holds for a member is what the agent has of the toolkit.
 _STATES = ("active", "discoverable", "unavailable", "denied", "dormant")
 
@@ -36,7 +37,7 @@ class Held:
 
 
 def page(index: access_index.AccessIndex, filters: Mapping[str, Any], path: str) -> pieces.View:
-    """Fill the list, narrowed and sorted as the form says; ``path`` is the page's own."""
+    """Return the list, narrowed and sorted as the form says; ``path`` is the page's own."""
     every = [held(index, toolkit) for toolkit in index.catalog.toolkits.values()]
     shown = [toolkit for toolkit in every if _fits(toolkit, filters)]
     sort = filters["sort"] if str(filters["sort"]).lstrip("-") in _SORTS else ""
@@ -48,14 +49,14 @@ def page(index: access_index.AccessIndex, filters: Mapping[str, Any], path: str)
         pages=part.pages(filters, path),
         columns=paging.columns(dict(_COLUMNS), filters, sort, path, ("tools", "tokens", "users")),
         query=filters["q"],
-        shows=tuple(
-            pieces.Choice(
-                value=value,
-                label=label,
-                chosen=value == filters["show"],
-                count=sum(_fits(toolkit, {"q": "", "show": value}) for toolkit in every) if value else None,
-            )
-            for value, label in _SHOWS.items()
+        shows=pieces.choices(
+            _SHOWS,
+            filters["show"],
+            counts={
+                show: sum(_fits(toolkit, {"q": "", "show": show}) for toolkit in every)
+                for show in _SHOWS
+                if show
+            },
         ),
         sort=sort,
         narrowed=bool(filters["q"] or filters["show"]),
@@ -80,7 +81,7 @@ def held(index: access_index.AccessIndex, toolkit: catalog.Toolkit) -> Held:
 
 def line(toolkit_use: Held) -> pieces.View:
     """Present one toolkit of the list."""
-    users = len(toolkit_use.users)
+    users, counts = len(toolkit_use.users), Counter(toolkit_use.switches.values())
     return pieces.View(
         key=toolkit_use.toolkit.key,
         title=toolkit_use.toolkit.title or toolkit_use.toolkit.key,
@@ -90,7 +91,10 @@ def line(toolkit_use: Held) -> pieces.View:
         tokens=words.about(toolkit_use.tokens),
         users=f"{words.number(users)} of {words.number(toolkit_use.agents)}",
         percent=round(100 * users / toolkit_use.agents) if toolkit_use.agents else 0,
-        switched=switched(toolkit_use),
+        # For how many agents the switch is set.
+        switched=", ".join(
+            f"{word} for {words.number(counts[on])}" for on, word in _SET.items() if counts[on]
+        ),
     )
 
 
@@ -100,13 +104,6 @@ def marks(toolkit: catalog.Toolkit) -> Iterable[tool_sections.Mark]:
         yield tool_sections.Mark(word="blocked for everyone", tone="danger")
     if toolkit.plugin:
         yield tool_sections.Mark(word=f"from plugin {toolkit.plugin}")
-
-
-def switched(toolkit_use: Held) -> str:
-    """Return for how many agents the switch is set."""
-    counts = Counter(toolkit_use.switches.values())
-    pairs = (("on", True), ("off", False))
-    return ", ".join(f"{word} for {words.number(counts[on])}" for word, on in pairs if counts[on])
 
 
 def cell(holder: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_change: bool) -> pieces.View:
@@ -122,15 +119,7 @@ def cell(holder: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_chan
         toolkit=toolkit.key,
         id=f"at:{holder.agent.key}:{toolkit.key}",
         what=f"{toolkit.title or toolkit.key} for {holder.agent.key}",
-        wants="false" if on else "true",
-        other="false" if on is None else "unset",
-        switch=pieces.View(
-            stored=words.stored(on),
-            words=words.state(on).capitalize(),
-            since="",
-            until="",
-            by="",
-        ),
+        switch=switch.view(on, decisions),
         state=state,
         word=f"{active} of {len(decisions)} on" if active else words.STATES[state],
         short=f"{active}/{len(decisions)}" if active else words.STATES[state],
@@ -140,15 +129,17 @@ def cell(holder: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_chan
     )
 
 
-def answer(index: access_index.AccessIndex, agent: str, shown: Sequence[str], **frame: Any) -> pieces.View:
-    """Fill what a change of an agent leaves behind on a page that shows its switches of these toolkits."""
+def answer(
+    index: access_index.AccessIndex, agent: str, shown: Sequence[str], notice: notices.Notice
+) -> pieces.View:
+    """Return what a change of an agent affects on a page that shows its switches of these toolkits."""
     kits = [index.catalog.toolkits[key] for key in shown if key in index.catalog.toolkits]
     holders = [holder for holder in index.holders if holder.agent.key == agent]
     return pieces.View(
         cells=tuple(cell(holder, kit, may_change=True) for holder in holders for kit in kits),
         toolkits=tuple(line(held(index, kit)) for kit in kits),
         may_change=True,
-        **frame,
+        notice=notice,
     )
 
 
@@ -162,9 +153,9 @@ def _reason(decisions: Iterable[resolution.Decision], state: str) -> str:
 
 
 def _fits(toolkit_use: Held, filters: Mapping[str, Any]) -> bool:
-    toolkit, query = toolkit_use.toolkit, str(filters["q"]).strip().casefold()
+    toolkit = toolkit_use.toolkit
     texts = (toolkit.key, toolkit.title, toolkit.description, *toolkit_use.members)
-    if query and not any(query in text.casefold() for text in texts):
+    if not words.contains(filters["q"], *texts):
         return False
     match filters["show"]:
         case "used":

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.web.access import blocking
-from toolbelt.web.kit import filters, http, notices, pieces, responses
+from toolbelt.web.kit import filters, http, pieces, responses
 from toolbelt.web.toolkits import detail, forms, view_model
 
 STOP = rights.permission("change", "toolkit")
@@ -35,14 +33,9 @@ def page(request: http.Request, toolkit: str) -> HttpResponse:
 @permission_required(STOP, raise_exception=True)
 def stop(request: http.Request, toolkit: str) -> HttpResponse:
     """Block a toolkit for everyone, or unblock it."""
-
-    def in_place(notice: notices.Notice, status: int) -> HttpResponse:
-        page = _page(request, toolkit)
-        page.notice = notice
-        return render(request, "toolkits/_stopped.html", {"page": page}, status=status)
-
     home = reverse("web:toolkit", args=[toolkit])
-    return blocking.stop(request, "toolkit", toolkit, home, in_place)
+    part = "toolkits/_stopped.html"
+    return blocking.stop(request, "toolkit", toolkit, home, part, lambda: _page(request, toolkit))
 
 
 def _page(request: http.Request, toolkit: str) -> pieces.View:
@@ -56,6 +49,5 @@ def _page(request: http.Request, toolkit: str) -> pieces.View:
         may_edit=user.has_perm(STOP),
     )
     page.may_remove = user.has_perm(rights.permission("delete", "toolkit"))
-    admin = f"{reverse('admin:toolbelt_toolkit_changelist')}?{urlencode({'q': toolkit})}"
-    page.admin_url = admin if user.is_staff and page.may_stop else ""
+    page.admin_url = responses.admin_url("toolkit", toolkit) if user.is_staff and page.may_stop else ""
     return page

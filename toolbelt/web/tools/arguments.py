@@ -102,16 +102,8 @@ def _kind(whole: Mapping[str, Any], part: Mapping[str, Any], depth: int = 0) -> 
         return words.cut(" or ".join(map(_text, stated)), MAX_LIMIT_LENGTH)
     if stated == "array":
         items = _followed(whole, part.get("items"))
-        return (
-            f"list of {_plain(_kind(whole, items, depth + 1))}"
-            if items and not items.get("items")
-            else "list"
-        )
-    return _plain(_text(stated))
-
-
-def _plain(kind: str) -> str:
-    return kind or "anything"
+        return f"list of {_kind(whole, items, depth + 1)}" if items and not items.get("items") else "list"
+    return _text(stated) or "anything"
 
 
 def _limits(part: Mapping[str, Any]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 
 from toolbelt.control.access import access_index
 from toolbelt.control.reports import usage
-from toolbelt.core import catalog, errors, reasons, schema
+from toolbelt.core import catalog, errors, schema
 from toolbelt.web.kit import paging, pieces, texts, tool_sections, words
 from toolbelt.web.tools import arguments, view_model
 
@@ -32,7 +32,7 @@ def page(
     path: str,
     may_see_calls: bool,
 ) -> pieces.View:
-    """Fill the page; ``filters`` is which agents are looked for. Raise errors.NotFound."""
+    """Return the page; ``filters`` is which agents are looked for. Raise errors.NotFound."""
     stored = index.catalog
     tool = stored.tools.get(key)
     if tool is None:
@@ -59,7 +59,7 @@ def page(
         output_schema=_document(tool.output_schema) if tool.output_schema else "",
         policy=tool.policy.strip() if key not in stored.toolkits_of else "",
         usage=_usage(usage.by_tool(tool=key), key) if may_see_calls else None,
-        stop=stop(tool),
+        blocked=tool.blocked,
     )
     _add_holders(page, index, filters, path)
     return page
@@ -75,35 +75,13 @@ def _add_holders(
     shown = paging.named(index.holders, filters["agents"])
     holders = paging.part([holder for holder in shown if key in holder.granted], filters["offset"])
     others = paging.part([holder for holder in shown if key not in holder.granted], filters["others_offset"])
-    page.holders = tuple(_holding(holder, key) for holder in holders.items)
+    page.holders = tuple((holder.agent.key, holder.decision(key)) for holder in holders.items)
     page.holders_pages = holders.pages(filters, path, anchor="#holders")
-    page.others, page.others_total = tuple(_holding(holder, key) for holder in others.items), others.total
+    page.others = tuple((holder.agent.key, holder.decision(key)) for holder in others.items)
+    page.others_total = others.total
     page.others_pages = others.pages(filters, path, name="others_offset", anchor="#holders")
     page.others_open = not holders.total or bool(filters["others_offset"])
     page.find = paging.find_agents(index.holders, filters, path, ("offset", "others_offset"))
-
-
-def stop(tool: catalog.Tool) -> pieces.View:
-    """Fill the emergency stop."""
-    return pieces.View(
-        key=tool.key,
-        url=reverse("web:stop_tool", args=[tool.key]),
-        on=tool.blocked,
-        about="Blocks the tool for all agents immediately, whatever their settings.",
-    )
-
-
-def _holding(holder: access_index.AgentAccess, key: str) -> pieces.View:
-    decision = holder.decision(key)
-    agent = holder.agent.key
-    filtered = urlencode({"q": key})
-    return pieces.View(
-        agent=agent,
-        url=f"{reverse('web:agent_access', args=[agent])}?{filtered}",
-        state=decision.state,
-        word=decision.state.capitalize(),
-        reason=reasons.explain(decision),
-    )
 
 
 def _marks(tool: catalog.Tool) -> Iterator[tool_sections.Mark]:

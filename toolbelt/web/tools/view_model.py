@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
 
 from toolbelt.control.access import access_index
-from toolbelt.core import catalog, reasons, resolution, risks
-from toolbelt.web.kit import paging, pieces, texts, tool_sections, words
+from toolbelt.core import catalog, reasons, resolution, risks, search
+from toolbelt.web.kit import paging, pieces, words
 
 _COLUMNS = (("tool", "Tool"), ("plugin", "Plugin"), ("tokens", "Tokens"))
 _SORTS: Mapping[str, Callable[[catalog.Tool], Any]] = {
@@ -35,7 +35,7 @@ def page(
     *,
     agents: Sequence[str] = (),
 ) -> pieces.View:
-    """Fill a page of the list, narrowed and sorted as the form says; ``path`` is the page's own.
+    """Return a page of the list, narrowed and sorted as the form says; ``path`` is the page's own.
 
     ``agents`` are those for which the reader may set all that is shown.
     """
@@ -43,7 +43,14 @@ def page(
     shown = matching(shelf, filters)
     sort = filters["sort"] if str(filters["sort"]).lstrip("-") in _SORTS else "tool"
     shown.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
+    if filters["q"].strip() and sort != filters["sort"]:
+        sort = ""
+        # As an agent's search_tools orders them.
+        hits = search.search(stored, [tool.key for tool in shown], filters["q"], len(shown))
+        ranks = {hit.tool: rank for rank, hit in enumerate(hits)}
+        shown.sort(key=lambda tool: ranks.get(tool.key, len(shown)))
     part = paging.part(shown, filters["offset"])
+    tokens = sum(tool.tokens for tool in shown)
     return pieces.View(
         tools=tuple(line(shelf, tool) for tool in part.items),
         columns=paging.columns(dict(_COLUMNS), filters, sort, path, ("tokens",)),
@@ -53,19 +60,21 @@ def page(
         risks=pieces.choices({risk: risk.capitalize() for risk in _RISKS}, filters["risk"], "Any risk"),
         sort=filters["sort"],
         in_all=len(stored.tools),
-        matches=_matches(shown),
+        matches=words.tools(len(shown)) + (f", {words.about(tokens)} tokens in total" if shown else ""),
         pages=part.pages(filters, path),
         bulk=_bulk(len(shown), filters, agents) if agents else None,
     )
 
 
-def _bulk(shown: int, filters: Mapping[str, Any], agents: Sequence[str]) -> pieces.Bar:
-    return pieces.Bar(
+def _bulk(shown: int, filters: Mapping[str, Any], agents: Sequence[str]) -> pieces.View:
+    """Return the bar that sets all tools that the list shows, for the agents that are ticked, or all."""
+    return pieces.View(
         action=reverse("web:bulk_tools"),
         fields=paging.hidden(filters, ("sort", "offset")),
         count=f"All {words.tools(shown)} shown" if shown > 1 else "The tool shown",
         what="tools",
-        words=(("true", "Turn on"), ("false", "Turn off"), ("unset", "Reset to default")),
+        words=pieces.SETTINGS,
+        toolkits=(),
         agents=tuple(agents),
     )
 
@@ -78,19 +87,8 @@ def matching(shelf: access_index.CatalogView, filters: Mapping[str, Any]) -> lis
 def line(shelf: access_index.CatalogView, tool: catalog.Tool) -> pieces.View:
     """Present one tool of the list."""
     state, word, about = standing(shelf.closed.get(tool.key))
-    return pieces.View(
-        key=tool.key,
-        description=texts.visible(
-            words.cut(tool.description or tool.title, tool_sections.MAX_DESCRIPTION_LENGTH)
-        ),
-        risk=tool_sections.risk(tool),
-        tokens=words.number(tool.tokens),
-        plugin=tool.plugin,
-        toolkits=in_toolkits(shelf.catalog, tool.key),
-        state=state,
-        word=word,
-        about=about,
-    )
+    toolkits = in_toolkits(shelf.catalog, tool.key)
+    return pieces.View(tool=tool, toolkits=toolkits, state=state, word=word, about=about)
 
 
 def standing(closed: resolution.Decision | None) -> tuple[str, str, str]:
@@ -102,15 +100,14 @@ def standing(closed: resolution.Decision | None) -> tuple[str, str, str]:
 
 
 def in_toolkits(stored: catalog.Catalog, key: str) -> tuple[pieces.View, ...]:
-    """Name the toolkits that a tool is in."""
+    """Return the names of the toolkits that a tool is in."""
     return tuple(
         pieces.View(key=kit.key, title=kit.title or kit.key) for kit in stored.toolkits_of.get(key, ())
     )
 
 
 def _fits(shelf: access_index.CatalogView, tool: catalog.Tool, filters: Mapping[str, Any]) -> bool:
-    query = str(filters["q"]).strip().casefold()
-    if query and not any(query in text.casefold() for text in (tool.key, tool.title, tool.description)):
+    if not words.contains(filters["q"], tool.key, tool.title, tool.description):
         return False
     if filters["plugin"] and tool.plugin != ("" if filters["plugin"] == NO_PLUGIN else filters["plugin"]):
         return False
@@ -136,9 +133,3 @@ def _plugins(stored: catalog.Catalog, chosen: str) -> tuple[pieces.Choice, ...]:
     return pieces.choices(
         dict(sorted(names.items(), key=lambda item: item[1].casefold())), chosen, "Any plugin"
     )
-
-
-def _matches(shown: Iterable[catalog.Tool]) -> str:
-    every = list(shown)
-    tokens = sum(tool.tokens for tool in every)
-    return f"{words.tools(len(every))}, {words.about(tokens)} tokens in total" if every else words.tools(0)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.web.access import blocking
-from toolbelt.web.kit import filters, http, notices, pieces, responses
+from toolbelt.web.kit import filters, http, pieces, responses
 from toolbelt.web.tools import detail, forms, view_model
 
 STOP = rights.permission("change", "tool")
@@ -42,13 +40,8 @@ def page(request: http.Request, tool: str) -> HttpResponse:
 @permission_required(STOP, raise_exception=True)
 def stop(request: http.Request, tool: str) -> HttpResponse:
     """Block a tool for everyone, or unblock it."""
-
-    def in_place(notice: notices.Notice, status: int) -> HttpResponse:
-        page = _page(request, tool)
-        page.notice = notice
-        return render(request, "tools/_stopped.html", {"page": page}, status=status)
-
-    return blocking.stop(request, "tool", tool, reverse("web:tool", args=[tool]), in_place)
+    home = reverse("web:tool", args=[tool])
+    return blocking.stop(request, "tool", tool, home, "tools/_stopped.html", lambda: _page(request, tool))
 
 
 def _page(request: http.Request, tool: str) -> pieces.View:
@@ -61,6 +54,5 @@ def _page(request: http.Request, tool: str) -> pieces.View:
         may_see_calls=rights.may_read(user, "call_record"),
     )
     page.may_stop = user.has_perm(STOP)
-    admin = f"{reverse('admin:toolbelt_tool_changelist')}?{urlencode({'q': tool})}"
-    page.admin_url = admin if user.is_staff and page.may_stop else ""
+    page.admin_url = responses.admin_url("tool", tool) if user.is_staff and page.may_stop else ""
     return page

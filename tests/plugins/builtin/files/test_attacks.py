@@ -1,4 +1,4 @@
-"""files: what an agent, or somebody beside it on the disk, might try in order to leave the root."""
+"""files: what an agent, or another process on the disk, might try in order to leave the root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real git repository for a test, made by git, with a work tree that somebody works in."""
+"""A real git repository for a test, made by git, with a work tree in use."""
 
 from __future__ import annotations
 

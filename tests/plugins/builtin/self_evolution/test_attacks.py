@@ -1,4 +1,4 @@
-"""self_evolution: what a repository might hold, or somebody do meanwhile, that must not harm."""
+"""self_evolution: what a repository might contain, or another process do meanwhile, that must not harm."""
 
 from __future__ import annotations
 
@@ -12,32 +12,10 @@ import pytest
 
 import toolbelt
 from tests.plugins.builtin import runtime
-from tests.plugins.builtin.self_evolution import repositories
+from tests.plugins.builtin.self_evolution.attacking import MESSAGE, PATCH, evolve, repository, write
 from toolbelt.plugins.builtin.self_evolution import git, plugin, writing
 
-MESSAGE = "Greet the world"
-PATCH = {"path": "app/main.py", "old": "'Hello'", "new": "'Hello, world'"}
-PROTECTED = ["secrets", "deploy/*", "*.pem", "docs/legal"]
-
-
-@pytest.fixture
-def repository(guarded, tmp_path) -> repositories.Repository:
-    made: repositories.Repository = guarded.copy(tmp_path / "repository")
-    return made
-
-
-@pytest.fixture
-def evolve(repository):
-    running = runtime.Running(
-        plugin.SelfEvolution(),
-        {"repository": str(repository.path), "protected_paths": PROTECTED, "check_command": ["true"]},
-    )
-    yield running
-    running.stop()
-
-
-def write(evolve: runtime.Running, path: str, branch: str = "evolve/x") -> None:
-    evolve("commit_push", branch=branch, message=MESSAGE, files=[{"path": path, "content": "owned"}])
+__all__ = ["evolve", "repository"]
 
 
 def test_a_link_in_the_repository_is_not_followed_or_replaced(evolve, repository, tmp_path) -> None:

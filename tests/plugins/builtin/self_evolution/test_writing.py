@@ -180,7 +180,7 @@ def test_a_branch_is_pushed_where_the_operator_allows_it(repository, tmp_path) -
     evolve("patch_files", branch="evolve/files", message=MESSAGE, patches=[PATCH])
     assert evolve("check_deploy", ref="evolve/files")["pushed"] is False
     assert evolve("commit_push", branch="evolve/files")["pushed"] is True
-    # Somebody else pushed: theirs stays.
+    # Another developer pushed: their commit stays.
     repository.git("push", "--quiet", "--force", "origin", "main:evolve/files")
     evolve(
         "patch_files",

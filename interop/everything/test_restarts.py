@@ -1,0 +1,18 @@
+"""Tests that Toolbelt reaches a published server, built with the TypeScript SDK, again after it was restarted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import restarts
+
+PROGRAM = Path(sys.prefix) / "node/node_modules/.bin/mcp-server-everything"
+
+
+class TestRestarts(restarts.Checks):
+    key, tool, arguments = "restarted-typescript", "echo", {"message": "here"}
+
+    def command(self, port: int) -> Sequence[str]:
+        return [str(PROGRAM), "streamableHttp"]

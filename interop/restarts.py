@@ -1,0 +1,127 @@
+"""The checks of an MCP server over HTTP that is restarted: a part defines how it is started, and gets the tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import kit
+import pytest
+
+SECONDS_TO_START = 60
+
+
+class Program:
+    """A server as a process, on a port that it keeps."""
+
+    def __init__(self, checks: Checks) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        self._checks = checks
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}/mcp"
+
+    def start(self) -> None:
+        """Start the server, and wait until it listens."""
+        self._process = subprocess.Popen(
+            self._checks.command(self._port),
+            env={**os.environ, "PORT": str(self._port)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        end = time.monotonic() + SECONDS_TO_START
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self._port), 1).close()
+                return
+            except OSError:
+                assert self._process.poll() is None, "the server has ended"
+                assert time.monotonic() < end, "the server does not listen"
+                time.sleep(0.05)
+
+    def kill(self) -> None:
+        """Kill the server, so that it forgets its sessions and ends none of them."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+
+
+class Checks:
+    """The tests. ``key`` names the plugin, its namespace and its agent; ``tool`` is called with ``arguments``."""
+
+    key: str
+    tool: str = "count"
+    arguments: Mapping[str, Any] = {}
+
+    def command(self, port: int) -> Sequence[str]:
+        """Return the command that serves at ``/mcp`` on the port, which is also in the variable ``PORT``."""
+        raise NotImplementedError
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def program(cls) -> Iterator[Program]:
+        """Run the server, and add it to Toolbelt."""
+        program = Program(cls())
+        program.start()
+        try:
+            kit.manage("mcp", "add", cls.key, "--namespace", cls.key, "--trust", "--url", program.url)
+            kit.manage("mcp", "refresh", cls.key)
+            loadouts = [{"name": cls.key, "plugins": [cls.key]}]
+            agents = [{"key": cls.key, "title": cls.key, "loadout": cls.key}]
+            kit.operator("PUT", "belt", {"loadouts": loadouts, "agents": agents})
+            yield program
+            kit.operator("PATCH", f"plugins/{cls.key}", {"changes": {"active": False}, "confirm": True})
+        finally:
+            program.kill()
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def token(cls, program: Program) -> str:
+        return str(kit.operator("POST", "tokens", {"agent": cls.key})["text"])
+
+    def test_a_server_that_was_restarted_answers_the_next_call(self, program: Program, token: str) -> None:
+        sessions = [kit.session() for _ in range(3)]
+        for session in sessions:
+            assert not self._called(token, session)["is_error"]
+        for _ in range(2):
+            program.kill()
+            program.start()
+            for session in sessions:
+                result = self._called(token, session)
+                assert not result["is_error"], result
+
+    def test_a_server_that_is_away_is_reported_and_a_refresh_by_another_process_ends_the_pause(
+        self, program: Program, token: str
+    ) -> None:
+        session = kit.session()
+        assert not self._called(token, session)["is_error"]
+        program.kill()
+        assert self._called(token, session)["is_error"]
+        assert kit.operator("GET", f"plugins/{self.key}/status")["reason"]
+        program.start()
+        kit.manage("mcp", "refresh", self.key)
+        result = self._called(token, session)
+        assert not result["is_error"], result
+        assert not kit.operator("GET", f"plugins/{self.key}/status")["reason"]
+
+    def _called(self, token: str, session: str) -> dict[str, Any]:
+        call = {"tool": f"{self.key}__{self.tool}", "arguments": self.arguments, "session": session}
+        request = urllib.request.Request(
+            f"{kit.ADDRESS}/api/v1/agents/{self.key}/calls",
+            data=json.dumps(call).encode(),
+            headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=60) as response:
+            result: dict[str, Any] = json.load(response)
+        return result

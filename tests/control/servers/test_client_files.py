@@ -1,0 +1,188 @@
+"""Servers are imported from the files of MCP clients: whole, under review, and without their secrets."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from toolbelt.control.servers import upstream_servers
+from toolbelt.control.servers.client_files import importing
+from toolbelt.core import connections, errors
+from toolbelt.store import snapshots
+
+pytestmark = pytest.mark.django_db
+
+FILES = Path(__file__).parent / "client_files"
+# Of each file: the servers, in its order, and the variables to set.
+EXPECTED: dict[str, tuple[list[str], list[str]]] = {
+    "claude_desktop_config.json": (
+        ["filesystem", "github", "linear"],
+        ["GITHUB_PERSONAL_ACCESS_TOKEN", "LINEAR_TOKEN"],
+    ),
+    "mcp.json": (["sentry", "postgres"], ["SENTRY_TOKEN", "DATABASE_URI"]),
+    "vscode_mcp.json": (["perplexity", "wiki"], ["PERPLEXITY_KEY", "WIKI_X_API_KEY"]),
+    "cursor_mcp.json": (
+        ["Figma_Files", "slack", "notes"],
+        ["FIGMA_FILES_X_FIGMA_TOKEN", "SLACK_BOT_TOKEN", "NOTES_KEY"],
+    ),
+    "codex_config.toml": (
+        ["context7", "notion"],
+        ["CONTEXT7_API_KEY", "NOTION_X_WORKSPACE_SECRET", "NOTION_TOKEN"],
+    ),
+    "gemini_settings.json": (["maps", "bigquery"], ["MAPS_TOKEN", "PROJECT", "BIGQUERY_API_SECRET"]),
+    "zed_settings.json": (["supabase", "older"], ["SUPABASE_ACCESS_TOKEN", "OLDER_PASSWORD"]),
+    "opencode.json": (["jira", "everything"], ["JIRA_TOKEN", "JIRA_X_SESSION_ID", "STRIPE_KEY"]),
+    "windsurf_mcp_config.json": (["figma", "cline-style"], ["FIGMA_PATH", "API_TOKEN"]),
+    "server.json": (["weather"], ["WEATHER_API_KEY"]),
+}
+
+
+def stored_connections() -> dict[str, connections.Connection]:
+    return {server.plugin.name: server.connection for server in upstream_servers.servers()}
+
+
+def everything_stored() -> str:
+    """Return all texts of all tables."""
+    texts = []
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names():
+            cursor.execute(f'SELECT * FROM "{table}"')  # noqa: S608
+            texts += [repr(row) for row in cursor.fetchall()]
+    return "\n".join(texts)
+
+
+def test_there_is_a_file_of_each_client() -> None:
+    assert {file.name for file in FILES.iterdir()} == EXPECTED.keys()
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_clients_file_is_imported_without_its_secrets(
+    name: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    servers, variables = EXPECTED[name]
+    assert re.search("SECRET", (FILES / name).read_text())
+    call_command("mcp", "import", str(FILES / name))
+    printed = capsys.readouterr()
+    assert [*stored_connections()] == servers
+    for variable in variables:
+        assert f"\n  {variable}\n" in printed.out
+    used = {variable for server in stored_connections().values() for variable in server.variables()}
+    assert used == {*variables}
+    written = everything_stored() + printed.out + printed.err + caplog.text
+    assert not re.search(r"SECRET\d", written)
+    # Nothing is trusted, even if the client trusts it.
+    assert not any(server.plugin.trusted for server in upstream_servers.servers())
+
+
+def test_what_is_not_secret_is_kept() -> None:
+    for name in ("claude_desktop_config.json", "cursor_mcp.json", "codex_config.toml", "opencode.json"):
+        call_command("mcp", "import", str(FILES / name), verbosity=0)
+    stored = stored_connections()
+    assert stored["filesystem"].args[-2:] == ("/srv/shared", "/home/ada/notes")
+    assert stored["slack"].args[3:7] == ("-e", "SLACK_BOT_TOKEN", "-e", "SLACK_TEAM_ID")
+    assert stored["slack"].env == {"SLACK_TEAM_ID": "T01234567", "SLACK_BOT_TOKEN": "${SLACK_BOT_TOKEN}"}
+    # The bridge is left out, and its header is the server's.
+    assert (stored["linear"].url, stored["linear"].headers) == (
+        "https://mcp.linear.app/mcp",
+        {"Authorization": "Bearer ${LINEAR_TOKEN}"},
+    )
+    assert (stored["context7"].timeout, stored["everything"].command) == (45, "npx")
+    assert stored["notion"].headers["Authorization"] == "Bearer ${NOTION_TOKEN}"
+
+
+def test_a_dry_run_stores_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("mcp", "import", str(FILES / "mcp.json"), "--dry-run")
+    assert "sentry: https://mcp.sentry.dev/mcp" in capsys.readouterr().out
+    assert stored_connections() == {}
+
+
+def test_two_secrets_of_one_name_become_two_variables() -> None:
+    servers = {
+        name: {"command": "x", "env": {"API_KEY": f"SECRET{name}-0123456789"}} for name in ("one", "two")
+    }
+    preview = importing.preview(json.dumps({"mcpServers": servers}))
+    assert preview.variables == ("API_KEY", "MCP_TWO_API_KEY")
+
+
+BAD: dict[str, tuple[str, str]] = {
+    "no JSON": ('{\n  "mcpServers": {\n    "x": {"command": "y",, }\n  }\n}', r"line 3: This is not JSON"),
+    "no TOML": ('[mcp_servers.x]\ncommand = "y\n', r"line 2: This is not TOML"),
+    "a repeated key": (
+        '{"mcpServers": {\n"x": {"command": "a"},\n"x": {"command": "b"}}}',
+        r"line 3: .*twice",
+    ),
+    "a list": ("[]", r"line 1: The file must contain an object"),
+    "no servers": ('{"theme": "dark"}', r"The file has no servers"),
+    "an empty server": ('{"mcpServers": {\n"x": {}}}', r"line 2, x: It has neither a command nor a URL"),
+    "no object": ('{"mcpServers": {\n\n"x": 5}}', r"line 3, x: A server must be an object"),
+    "SSE": ('{"mcpServers": {"x": {"url": "https://example.com/sse"}}}', r"line 1, x: It uses the old SSE"),
+    "a client's folder": (
+        '{"servers": {"x": {"command": "y", "args": ["${workspaceFolder}/z"]}}}',
+        r"It uses \$\{workspaceFolder\}",
+    ),
+    "a secret argument": (
+        '{"mcpServers": {"x": {"command": "y", "args": ["--api-key", "SECRET9999-abcdefgh"]}}}',
+        r"args: This looks like a secret",
+    ),
+    "a password in a URL": (
+        '{"mcpServers": {"x": {"url": "https://ada:SECRET99@example.com/mcp"}}}',
+        r"Its URL holds a user name or a password",
+    ),
+    "a required argument": (
+        '{"name": "a/x", "packages": [{"registryType": "npm", "identifier": "y", "packageArguments":'
+        ' [{"type": "positional", "valueHint": "folder", "isRequired": true}]}]}',
+        r"Its argument folder has no value",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_names_line_and_reason_and_imports_nothing(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, reason = BAD[name]
+    # A server before it is sound, where there is room for one.
+    text = text.replace('{"mcpServers": {', '{"mcpServers": {"sound": {"command": "z"},')
+    file = tmp_path / ("config.toml" if name == "no TOML" else "mcp.json")
+    file.write_text(text)
+    with pytest.raises(CommandError, match=reason) as raised:
+        call_command("mcp", "import", str(file))
+    assert stored_connections() == {}
+    assert "SECRET" not in str(raised.value) + everything_stored() + capsys.readouterr().out
+
+
+def test_an_error_while_storing_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    preview = importing.preview((FILES / "zed_settings.json").read_text())
+    preview.servers[1].connection["command"] = "ignored\x00"
+    with pytest.raises(errors.Invalid):
+        importing.store(upstream_servers.SYSTEM, preview)
+    snapshots.forget()
+    assert stored_connections() == {}
+
+
+def test_a_server_that_exists_is_not_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("mcp", "import", str(FILES / "mcp.json"), "--only", "sentry")
+    with pytest.raises(CommandError, match="line 3, sentry: There is a server or plugin sentry already"):
+        call_command("mcp", "import", str(FILES / "mcp.json"))
+    assert [*stored_connections()] == ["sentry"]
+    call_command("mcp", "import", str(FILES / "mcp.json"), "--only", "postgres")
+    assert [*stored_connections()] == ["sentry", "postgres"]
+
+
+def test_a_server_that_is_off_is_left_out_unless_it_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("mcp", "import", str(FILES / "windsurf_mcp_config.json"))
+    assert "off-here: left out" in capsys.readouterr().out
+    call_command("mcp", "import", str(FILES / "windsurf_mcp_config.json"), "--only", "off-here")
+    assert "off-here" in stored_connections()
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    missing: Any = tmp_path / "missing.json"
+    with pytest.raises(CommandError, match=r"missing\.json cannot be read: No such file"):
+        call_command("mcp", "import", str(missing))

@@ -1,0 +1,78 @@
+"""The quick check accepts what the meta-schema accepts, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolbelt import locations
+from toolbelt.core import schema, schema_drafts
+from toolbelt.core.schema import plain, validator
+
+CATALOGS = locations.ASSETS / "fixtures/demo/catalogs"
+# A part of a schema, and values that are right or wrong in it.
+KEYWORDS = st.sampled_from(
+    [*plain._VALUES, *plain._NAMING, *plain._NESTING, *plain._LISTING, "$id", "pattern", "x"]
+)
+LEAVES = st.sampled_from(
+    [
+        True,
+        False,
+        None,
+        0,
+        1,
+        -1,
+        1.5,
+        2.0,
+        "",
+        "a",
+        "object",
+        "string",
+        "(",
+        [],
+        ["a"],
+        ["a", "a"],
+        [1],
+        ["null"],
+    ]
+)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.dictionaries(KEYWORDS, inner, max_size=4) | st.lists(inner, max_size=3),
+    max_leaves=20,
+)
+
+
+def is_valid(described: Any) -> bool:
+    return next(validator.schema_errors(described, schema.SCHEMA_STEPS), None) is None
+
+
+@given(st.dictionaries(KEYWORDS, VALUES, max_size=5))
+def test_it_accepts_nothing_that_the_meta_schema_refuses(described: dict[str, Any]) -> None:
+    if plain.is_valid(described):
+        assert is_valid(described)
+
+
+@pytest.mark.parametrize("keyword", [*plain._VALUES, *plain._NAMING, *plain._NESTING, *plain._LISTING])
+@pytest.mark.parametrize(
+    "value", [None, True, 0, -1, 1.5, "", "string", [], ["a"], ["a", "a"], [{}], [1], {}, {"a": {}}, {"a": 1}]
+)
+def test_it_accepts_of_each_keyword_only_what_the_meta_schema_accepts(keyword: str, value: Any) -> None:
+    for described in ({keyword: value}, {"properties": {"a": {"items": {keyword: value}}}}):
+        assert not plain.is_valid(described) or is_valid(described)
+
+
+def test_it_accepts_nearly_all_schemas_of_real_servers() -> None:
+    tools = [tool for file in CATALOGS.glob("*.json") for tool in json.loads(file.read_text())["tools"]]
+    accepted = [plain.is_valid(schema_drafts.current(tool["inputSchema"])) for tool in tools]
+    assert sum(accepted) > 0.9 * len(accepted)
+
+
+def test_a_schema_that_is_too_large_for_the_meta_schema_is_too_large_for_it() -> None:
+    assert plain.is_valid({"required": [str(number) for number in range(plain.MAX_LENGTH)]})
+    assert not plain.is_valid({"required": [str(number) for number in range(plain.MAX_LENGTH + 1)]})
+    assert not plain.is_valid({"properties": {str(number): {} for number in range(plain.MAX_PARTS)}})

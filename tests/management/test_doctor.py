@@ -1,0 +1,318 @@
+"""`manage.py doctor` names each fault of an installation with the way out, and says so of a healthy one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.metadata
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.utils import timezone
+
+from tests import breaking
+from tests.runtime.connected import stopped as stopped
+from toolbelt import models
+from toolbelt.control import writing
+from toolbelt.control.doctor import database, machine
+from toolbelt.control.people import tokens
+from toolbelt.control.servers import upstream_servers
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WRITE = writing.by("olive", via="command")
+KEY = "x7Jq2Lr9Vb4Nc6Zt1Wd8Ky3Hm5Gf0PsAeRuTiYoQlBnMvCxZkSdFgH"
+
+
+def doctor(*options: str) -> tuple[dict[str, str], int]:
+    """Return the way out of each finding by its code and message, and the exit code."""
+    output, code = io.StringIO(), 0
+    try:
+        call_command("doctor", "--json", *options, stdout=output)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    document = json.loads(output.getvalue())
+    assert document["ok"] is (code == 0)
+    findings = document["findings"]
+    assert all(finding["way_out"] for finding in findings)
+    return {f"{finding['code']}: {finding['message']}": finding["way_out"] for finding in findings}, code
+
+
+@pytest.fixture
+def healthy(db: None, tmp_path: Path, settings: Any) -> Iterator[Any]:
+    """Yield the settings of an installation that nothing is wrong with."""
+    settings.BASE_DIR = tmp_path
+    get_user_model().objects.create_superuser("olive", password="a-password-of-the-tests")
+    yield settings
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA query_only = OFF")
+
+
+def test_a_healthy_installation_is_said_to_be_healthy(
+    healthy: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert doctor() == ({}, 0)
+    call_command("doctor")
+    assert capsys.readouterr().out.startswith("Nothing is wrong with this installation")
+
+
+def public(settings: Any) -> None:
+    settings.ENVIRONMENT, settings.ALLOWED_HOSTS = "production", ["toolbelt.example.com"]
+
+
+def served_over_plain_http(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    public(settings)
+    settings.INSECURE_HTTP = True
+
+
+def every_proxy_is_trusted(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    public(settings)
+    patch.setenv("FORWARDED_ALLOW_IPS", "*")
+
+
+def a_host_with_a_scheme(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    settings.ALLOWED_HOSTS = ["https://toolbelt.example.com", "localhost"]
+
+
+def an_origin_without_a_scheme(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    settings.CSRF_TRUSTED_ORIGINS = ["console.example.com"]
+
+
+def development_in_public(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    settings.ENVIRONMENT, settings.ALLOWED_HOSTS, settings.DEBUG = "development", ["tools.example.com"], True
+
+
+def an_invalid_setting(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    settings.TOOLBELT_CALL_SECONDS = -1
+
+
+def a_missing_migration(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    MigrationRecorder(connection).record_unapplied("toolbelt", "0020_running_tools")
+
+
+def a_newer_database(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    MigrationRecorder(connection).record_applied("toolbelt", "9000_of_the_future")
+
+
+def a_missing_trigger(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    table = " ON toolbelt_tool" if connection.vendor == "postgresql" else ""
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TRIGGER toolbelt_tool_moves_revision_on_insert{table}")
+
+
+def a_read_only_database(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    with connection.cursor() as cursor:
+        on_sqlite = connection.vendor == "sqlite"
+        cursor.execute("PRAGMA query_only = ON" if on_sqlite else "SET TRANSACTION READ ONLY")
+
+
+def an_old_database_server(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    patch.setattr(database, "MIN_SQLITE", (99,))
+    patch.setattr(database, "MIN_POSTGRESQL", 99)
+
+
+def a_clock_that_was_set_back(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    at = timezone.now() + dt.timedelta(days=1)
+    models.AuditEntry.objects.create(at=at, actor="olive", via="command", action="tool.change")
+
+
+def changes_that_no_process_sees(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    if connection.vendor == "sqlite":
+        patch.setattr(database, "_file", lambda: Path("/srv/toolbelt/db.sqlite3"))
+        patch.setattr(database, "_file_system", lambda path: "nfs4")
+        patch.setattr(Path, "exists", lambda self: True)
+    else:
+        # As behind a pooler, what is listened to is soon forgotten.
+        patch.setattr(database, "LISTEN", "UNLISTEN *")
+
+
+def no_redis(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    backend = "django_redis.cache.RedisCache"
+    settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": "redis://:hunter2@127.0.0.1:1/0"}}
+
+
+def a_full_disk(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    patch.setattr(machine, "MIN_FREE_BYTES", 2**70)
+
+
+def a_directory_that_is_none(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    settings.TOOLBELT_SOCKET_DIR = str(path / "missing")
+
+
+def a_settings_file_for_everyone(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    (path / ".env").write_text("SECRET_KEY=x\n")
+    (path / ".env").chmod(0o644)
+
+
+def no_static_files(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    settings.STATIC_ROOT = path / "staticfiles"
+
+
+def static_files_of_another_version(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    settings.STATIC_ROOT = path
+    (path / "staticfiles.json").write_text("{}")
+
+
+def another_version_of_django(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    version = importlib.metadata.version
+    requires = ["httpx>=0.28.1,<1", 'django<5.3,>=5.2.19; extra == "server"', 'nothing>=1; extra == "dev"']
+    patch.setattr(importlib.metadata, "requires", lambda name: requires)
+    patch.setattr(
+        importlib.metadata, "version", lambda name: "6.1" if name.lower() == "django" else version(name)
+    )
+
+
+def nobody_who_administers(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    get_user_model().objects.update(is_active=False)
+
+
+def a_token_of_nobody(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    get_user_model().objects.create_user("gone")
+    tokens.issue(WRITE, user="gone", scope="read")
+    get_user_model().objects.filter(username="gone").update(is_active=False)
+
+
+def a_missing_plugins_file(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    settings.TOOLBELT_PLUGINS_FILE = str(path / "plugins.yaml")
+
+
+def add(name: str, **connection_: Any) -> None:
+    upstream_servers.add(WRITE.actor, name, connection_)
+
+
+def a_server_without_its_command(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    add("files", command="no-such-command-of-toolbelt")
+
+
+def a_server_without_its_variable(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    add("github", url="https://example.com/mcp", headers={"Authorization": "Bearer ${NO_SUCH_VARIABLE}"})
+
+
+def a_server_without_its_directory(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    add("files", command=sys.executable, cwd=str(path / "missing"))
+
+
+def a_server_that_ends(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    add("files", command=sys.executable, args=["-c", ""])
+
+
+FAULTS: list[tuple[Callable[..., None], str, str]] = [
+    (served_over_plain_http, "toolbelt.W001: Toolbelt is served over plain HTTP", "TOOLBELT_INSECURE_HTTP"),
+    (every_proxy_is_trusted, "toolbelt.W007: FORWARDED_ALLOW_IPS is *", "reverse proxies"),
+    (a_host_with_a_scheme, "toolbelt.W008: ALLOWED_HOSTS contains https://", "host names only"),
+    (an_origin_without_a_scheme, "4_0.E001: As of Django 4.0", ""),
+    (development_in_public, "toolbelt.W009: TOOLBELT_ENV is development", "TOOLBELT_ENV to production"),
+    (an_invalid_setting, "toolbelt.E001: TOOLBELT_CALL_SECONDS should be", ""),
+    (a_missing_migration, "migrations-pending: The database is older", "migrate`"),
+    (a_newer_database, "migrations-unknown: The database is newer", "newer one"),
+    (a_missing_trigger, "toolbelt.W002: Writes may go unnoticed", "migrate`"),
+    (a_read_only_database, "database-not-writable: The database is read-only", "Let Toolbelt's user write"),
+    (an_old_database_server, "database-version: ", "to 99 or newer"),
+    (a_clock_that_was_set_back, "clock: The audit log has an entry from the future", "NTP"),
+    (changes_that_no_process_sees, "changes-not-seen: ", "PostgreSQL"),
+    (no_redis, "cache: Redis does not respond", "Start Redis"),
+    (a_full_disk, "disk-space: The disk of", "Free some space"),
+    (a_directory_that_is_none, "directory: No file can be written", "TOOLBELT_SOCKET_DIR"),
+    (a_settings_file_for_everyone, "settings-file: Other users", "chmod 600"),
+    (no_static_files, "static-files: The static files have not been collected", "collectstatic"),
+    (static_files_of_another_version, "static-files: The collected static files", "collectstatic"),
+    (another_version_of_django, "package-version: django is 6.1", "pip install 'django<5.3"),
+    (nobody_who_administers, "no-administrator: No active user", "createsuperuser"),
+    (a_token_of_nobody, "useless-tokens: 1 tokens are rejected", "token revoke"),
+    (a_missing_plugins_file, "plugin: ", "plugins check"),
+    (a_server_without_its_command, "server-command: The command of the server files", "Install it"),
+    (a_server_without_its_directory, "server-command: The directory of the server files", "Create it"),
+    (
+        a_server_without_its_variable,
+        "server-variable: The server github needs the variable NO_SUCH_VARIABLE",
+        "Set NO_SUCH_VARIABLE",
+    ),
+    (a_server_that_ends, "server-not-responding: The server files does not respond", "mcp refresh files"),
+]
+
+# An installation that others can reach is examined further, and these are not otherwise set up for that.
+IN_PUBLIC = (served_over_plain_http, every_proxy_is_trusted, a_host_with_a_scheme)
+
+
+@pytest.mark.parametrize(("plant", "named", "way_out"), FAULTS, ids=[fault[0].__name__ for fault in FAULTS])
+def test_a_planted_fault_is_named_with_its_way_out(
+    plant: Callable[..., None],
+    named: str,
+    way_out: str,
+    healthy: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    plant(healthy, monkeypatch, tmp_path)
+    findings, code = doctor()
+    [key] = [key for key in findings if key.startswith(named)]
+    assert (code, way_out in findings[key]) == (1, True), findings
+    # Nothing else is wrong, and no secret is printed.
+    assert len(findings) == 1 or plant in IN_PUBLIC, findings
+    assert "hunter2" not in str(findings)
+
+
+def test_servers_are_not_asked_if_that_is_not_wanted(healthy: Any) -> None:
+    add("files", command=sys.executable, args=["-c", ""])
+    assert doctor("--no-servers") == ({}, 0)
+
+
+def run(**environment: str) -> tuple[list[dict[str, str]], int]:
+    """Run it in a process of its own, with nothing set but this."""
+    process = subprocess.run(
+        [sys.executable, "manage.py", "doctor", "--json"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "TOOLBELT_ENV_FILE": os.devnull, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "Traceback" not in process.stderr
+    return json.loads(process.stdout)["findings"], process.returncode
+
+
+@pytest.mark.parametrize(
+    ("environment", "named"),
+    [
+        ({"SECRET_KEY": "", "ALLOWED_HOSTS": "localhost"}, "SECRET_KEY"),
+        ({"SECRET_KEY": KEY, "ALLOWED_HOSTS": "*"}, "ALLOWED_HOSTS"),
+        ({"SECRET_KEY": KEY, "ALLOWED_HOSTS": "localhost", "DEBUG": "on"}, "DEBUG to off"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(environment: dict[str, str], named: str) -> None:
+    [finding], code = run(**environment)
+    assert (code, finding["code"], named in finding["message"]) == (1, "settings", True)
+
+
+def test_a_database_that_cannot_be_reached_is_named_without_its_password() -> None:
+    findings, code = run(TOOLBELT_ENV="test", DATABASE_URL="postgres://toolbelt:hunter2@127.0.0.1:1/toolbelt")
+    assert (code, [finding["code"] for finding in findings]) == (1, ["database-unreachable"])
+    assert "DATABASE_URL" in findings[0]["way_out"]
+    assert "hunter2" not in str(findings)
+
+
+@breaking.ON_SQLITE
+def test_a_database_file_that_is_missing_is_named_and_not_created(tmp_path: Path) -> None:
+    file = tmp_path / "db.sqlite3"
+    findings, code = run(TOOLBELT_ENV="test", DATABASE_URL=f"sqlite:///{file}")
+    assert (code, [finding["code"] for finding in findings]) == (1, ["database-missing"])
+    assert not file.exists()
+
+
+@breaking.ON_SQLITE
+def test_a_damaged_database_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "db.sqlite3"
+    file.write_bytes(b"not a database" * 1000)
+    findings, code = run(TOOLBELT_ENV="test", DATABASE_URL=f"sqlite:///{file}")
+    assert (code, [finding["code"] for finding in findings]) == (1, ["database-damaged"])
+    assert "restore" in findings[0]["way_out"]

@@ -1,0 +1,49 @@
+"""A search of stored tools has the same results in the same order on every database."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolbelt import testing
+from toolbelt.control.config import belts
+from toolbelt.core import calls
+from toolbelt.runtime import meta_tools
+
+pytestmark = pytest.mark.django_db
+
+# Databases sort these differently, and they score the same.
+TWINS = ["Zzqb", "_zzqc", "zzqa", "zzqd"]
+TOOLS = {
+    **dict.fromkeys(TWINS, "Send a letter."),
+    "weather": "查询城市天气。",
+    "meteo": "La météo de demain.",
+    "tokyo": "東京の電車の時刻。",
+}
+
+
+@pytest.fixture(autouse=True)
+def stored(db: None) -> None:
+    belts.import_(
+        testing.OPERATOR,
+        {
+            "tools": [{"key": key, "description": text} for key, text in reversed(TOOLS.items())],
+            "toolkits": [{"key": "all", "members": sorted(TOOLS)}],
+            "agents": [{"key": "ada", "allowed_toolkits": ["all"]}],
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("send a letter", sorted(TWINS)),
+        ("天气", ["weather"]),
+        ("meteo", ["meteo"]),
+        ("MÉTÉO", ["meteo"]),
+        ("電車", ["tokyo"]),
+    ],
+)
+def test_the_order_is_that_of_the_ranker_and_then_of_the_keys(query: str, expected: list[str]) -> None:
+    answer = meta_tools.call("ada", "search_tools", {"query": query}, "s", "r")
+    assert isinstance(answer, calls.MetaAnswer)
+    assert [result["tool"] for result in answer.content["results"]] == expected

@@ -1,0 +1,55 @@
+"""A toolkit's switch: what it shows, what a press requests, and what the link beside it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolbelt.core import resolution, rules
+from toolbelt.web.kit import switch
+
+ON = resolution.Decision("a", "active", "default", 9, rules.Origin("", ""))
+OFF = resolution.Decision("b", "dormant", "off", 11, rules.Origin("", ""))
+UNAVAILABLE = resolution.Decision("c", "unavailable", "plugin-failed", 1, rules.Origin("plugin", "github"))
+REQUESTED = resolution.Decision("d", "discoverable", "allowed", 10, rules.Origin("toolkit", "research"))
+
+
+@pytest.mark.parametrize(
+    ("stored", "decisions", "shown", "wants", "text", "basis"),
+    [
+        (None, [ON, ON], "on", "false", "On", "Default"),
+        (None, [ON, OFF, OFF], "partly", "false", "1 of 3 on", "Default"),
+        (None, [OFF, REQUESTED], "off", "true", "Off", "Default"),
+        (True, [ON], "on", "false", "On", ""),
+        (True, [UNAVAILABLE], "off", "true", "Off", "set to On"),
+        (False, [OFF], "off", "true", "Off", ""),
+        (None, [], "off", "true", "Off", "Default"),
+    ],
+)
+def test_it_shows_what_the_model_has_and_a_press_requests_the_opposite(
+    stored: bool | None, decisions: list[resolution.Decision], shown: str, wants: str, text: str, basis: str
+) -> None:
+    view = switch.view(stored, decisions)
+    assert (view.shown, view.wants, view.words, view.basis) == (shown, wants, text, basis)
+
+
+@pytest.mark.parametrize(
+    ("stored", "decisions", "value", "label"),
+    [
+        (True, [ON], "unset", "Reset to default"),
+        (False, [OFF], "unset", "Reset to default"),
+        (None, [ON], "true", "Set to On"),
+        (None, [OFF], "false", "Set to Off"),
+        (None, [ON, OFF], "true", "Set to On"),
+    ],
+)
+def test_the_link_removes_what_is_stored_or_stores_what_holds_by_default(
+    stored: bool | None, decisions: list[resolution.Decision], value: str, label: str
+) -> None:
+    view = switch.view(stored, decisions)
+    assert (view.other, view.label) == (value, label)
+
+
+def test_it_says_before_a_press_that_turning_it_on_has_no_effect() -> None:
+    assert switch.view(None, [UNAVAILABLE]).futile == "turning it on has no effect: plugin github has failed"
+    assert switch.view(None, [UNAVAILABLE, OFF]).futile == ""
+    assert switch.view(None, [UNAVAILABLE, ON]).futile == ""

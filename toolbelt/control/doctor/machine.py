@@ -1,0 +1,150 @@
+"""The machine: disk, directories, the settings file, static files, installed versions, the cache."""
+
+from __future__ import annotations
+
+import filecmp
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+
+from toolbelt import conf, locations
+from toolbelt.control.config import installation
+from toolbelt.control.doctor import findings
+
+MIN_FREE_BYTES = 200_000_000
+_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:;\s*(.*))?")
+_LIMIT = re.compile(r"(>=|<)\s*([\d.]+)")
+
+
+def examine() -> Iterator[findings.Finding]:
+    """Yield the findings about the machine and the files of the installation."""
+    yield from _versions()
+    yield from _directories()
+    yield from _settings_file()
+    yield from static_files()
+    yield from _cache()
+
+
+def static_files() -> Iterator[findings.Finding]:
+    """Yield a finding if the collected static files are missing, or are those of another version."""
+    if not settings.STATIC_ROOT:
+        return
+    root, sources = Path(settings.STATIC_ROOT), locations.ASSETS / "static"
+    way_out = f"Run `{conf.COMMAND} collectstatic --no-input`, and restart the servers."
+    if not (root / "staticfiles.json").exists():
+        message = "The static files have not been collected."
+        yield findings.Finding(code="static-files", message=message, way_out=way_out)
+        return
+    for source in sorted(file for file in sources.rglob("*") if file.is_file()):
+        collected = root / source.relative_to(sources)
+        if not collected.exists() or not filecmp.cmp(source, collected, shallow=False):
+            message = f"The collected static files are those of another version: {collected.name} differs."
+            yield findings.Finding(code="static-files", message=message, way_out=way_out)
+            return
+
+
+def _versions() -> Iterator[findings.Finding]:
+    """Yield a finding for each installed package whose version is not one that Toolbelt requires."""
+    try:
+        requirements = importlib.metadata.requires(locations.DISTRIBUTION) or ()
+    except importlib.metadata.PackageNotFoundError:
+        return  # a checkout that was not installed
+    for requirement in requirements:
+        match = _REQUIREMENT.match(requirement)
+        if match is None or (match[3] and match[3].replace("'", '"') != 'extra == "server"'):
+            continue
+        name, limits = match[1], match[2].strip()
+        try:
+            version = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            version = ""
+        if not version or not _is_within(version, limits):
+            yield findings.Finding(
+                code="package-version",
+                message=f"{name} is {version or 'not installed'}, and Toolbelt requires {limits}.",
+                way_out=f"Run `pip install '{name}{limits.replace(' ', '')}'` in Toolbelt's environment.",
+            )
+
+
+def _is_within(version: str, limits: str) -> bool:
+    actual = _numbers(version)
+    for sign, limit in _LIMIT.findall(limits):
+        bound = _numbers(limit)
+        length = max(len(actual), len(bound))
+        padded, padded_bound = (numbers + (0,) * (length - len(numbers)) for numbers in (actual, bound))
+        if padded < padded_bound if sign == ">=" else padded >= padded_bound:
+            return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(int(number) for number in match[0].split(".")) if match else ()
+
+
+def _directories() -> Iterator[findings.Finding]:
+    """Yield the findings about each directory that Toolbelt writes to."""
+    named = {"TOOLBELT_HOME": Path(settings.BASE_DIR)}
+    if connection.vendor == "sqlite" and not connection.is_in_memory_db():  # type: ignore[attr-defined]
+        named["DATABASE_URL"] = Path(connection.settings_dict["NAME"]).resolve().parent
+    if conf.SOCKET_DIR:
+        named["TOOLBELT_SOCKET_DIR"] = Path(conf.SOCKET_DIR)
+    if metrics := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+        named["PROMETHEUS_MULTIPROC_DIR"] = Path(metrics)
+    disks: set[int] = set()
+    for name, directory in named.items():
+        try:
+            with tempfile.TemporaryFile(dir=directory):
+                pass
+        except OSError as error:
+            yield findings.Finding(
+                code="directory",
+                message=f"No file can be written in {directory} ({error.strerror or error}).",
+                way_out=f"Create the directory and let Toolbelt's user write to it, or change {name}.",
+            )
+            continue
+        free, disk = shutil.disk_usage(directory).free, directory.stat().st_dev
+        if free < MIN_FREE_BYTES and disk not in disks:
+            disks.add(disk)
+            yield findings.Finding(
+                code="disk-space",
+                message=f"The disk of {directory} has {free // 1_000_000} MB left.",
+                way_out="Free some space: delete old backups and logs, or old records with"
+                f" `{conf.COMMAND} prune_calls --days 30`.",
+            )
+
+
+def _settings_file() -> Iterator[findings.Finding]:
+    file = Path(settings.BASE_DIR) / os.environ.get("TOOLBELT_ENV_FILE", ".env")
+    if os.name == "posix" and file.is_file() and file.stat().st_mode & 0o077:
+        yield findings.Finding(
+            code="settings-file",
+            message=f"Other users of this machine can read {file}, which contains the secret key.",
+            way_out=f"Run `chmod 600 {file}`, and replace SECRET_KEY if somebody may have read it.",
+        )
+
+
+def _cache() -> Iterator[findings.Finding]:
+    backend = settings.CACHES["default"]["BACKEND"]
+    if "redis" in backend and importlib.util.find_spec("django_redis") is None:
+        yield findings.Finding(
+            code="cache",
+            message="REDIS_URL is set, but the client of Redis is not installed.",
+            way_out=f"Run `pip install '{locations.DISTRIBUTION}[redis]'`, or unset REDIS_URL.",
+        )
+        return
+    cache = installation.cache_status()
+    if cache.error:
+        yield findings.Finding(
+            code="cache",
+            message=f"{cache.name[0].upper()}{cache.name[1:]} does not respond ({cache.error}).",
+            way_out="Start Redis, correct REDIS_URL, or unset it: then each process has a cache of its own.",
+        )

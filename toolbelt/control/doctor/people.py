@@ -1,0 +1,34 @@
+"""People and tokens: whether anybody can operate the installation, and which tokens open nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.contrib import auth
+from django.utils import timezone
+
+from toolbelt import conf
+from toolbelt.control.doctor import findings
+from toolbelt.store import credentials
+
+MAX_NAMED = 5
+
+
+def examine() -> Iterator[findings.Finding]:
+    """Yield the findings about users and tokens."""
+    users = auth.get_user_model()._default_manager
+    if not users.filter(is_active=True, is_superuser=True).exists():
+        yield findings.Finding(
+            code="no-administrator",
+            message="No active user is a superuser, so nobody can manage users.",
+            way_out=f"Run `{conf.COMMAND} createsuperuser`.",
+        )
+    useless = credentials.useless(timezone.now())
+    if useless:
+        names = ", ".join(token.prefix for token in useless[:MAX_NAMED])
+        yield findings.Finding(
+            code="useless-tokens",
+            message=f"{len(useless)} tokens are rejected, because their agent is archived or their user is not active:"
+            f" {names}{' …' if len(useless) > MAX_NAMED else ''}.",
+            way_out=f"Revoke each with `{conf.COMMAND} token revoke PREFIX`, or bring its agent or user back.",
+        )

@@ -1,0 +1,217 @@
+"""A client's server as a connection: each secret becomes ``${NAME}``, and the values are forgotten."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import urllib.parse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolbelt.control.servers.client_files import formats
+from toolbelt.core import connections
+
+# How clients refer to variables and to what they ask their user for.
+_FOREIGN = re.compile(
+    r"\$\{env:(?P<env>\w+)\}|\{env:(?P<opencode>\w+)\}|\$\{input:(?P<input>[\w.-]+)\}"
+    r"|\$\{(?P<default>[A-Za-z_]\w*):-[^}]*\}|\$(?P<bare>[A-Za-z_]\w*)"
+)
+_REFERENCE = re.compile(r"\$\{[A-Za-z_]\w*\}")
+_PLACEHOLDER = re.compile(r"\$\{[^}]*[^\w}][^}]*\}|\$\{(?:workspaceFolder|userHome|pathSeparator)\}")
+# Values that are no secret by their form, whatever their name: numbers, switches, words, paths, plain addresses.
+_HARMLESS = re.compile(
+    r"\d{1,7}|true|false|on|off|yes|no|none|null|[A-Za-z][A-Za-z ,_-]{0,30}|[./~][\w./ ~-]*|v?\d+(?:\.\d+)+"
+    r"|https?://[\w.-]+(?::\d+)?(?:/[\w.~-]{0,15}){0,4}/?|[\w.-]+@[\w-]+(?:\.[\w-]+)+",
+    re.IGNORECASE,
+)
+_SECRET_NAME = re.compile(
+    r"key|secret|token|pass|pwd|auth(?!or)|cookie|credential|\bpat\b|_pat\b|sign|dsn", re.IGNORECASE
+)
+_HEADER_LINE = re.compile(r"([\w-]+)\s*:\s*(.*)", re.DOTALL)
+
+
+@dataclass(slots=True, kw_only=True)
+class Converted:
+    """A server to import: its connection as in a belt, and the variables to set.
+
+    ``problem`` is why it cannot be imported; ``note`` is something to know.
+    """
+
+    name: str
+    connection: dict[str, Any] = field(default_factory=dict)
+    variables: list[str] = field(default_factory=list)
+    problem: str = ""
+    note: str = ""
+
+
+def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted:
+    """Return the server as a connection.
+
+    ``assigned`` are the values that variables stand for in this file, so that two values never share a name.
+    """
+    converted = Converted(name=server.name, problem=server.problem)
+    if server.problem:
+        return converted
+    if (remote := _of_mcp_remote(server)) is not None:
+        server = remote
+        converted.note = "mcp-remote is not needed: Toolbelt connects to the address itself."
+    namer = _Namer(server, converted, assigned)
+    if server.url:
+        converted.connection = {"url": namer.url(server.url)}
+        if server.headers:
+            converted.connection["headers"] = {
+                name: namer.header(name, value) for name, value in server.headers.items()
+            }
+    else:
+        env = dict(server.env)
+        args = _args(server.args, env)
+        converted.connection = {"command": server.command, "args": args, "cwd": server.cwd}
+        converted.connection["env"] = {name: namer.variable(name, value) for name, value in env.items()}
+    if server.timeout:
+        converted.connection["timeout"] = min(max(1, int(server.timeout)), connections.MAX_TIMEOUT)
+    converted.connection = {key: value for key, value in converted.connection.items() if value}
+    place = next((text for text in _texts(converted.connection) if _PLACEHOLDER.search(text)), "")
+    if place:
+        inner = _PLACEHOLDER.search(place)
+        converted.problem = (
+            f"It uses {inner[0] if inner else ''}, which only its client knows: write the value instead."
+        )
+    for where, message in connections.problems(converted.connection):
+        converted.problem = converted.problem or f"{'.'.join(where)}: {message}".removeprefix(": ")
+    if converted.problem:
+        # It may name what is left of a secret.
+        converted.connection = {}
+    return converted
+
+
+class _Namer:
+    """Replaces the secrets of one server by variables, and lists those."""
+
+    def __init__(self, server: formats.ClientServer, converted: Converted, assigned: dict[str, str]) -> None:
+        self._server, self._converted, self._assigned = server, converted, assigned
+
+    def variable(self, name: str, value: str) -> str:
+        """Return the value of an environment variable."""
+        value = self._own_references(value)
+        if name not in self._server.secrets and (_has_reference(value) or _is_harmless(name, value)):
+            return value
+        return self._reference(name, value)
+
+    def header(self, name: str, value: str) -> str:
+        """Return the value of a header. The scheme of an Authorization header stays."""
+        value = self._own_references(value)
+        # Of literal values, a connection takes those of headers that never hold a secret.
+        is_harmless = not [*connections.problems({"url": "https://x", "headers": {name: value}})]
+        if name not in self._server.secrets and (_has_reference(value) or is_harmless):
+            return value
+        scheme, has_space, secret = value.partition(" ")
+        if not has_space or scheme.lower() not in ("bearer", "basic", "token"):
+            scheme, secret = "", value
+        end = "TOKEN" if name.lower() == "authorization" else name
+        return f"{scheme} {self._reference(f'{self._server.name}_{end}', secret)}".strip()
+
+    def url(self, url: str) -> str:
+        """Return the URL, with variables for the secrets in its query and its long parts of the path."""
+        url = self._own_references(url)
+        try:
+            parts = urllib.parse.urlsplit(url)
+        except ValueError:
+            return url  # reported as a problem of the connection
+        if parts.username is not None or parts.password is not None:
+            self._converted.problem = (
+                "Its URL holds a user name or a password: remove them, and add the header Authorization."
+            )
+            return ""
+        pairs = urllib.parse.parse_qsl(parts.query, keep_blank_values=True)
+        query = "&".join(
+            f"{name}={self._part(name, value, _is_harmless(name, value))}" for name, value in pairs
+        )
+        path = "/".join(self._part("path", part, not _looks_random(part)) for part in parts.path.split("/"))
+        return f"{parts.scheme}://{parts.netloc}{path}{'?' + query if query else ''}"
+
+    def _part(self, name: str, value: str, is_harmless: bool) -> str:
+        if is_harmless or _has_reference(value):
+            return value
+        return self._reference(f"{self._server.name}_{name}", value)
+
+    def _own_references(self, value: str) -> str:
+        """Return the value with the client's ways to name a variable replaced, and list all its variables."""
+
+        def replaced(match: re.Match[str]) -> str:
+            name = next(group for group in match.groups() if group is not None)
+            return self._reference(name)
+
+        value = _FOREIGN.sub(replaced, value)
+        for reference in _REFERENCE.findall(value):
+            if reference[2:-1] not in self._converted.variables and not _PLACEHOLDER.fullmatch(reference):
+                self._note(reference[2:-1])
+        return value
+
+    def _reference(self, wanted: str, value: str = "") -> str:
+        """Return the reference to a variable for this value. Another value of the same name gets another one."""
+        name = re.sub(r"\W+", "_", wanted, flags=re.ASCII).strip("_").upper() or "SECRET"
+        name = f"_{name}" if name[0].isdigit() else name
+        server = re.sub(r"\W+", "_", self._server.name, flags=re.ASCII).upper()
+        if connections.is_reserved(name) or self._assigned.get(name, value) != value:
+            name = f"MCP_{server}_{name}"
+        self._assigned[name] = value
+        self._note(name)
+        return f"${{{name}}}"
+
+    def _note(self, name: str) -> None:
+        if name not in self._converted.variables:
+            self._converted.variables.append(name)
+
+
+def _args(args: tuple[str, ...], env: dict[str, str]) -> list[str]:
+    """Return the arguments; `docker run -e NAME=value` becomes `-e NAME`, with the value in the environment."""
+    kept = list(args)
+    for number in range(1, len(kept)):
+        name, has_value, value = kept[number].partition("=")
+        if has_value and kept[number - 1] in ("-e", "--env") and re.fullmatch(r"[A-Za-z_]\w*", name):
+            kept[number] = name
+            env.setdefault(name, value)
+    return kept
+
+
+def _of_mcp_remote(server: formats.ClientServer) -> formats.ClientServer | None:
+    """Return the server behind the bridge `mcp-remote`; None if this is not that."""
+    at = next((n for n, arg in enumerate(server.args) if arg.split("@")[0] == "mcp-remote"), None)
+    words = server.args[at + 1 :] if at is not None else ()
+    if not words or not words[0].startswith(("http://", "https://")):
+        return None
+    headers = {}
+    for option, line in itertools.pairwise(words):
+        match = _HEADER_LINE.fullmatch(line) if option == "--header" else None
+        if match is not None:
+            # It replaces ${NAME} by its own environment.
+            value = re.sub(r"\$\{(\w+)\}", lambda name: server.env.get(name[1], name[0]), match[2])
+            headers[match[1]] = value
+    return formats.ClientServer(name=server.name, url=words[0], headers=headers, is_off=server.is_off)
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    if value == "":
+        return True
+    if any(len(part) >= 32 and _looks_random(part) for part in value.split("/")):
+        return False
+    looks_harmless = bool(_HARMLESS.fullmatch(value)) or (len(value) < 16 and not _SECRET_NAME.search(name))
+    is_path_or_address = value.startswith((".", "/", "~")) or "://" in value
+    return looks_harmless and (is_path_or_address or not _SECRET_NAME.search(name))
+
+
+def _looks_random(text: str) -> bool:
+    return len(text) >= 20 and bool(re.search(r"\d", text)) and bool(re.search(r"[A-Za-z]", text))
+
+
+def _has_reference(value: str) -> bool:
+    """Return whether the value is made of variables, and of nothing that could be a secret beside them."""
+    rest = _REFERENCE.sub("", value)
+    return rest != value and len(rest) < 16
+
+
+def _texts(connection: Mapping[str, Any]) -> list[str]:
+    values = [connection.get("command", ""), connection.get("cwd", ""), connection.get("url", "")]
+    values += connection.get("args", ())
+    return [*values, *connection.get("env", {}).values(), *connection.get("headers", {}).values()]

@@ -1,0 +1,92 @@
+"""Importing the servers of a client's file: all of them under review, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from toolbelt.control import actors, writing
+from toolbelt.control.servers import upstream_servers
+from toolbelt.control.servers.client_files import conversion, formats, reading
+from toolbelt.core import connections, errors, keys
+from toolbelt.store import snapshots
+
+Converted = conversion.Converted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a file becomes: the servers to store, and those that are off in the client, by name."""
+
+    servers: tuple[Converted, ...]
+    off: tuple[str, ...] = ()
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """Return the names of the variables to set, each once."""
+        return tuple(dict.fromkeys(name for server in self.servers for name in server.variables))
+
+
+def preview(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> Preview:
+    """Return what a file becomes, without storing anything.
+
+    Raise errors.Invalid with the line and the reason of each problem: of the file, or of its servers.
+    """
+    found = formats.servers(reading.read(text, is_toml=is_toml))
+    if not found:
+        message = (
+            "The file has no servers: none of mcpServers, servers, mcp_servers, context_servers, mcp, packages and"
+            " remotes."
+        )
+        raise errors.Invalid([errors.Problem(path="", message=message)])
+    if unknown := sorted(set(only) - {server.name for server in found}):
+        raise errors.NotFound("server in the file", unknown[0], [server.name for server in found])
+    chosen = [server for server in found if not only or server.name in only]
+    assigned: dict[str, str] = {}
+    servers = tuple(
+        conversion.convert(server, assigned) for server in chosen if not server.is_off or server.name in only
+    )
+    stored = snapshots.catalog()
+    problems = []
+    taken = {plugin.namespace: name for name, plugin in stored.plugins.items()}
+    for server in servers:
+        source = server.name
+        server.name = name_of(source)
+        namespace = upstream_servers.namespace_of(server.name)
+        if not server.problem and server.name in stored.plugins:
+            server.problem = (
+                f"There is a server or plugin {server.name} already. Leave this one out with --only."
+            )
+        elif not server.problem and namespace in taken:
+            server.problem = (
+                f"Its namespace {namespace} is that of {taken[namespace]}. Rename the server in the file."
+            )
+        taken[namespace] = server.name
+        if server.problem:
+            line = reading.line_of(text, source)
+            path = f"line {line}, {source}" if line else source
+            problems.append(errors.Problem(path=path, message=server.problem))
+    if problems:
+        raise errors.Invalid(problems)
+    return Preview(servers=servers, off=tuple(server.name for server in chosen if server.is_off and not only))
+
+
+def store(actor: actors.Actor, given: Preview, *, reason: str = "") -> Sequence[str]:
+    """Store the servers of a preview, all or none; return their names. Their tools are listed when they are refreshed,
+    and await review. Raise as upstream_servers.add does.
+    """
+    with writing.begin():
+        for server in given.servers:
+            upstream_servers.add(actor, server.name, server.connection, reason=reason)
+    return tuple(server.name for server in given.servers)
+
+
+def name_of(name: str) -> str:
+    """Return a name for a server that is valid here."""
+    return keys.fit(name)[: keys.MAX_LENGTH]
+
+
+def shown(server: Converted) -> str:
+    """Return a server's connection in one line."""
+    connection = connections.of(server.connection)
+    return connection.shown if connection is not None else ""

@@ -1,0 +1,116 @@
+"""``manage.py doctor``: what is wrong with this installation, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.core import checks
+
+import toolbelt
+from toolbelt.control.doctor import database, findings, machine, people
+from toolbelt.core import addresses, errors
+from toolbelt.management import server_findings, terminal
+from toolbelt.runtime import plugins
+
+# Django's own checks about what TOOLBELT_INSECURE_HTTP turns off; toolbelt.W001 says the same in one sentence.
+_CONSEQUENCES_OF_PLAIN_HTTP = frozenset({"security.W004", "security.W008", "security.W012", "security.W016"})
+
+
+class Command(terminal.Command):
+    """Examine the installation."""
+
+    help = "Say what is wrong with this installation, and what to do about it. Exits with 1 if something is wrong."
+    # They are part of what is examined, and must not end the command.
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
+        parser.add_argument("--json", action="store_true", help="print JSON")
+        parser.add_argument(
+            "--no-servers", action="store_true", help="do not connect to the upstream servers"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print the findings."""
+        try:
+            found = [*_findings(ask_servers=not options["no_servers"])]
+        finally:
+            plugins.stop()
+        problems = [finding for finding in found if finding.level == "problem"]
+        if options["json"]:
+            self.stdout.write_json(json.dumps(_document(found), indent=2) + "\n")
+        else:
+            self._print(found, problems)
+        if problems:
+            sys.exit(1)
+
+    def _print(self, found: list[findings.Finding], problems: list[findings.Finding]) -> None:
+        for finding in sorted(found, key=lambda finding: finding.level != "problem"):
+            label = "Problem" if finding.level == "problem" else "Note"
+            self.stdout.write(f"{label}: {finding.message} ({finding.code})")
+            self.stdout.write(f"  {finding.way_out}\n")
+        if problems:
+            self.stdout.write(f"{len(problems)} problem{'' if len(problems) == 1 else 's'}.")
+        else:
+            self.stdout.write(f"Nothing is wrong with this installation (Toolbelt {toolbelt.__version__}).")
+
+
+def _findings(*, ask_servers: bool) -> Iterator[findings.Finding]:
+    unreachable = database.unreachable()
+    if unreachable is not None:
+        yield unreachable
+    yield from _system_checks(with_database=unreachable is None)
+    yield from machine.examine()
+    if unreachable is not None:
+        return
+    examined = [*database.examine()]
+    yield from examined
+    if any(finding.code == "migrations-pending" for finding in examined):
+        return  # what follows reads tables that may be missing
+    yield from people.examine()
+    try:
+        yield from server_findings.examine(ask=ask_servers)
+    except errors.ToolbeltError as error:
+        way_out = "Restore a backup, or import a corrected configuration."
+        yield findings.Finding(code="configuration", message=str(error), way_out=way_out)
+
+
+def _system_checks(*, with_database: bool) -> Iterator[findings.Finding]:
+    is_local = all(addresses.is_this_machine(host) for host in settings.ALLOWED_HOSTS)
+    is_public = settings.ENVIRONMENT == "production" and not (settings.INSECURE_HTTP and is_local)
+    messages = checks.run_checks(
+        databases=["default"] if with_database else None, include_deployment_checks=is_public
+    )
+    ids = {message.id for message in messages}
+    for message in messages:
+        if message.is_silenced() or message.level < checks.WARNING:
+            continue
+        if "toolbelt.W001" in ids and message.id in _CONSEQUENCES_OF_PLAIN_HTTP:
+            continue
+        yield findings.Finding(
+            code=message.id or "check",
+            message=message.msg,
+            way_out=message.hint
+            or "docs/reference/errors.md explains this check, or Django's documentation.",
+        )
+
+
+def _document(found: list[findings.Finding]) -> dict[str, Any]:
+    return {
+        "ok": not any(finding.level == "problem" for finding in found),
+        "version": toolbelt.__version__,
+        "findings": [
+            {
+                "level": finding.level,
+                "code": finding.code,
+                "message": finding.message,
+                "way_out": finding.way_out,
+            }
+            for finding in found
+        ],
+    }

@@ -1,0 +1,65 @@
+"""``manage.py mcp import FILE``: add the servers of an MCP client's configuration file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from toolbelt import conf
+from toolbelt.control import actors
+from toolbelt.control.servers.client_files import importing
+from toolbelt.core import errors
+
+
+def add_arguments(parser: Any) -> None:
+    """Add the arguments."""
+    parser.add_argument("file", metavar="FILE", help="mcp.json, a client's settings, or - for standard input")
+    parser.add_argument(
+        "--only", metavar="NAME", action="append", default=[], help="only this server; may be repeated"
+    )
+    parser.add_argument("--toml", action="store_true", help="the file is TOML (default: by its name)")
+    parser.add_argument("--dry-run", action="store_true", help="only print what would be stored")
+    parser.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+
+
+def run(actor: actors.Actor, options: dict[str, Any]) -> Iterator[str]:
+    """Import the file, and yield what to print. Raise CommandError with the line and reason of each problem."""
+    file = options["file"]
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise CommandError(f"{file} cannot be read: {reason}.") from error
+    is_toml = options["toml"] or file.endswith(".toml")
+    try:
+        preview = importing.preview(text, is_toml=is_toml, only=options["only"])
+    except errors.Invalid as error:
+        lines = "\n".join(f"  {problem}" for problem in error.problems)
+        raise CommandError(f"Nothing was imported from {file}:\n{lines}") from error
+    yield from _described(preview)
+    if options["dry_run"]:
+        yield "Nothing was stored."
+        return
+    names = importing.store(actor, preview, reason=options["reason"])
+    if names:
+        yield f"Stored {', '.join(names)}. Their tools will await review."
+    if preview.variables:
+        yield "Set these variables in the environment of Toolbelt's servers; their values were not stored:"
+        yield from (f"  {name}" for name in preview.variables)
+    yield f"Then list their tools: {conf.COMMAND} mcp refresh {' '.join(names)}"
+
+
+def _described(preview: importing.Preview) -> Iterator[str]:
+    for server in preview.servers:
+        yield f"{server.name}: {importing.shown(server)}"
+        for section in ("env", "headers"):
+            for name, value in server.connection.get(section, {}).items():
+                yield f"  {name}: {value}"
+        if server.note:
+            yield f"  {server.note}"
+    for name in preview.off:
+        yield f"{name}: left out, because it is off in the file. Name it with --only to import it."
