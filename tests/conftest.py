@@ -11,10 +11,13 @@ import pytest
 from asgiref.sync import SyncToAsync
 from django import template
 from django.db import connections
+from django.dispatch import receiver
 from django.test import TransactionTestCase, client
+from django.test.signals import setting_changed
 from pytest_django import DjangoDbBlocker
 
 from tests import quickly
+from toolbelt.runtime import plugins
 
 # No deadline: a loaded machine is no fault of the code. `make soak` looks for examples at length.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=30)
@@ -49,6 +52,13 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
             "--disable-sync",
         ],
     }
+
+
+@receiver(setting_changed)
+def load_the_plugins_anew(*, setting: str, **_: Any) -> None:
+    """Shut down the plugins that were loaded from another file: also when a test ends and its settings are undone."""
+    if setting == "TOOLBELT_PLUGINS_FILE":
+        plugins.stop()
 
 
 @pytest.fixture(autouse=True)

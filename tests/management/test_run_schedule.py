@@ -29,15 +29,12 @@ def scheduled(tmp_path: Path, settings):
     file = tmp_path / "plugins.yaml"
     file.write_text("tool_plugins:\n  - id: scheduler\n")
     settings.TOOLBELT_PLUGINS_FILE = str(file)
-    live.stop()
     operator = writing.by("olive", via="command")
     plugins.sync(operator, live.live())
     belts.import_(operator, {"agents": [{"key": "ada", "tools_config": {"scheduler__schedule": True}}]})
     when = (timezone.now() + dt.timedelta(minutes=5)).isoformat(timespec="seconds")
     answer = calls.run("ada", "scheduler__schedule", {"when": when, "note": "Water the plants"})
     assert not isinstance(answer, gate.Refusal), answer
-    yield
-    live.stop()
 
 
 @pytest.fixture

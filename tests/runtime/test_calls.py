@@ -54,7 +54,7 @@ def content(answer: calls.Answer) -> Mapping[str, Any]:
 
 @contextlib.contextmanager
 def logged(*, as_json: bool) -> Iterator[io.StringIO]:
-    """Yield what is written to the log of an installation, by whoever logs."""
+    """Yield what an installation logs, by any logger."""
     before = structlog.get_config()
     configured = logs.configure(level="DEBUG", as_json=as_json)["formatters"]["entry"]
     written = io.StringIO()
@@ -187,7 +187,6 @@ def test_a_call_of_a_disabled_plugin_is_unavailable(kb: None) -> None:
 
 
 def test_a_tool_that_nothing_here_serves_is_unavailable(kb: None, settings: Any) -> None:
-    plugins.stop()
     settings.TOOLBELT_PLUGINS_FILE = ""
 
     assert refusal("kb__search", {"query": "x"}).code == "tool-unavailable"

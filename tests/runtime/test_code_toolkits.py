@@ -12,7 +12,7 @@ from toolbelt.control.access import switches
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import plugins as configured
 from toolbelt.plugins import contract
-from toolbelt.runtime import code_toolkits, plugins, surfaces
+from toolbelt.runtime import code_toolkits, surfaces
 
 
 @pytest.fixture
@@ -86,7 +86,6 @@ def test_the_code_of_a_disabled_plugin_says_nothing(notes: None) -> None:
 def test_where_the_plugin_does_not_run_the_question_is_answered_without_its_code(
     notes: None, settings: Any
 ) -> None:
-    plugins.stop()
     settings.TOOLBELT_PLUGINS_FILE = ""
 
     assert "notes__read" in surfaces.ask("ada").because
