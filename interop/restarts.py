@@ -6,9 +6,11 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import kit
@@ -58,37 +60,44 @@ class Program:
 
 
 class Checks:
-    """The tests. ``key`` names the plugin, its namespace and its agent; ``tool`` is called with ``arguments``."""
+    """The tests of a server that is built with ``library``, whose ``tool`` is called with ``arguments``."""
 
-    key: str
+    library: str
     tool: str = "count"
     arguments: Mapping[str, Any] = {}
 
+    @property
+    def key(self) -> str:
+        """The name of the plugin, of its namespace, its loadout and its agent."""
+        return f"restarted-{self.library}"
+
     def command(self, port: int) -> Sequence[str]:
         """Return the command that serves at ``/mcp`` on the port, which is also in the variable ``PORT``."""
-        raise NotImplementedError
+        return [sys.executable, str(Path(__file__).with_name("counting.py")), self.library, str(port)]
 
     @pytest.fixture(scope="class")
     @classmethod
     def program(cls) -> Iterator[Program]:
         """Run the server, and add it to Toolbelt."""
-        program = Program(cls())
+        checks = cls()
+        key = checks.key
+        program = Program(checks)
         program.start()
         try:
-            kit.manage("mcp", "add", cls.key, "--namespace", cls.key, "--trust", "--url", program.url)
-            kit.manage("mcp", "refresh", cls.key)
-            loadouts = [{"name": cls.key, "plugins": [cls.key]}]
-            agents = [{"key": cls.key, "title": cls.key, "loadout": cls.key}]
+            kit.manage("mcp", "add", key, "--namespace", key, "--trust", "--url", program.url)
+            kit.manage("mcp", "refresh", key)
+            loadouts = [{"name": key, "plugins": [key]}]
+            agents = [{"key": key, "title": key, "loadout": key}]
             kit.operator("PUT", "belt", {"loadouts": loadouts, "agents": agents})
             yield program
-            kit.operator("PATCH", f"plugins/{cls.key}", {"changes": {"active": False}, "confirm": True})
+            kit.operator("PATCH", f"plugins/{key}", {"changes": {"active": False}, "confirm": True})
         finally:
             program.kill()
 
     @pytest.fixture(scope="class")
     @classmethod
     def token(cls, program: Program) -> str:
-        return str(kit.operator("POST", "tokens", {"agent": cls.key})["text"])
+        return str(kit.operator("POST", "tokens", {"agent": cls().key})["text"])
 
     def test_a_server_that_was_restarted_answers_the_next_call(self, program: Program, token: str) -> None:
         sessions = [kit.session() for _ in range(3)]

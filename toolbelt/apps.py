@@ -13,9 +13,8 @@ class ToolbeltConfig(AppConfig):
         from toolbelt import checks  # noqa: F401
         from toolbelt.control.agents import connection_cleanup
         from toolbelt.control.people import roles
-        from toolbelt.control.servers import client_plugins, elicitation
-        from toolbelt.control.servers import plugins as operators_door
-        from toolbelt.control.servers import upstream_servers as upstreams_door
+        from toolbelt.control.servers import client_plugins, elicitation, upstream_servers
+        from toolbelt.control.servers import plugins as listed_plugins
         from toolbelt.runtime import code_toolkits, connection, plugins, upstream_connections, upstream_news
         from toolbelt.store import receivers, snapshots
         from toolbelt.web.kit import request_ids
@@ -26,8 +25,8 @@ class ToolbeltConfig(AppConfig):
         code_toolkits.register()
         connection_cleanup.connect()
         # The two doors do not know each other: what one finds out, the other writes down.
-        plugins.set_listener(operators_door.record_failure)
-        upstream_news.tell(upstreams_door.record_unsolicited)
+        plugins.set_listener(listed_plugins.record_failure)
+        upstream_news.tell(upstream_servers.record_unsolicited)
         upstream_news.tell_of_questions(elicitation.request_review)
         connection.set_declare(client_plugins.declare_from_program)
         connection_cleanup.listen(upstream_connections.close_claimed)

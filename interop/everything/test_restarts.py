@@ -12,7 +12,7 @@ PROGRAM = Path(sys.prefix) / "node/node_modules/.bin/mcp-server-everything"
 
 
 class TestRestarts(restarts.Checks):
-    key, tool, arguments = "restarted-typescript", "echo", {"message": "here"}
+    library, tool, arguments = "typescript", "echo", {"message": "here"}
 
     def command(self, port: int) -> Sequence[str]:
         return [str(PROGRAM), "streamableHttp"]

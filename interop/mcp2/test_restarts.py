@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from pathlib import Path
-
 import restarts
 
 
 class TestRestarts(restarts.Checks):
-    key = "restarted-mcp2"
-
-    def command(self, port: int) -> Sequence[str]:
-        return [sys.executable, str(Path(__file__).with_name("counting.py")), str(port)]
+    library = "mcp2"

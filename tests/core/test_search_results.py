@@ -142,3 +142,15 @@ def test_an_exact_name_of_a_tool_that_the_agent_may_not_have_brings_nothing() ->
     )
     made = answer(stored, building.agent(allowed="post"), "vault__open", is_dispatch=True)
     assert made["results"] == []
+
+
+def test_tools_that_the_budget_has_no_room_for_take_no_places_of_those_that_can_be_loaded() -> None:
+    mail = [building.tool(f"mail__send_{number:02}", description="Send mail.") for number in range(60)]
+    stored = building.catalog_of(
+        [*mail, building.tool("post__parcels", description="Send parcels.")],
+        toolkits={"mail": " ".join(tool.key for tool in mail), "post": "post__parcels"},
+    )
+    ada = building.agent(allowed="mail post", budget=agents.Budget(max_tools=10, on_exceed="defer"))
+    made = answer(stored, ada, "send mail", limit=5)
+    assert [result["tool"] for result in made["results"]] == ["post__parcels"]
+    assert made["toolkits"] == ["post"]

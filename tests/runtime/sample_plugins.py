@@ -1,4 +1,4 @@
-"""Plugins of every temper, for tests of the agents' door. A plugins' file names them by module and class."""
+"""Plugins that work, fail, wait or misbehave, for tests of the runtime; a plugins file names them by class."""
 
 from __future__ import annotations
 

@@ -66,10 +66,11 @@ def of(
         return Page(results=[lines.complete(query.strip())])
     offset = arguments.get("offset", 0)
     limit = arguments.get("limit", meta_tools.SEARCH_LIMIT)
-    hits = search.search(stored, decisions, query, offset + max(limit + 1, _SPEAKERS))
-    hits = tuple(
-        hit for hit in hits if loads != "always" or lines.is_active(hit.tool) or lines.load(hit.tool)
-    )
+    count = offset + max(limit + 1, _SPEAKERS)
+    hits = search.search(stored, decisions, query, count)
+    if loads == "always" and not all(lines.is_usable(hit.tool) for hit in hits):
+        # Only now, because to check them all costs more than a search.
+        hits = search.search(stored, filter(lines.is_usable, decisions), query, count)
     toolkits = lines.best_toolkits([hit.tool for hit in hits[:_SPEAKERS]])
     empty = Page(results=(), toolkits=toolkits, next_offset=offset + limit)
     room = MAX_TOKENS - _tokens(stored, empty.answer(longest_message))
@@ -109,6 +110,10 @@ class _Lines:
             return ""
         name = targets.name_to_load(self._decisions[tool])
         return name if self._may_load(name) else ""
+
+    def is_usable(self, tool: str) -> bool:
+        """Return whether the agent can use a tool now, or after a load."""
+        return self.is_active(tool) or bool(self.load(tool))
 
     def of(self, tool: str, matched: Sequence[str]) -> dict[str, Any]:
         stored = self._stored.tools[tool]

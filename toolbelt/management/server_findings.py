@@ -1,4 +1,4 @@
-"""Findings of `manage.py doctor` about plugins and upstream servers: they are reached through the agents' door."""
+"""Findings of `manage.py doctor` about plugins and upstream servers, which the runtime reaches."""
 
 from __future__ import annotations
 

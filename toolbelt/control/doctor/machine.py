@@ -6,7 +6,6 @@ import filecmp
 import importlib.metadata
 import importlib.util
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,14 +13,13 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import connection
+from packaging.requirements import Requirement
 
 from toolbelt import conf, locations
 from toolbelt.control.config import installation
 from toolbelt.control.doctor import findings
 
 MIN_FREE_BYTES = 200_000_000
-_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:;\s*(.*))?")
-_LIMIT = re.compile(r"(>=|<)\s*([\d.]+)")
 
 
 def examine() -> Iterator[findings.Finding]:
@@ -57,37 +55,20 @@ def _versions() -> Iterator[findings.Finding]:
         requirements = importlib.metadata.requires(locations.DISTRIBUTION) or ()
     except importlib.metadata.PackageNotFoundError:
         return  # a checkout that was not installed
-    for requirement in requirements:
-        match = _REQUIREMENT.match(requirement)
-        if match is None or (match[3] and match[3].replace("'", '"') != 'extra == "server"'):
+    for requirement in map(Requirement, requirements):
+        if requirement.marker and not requirement.marker.evaluate({"extra": "server"}):
             continue
-        name, limits = match[1], match[2].strip()
         try:
-            version = importlib.metadata.version(name)
+            version = importlib.metadata.version(requirement.name)
         except importlib.metadata.PackageNotFoundError:
             version = ""
-        if not version or not _is_within(version, limits):
+        if not version or not requirement.specifier.contains(version, prereleases=True):
             yield findings.Finding(
                 code="package-version",
-                message=f"{name} is {version or 'not installed'}, and Toolbelt requires {limits}.",
-                way_out=f"Run `pip install '{name}{limits.replace(' ', '')}'` in Toolbelt's environment.",
+                message=f"{requirement.name} is {version or 'not installed'},"
+                f" and Toolbelt requires {requirement.specifier}.",
+                way_out=f"Run `pip install '{requirement.name}{requirement.specifier}'` in Toolbelt's environment.",
             )
-
-
-def _is_within(version: str, limits: str) -> bool:
-    actual = _numbers(version)
-    for sign, limit in _LIMIT.findall(limits):
-        bound = _numbers(limit)
-        length = max(len(actual), len(bound))
-        padded, padded_bound = (numbers + (0,) * (length - len(numbers)) for numbers in (actual, bound))
-        if padded < padded_bound if sign == ">=" else padded >= padded_bound:
-            return False
-    return True
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    match = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(int(number) for number in match[0].split(".")) if match else ()
 
 
 def _directories() -> Iterator[findings.Finding]:
@@ -128,7 +109,7 @@ def _settings_file() -> Iterator[findings.Finding]:
         yield findings.Finding(
             code="settings-file",
             message=f"Other users of this machine can read {file}, which contains the secret key.",
-            way_out=f"Run `chmod 600 {file}`, and replace SECRET_KEY if somebody may have read it.",
+            way_out=f"Run `chmod 600 {file}`, and replace SECRET_KEY if they may have read it.",
         )
 
 

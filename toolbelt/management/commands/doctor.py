@@ -38,19 +38,19 @@ class Command(terminal.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the findings."""
         try:
-            found = [*_findings(ask_servers=not options["no_servers"])]
+            all_findings = [*_findings(ask_servers=not options["no_servers"])]
         finally:
             plugins.stop()
-        problems = [finding for finding in found if finding.level == "problem"]
+        problems = [finding for finding in all_findings if finding.level == "problem"]
         if options["json"]:
-            self.stdout.write_json(json.dumps(_document(found), indent=2) + "\n")
+            self.stdout.write_json(json.dumps(_document(all_findings), indent=2) + "\n")
         else:
-            self._print(found, problems)
+            self._print(all_findings, problems)
         if problems:
             sys.exit(1)
 
-    def _print(self, found: list[findings.Finding], problems: list[findings.Finding]) -> None:
-        for finding in sorted(found, key=lambda finding: finding.level != "problem"):
+    def _print(self, all_findings: list[findings.Finding], problems: list[findings.Finding]) -> None:
+        for finding in sorted(all_findings, key=lambda finding: finding.level != "problem"):
             label = "Problem" if finding.level == "problem" else "Note"
             self.stdout.write(f"{label}: {finding.message} ({finding.code})")
             self.stdout.write(f"  {finding.way_out}\n")
@@ -100,9 +100,9 @@ def _system_checks(*, with_database: bool) -> Iterator[findings.Finding]:
         )
 
 
-def _document(found: list[findings.Finding]) -> dict[str, Any]:
+def _document(all_findings: list[findings.Finding]) -> dict[str, Any]:
     return {
-        "ok": not any(finding.level == "problem" for finding in found),
+        "ok": not any(finding.level == "problem" for finding in all_findings),
         "version": toolbelt.__version__,
         "findings": [
             {
@@ -111,6 +111,6 @@ def _document(found: list[findings.Finding]) -> dict[str, Any]:
                 "message": finding.message,
                 "way_out": finding.way_out,
             }
-            for finding in found
+            for finding in all_findings
         ],
     }

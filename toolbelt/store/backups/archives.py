@@ -19,11 +19,6 @@ from toolbelt.store.state_probe import postgresql
 HEADER = b"PGDMP"
 
 
-def is_available() -> bool:
-    """Return whether PostgreSQL's programs are installed."""
-    return shutil.which("pg_dump") is not None and shutil.which("pg_restore") is not None
-
-
 def dump(connection: Any, file: Path) -> None:
     """Write an archive of the database of Django's connection; raise errors.Refused with what pg_dump reports."""
     _run(connection, "pg_dump", "--format=custom", "--no-owner", f"--file={file}")

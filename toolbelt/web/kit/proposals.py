@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from toolbelt.control.catalog import consequences
-from toolbelt.control.catalog import proposals as doors
+from toolbelt.control.catalog import consequences, proposals
 from toolbelt.core import belts
 from toolbelt.web.kit import model, pieces, tool_sections, words
 
@@ -16,7 +15,7 @@ _MAX_LENGTH = 160
 _TEXTS = frozenset({"policy", "policy_when_off", "tool_notes"})
 
 
-def page(asked: doors.UnseenEffect, fields: Iterable[tuple[str, str]], **form: Any) -> pieces.View:
+def page(asked: proposals.UnseenEffect, fields: Iterable[tuple[str, str]], **form: Any) -> pieces.View:
     """Return the page; ``fields`` are those of the form, except the digest of what was shown before."""
     proposal = asked.proposal
     word = belts.KINDS[proposal.kind].word
@@ -70,7 +69,7 @@ def _value(value: object) -> str:
     return words.cut(words.value(value), _MAX_LENGTH)
 
 
-def _reached(consequence: consequences.Consequence, proposal: doors.Proposal) -> pieces.View:
+def _reached(consequence: consequences.Consequence, proposal: proposals.Proposal) -> pieces.View:
     effect = consequence.effect
     return pieces.View(
         agent=consequence.agent.key,
@@ -83,7 +82,7 @@ def _reached(consequence: consequences.Consequence, proposal: doors.Proposal) ->
     )
 
 
-def _notes(consequence: consequences.Consequence, proposal: doors.Proposal) -> Iterator[str]:
+def _notes(consequence: consequences.Consequence, proposal: proposals.Proposal) -> Iterator[str]:
     """Return what becomes of the policy; where the text itself is what changes, in other words."""
     rewritten = proposal.kind == "toolkit" and _TEXTS.intersection(proposal.after or {})
     for changed in consequence.effect.policy:

@@ -148,9 +148,9 @@ class _Namer:
                 self._note(reference[2:-1])
         return value
 
-    def _reference(self, wanted: str, value: str = "") -> str:
+    def _reference(self, name: str, value: str = "") -> str:
         """Return the reference to a variable for this value. Another value of the same name gets another one."""
-        name = re.sub(r"\W+", "_", wanted, flags=re.ASCII).strip("_").upper() or "SECRET"
+        name = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").upper() or "SECRET"
         name = f"_{name}" if name[0].isdigit() else name
         server = re.sub(r"\W+", "_", self._server.name, flags=re.ASCII).upper()
         if connections.is_reserved(name) or self._assigned.get(name, value) != value:

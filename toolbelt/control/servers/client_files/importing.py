@@ -32,16 +32,16 @@ def preview(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
 
     Raise errors.Invalid with the line and the reason of each problem: of the file, or of its servers.
     """
-    found = formats.servers(reading.read(text, is_toml=is_toml))
-    if not found:
+    in_file = formats.servers(reading.read(text, is_toml=is_toml))
+    if not in_file:
         message = (
             "The file has no servers: none of mcpServers, servers, mcp_servers, context_servers, mcp, packages and"
             " remotes."
         )
         raise errors.Invalid([errors.Problem(path="", message=message)])
-    if unknown := sorted(set(only) - {server.name for server in found}):
-        raise errors.NotFound("server in the file", unknown[0], [server.name for server in found])
-    chosen = [server for server in found if not only or server.name in only]
+    if unknown := sorted(set(only) - {server.name for server in in_file}):
+        raise errors.NotFound("server in the file", unknown[0], [server.name for server in in_file])
+    chosen = [server for server in in_file if not only or server.name in only]
     assigned: dict[str, str] = {}
     servers = tuple(
         conversion.convert(server, assigned) for server in chosen if not server.is_off or server.name in only
