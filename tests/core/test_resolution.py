@@ -186,3 +186,15 @@ def test_names_that_nothing_has_are_passed_over() -> None:
     )
     session = building.session("ghost", tools="ghost", plugins="ghost", loadout="ghost")
     assert building.active(post.stored(), ada, session=session) == ["mail__send"]
+
+
+def test_a_switch_that_is_turned_on_leaves_what_a_rule_before_it_denies() -> None:
+    made = building.catalog_of("a b c", toolkits={"kit": "a b"})
+    ada = building.agent(overrides={"a": False}, switches={"kit": False})
+    context = resolution.build_context(building.snapshot(made, ada))
+    # The switch decides about a now; once it is on, the override does.
+    assert not resolution.decide(context, "a").holds_whatever_the_switch
+    ada = building.agent(overrides={"a": False}, switches={"kit": True})
+    context = resolution.build_context(building.snapshot(made, ada))
+    holds = {key: resolution.decide(context, key).holds_whatever_the_switch for key in "abc"}
+    assert holds == {"a": True, "b": False, "c": False}

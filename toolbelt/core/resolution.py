@@ -34,6 +34,13 @@ class Decision(NamedTuple):
     question: int
     origin: rules.Origin
 
+    @property
+    def holds_whatever_the_switch(self) -> bool:
+        """Return whether turning on a toolkit of the tool would leave its state as it is: a rule before the switch
+        decides (unavailable, blocked, its override is off, or a loadout disables it).
+        """
+        return self.question in (1, 2, 4, 5)
+
 
 class Step(NamedTuple):
     """One rule of a trace: its number, its question, and its answer (None: it does not apply)."""

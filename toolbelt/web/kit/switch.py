@@ -7,9 +7,6 @@ from collections.abc import Collection
 from toolbelt.core import reasons, resolution
 from toolbelt.web.kit import pieces, words
 
-# Rules that a toolkit's switch does not change: unavailable, blocked, overrides that are off and loadouts that disable.
-_BEFORE_THE_SWITCH = (1, 2, 4, 5)
-
 
 def view(
     stored: bool | None,
@@ -48,6 +45,6 @@ def view(
 
 
 def _futile(decisions: Collection[resolution.Decision]) -> str:
-    if not decisions or any(decision.question not in _BEFORE_THE_SWITCH for decision in decisions):
+    if not decisions or not all(decision.holds_whatever_the_switch for decision in decisions):
         return ""
     return f"turning it on has no effect: {reasons.explain_briefly(next(iter(decisions)))}"
