@@ -59,6 +59,21 @@ def test_production_refuses_to_start_and_says_in_one_line_what_to_set(change, na
     assert f"{named} to " in run.stderr
 
 
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        ({}, "PRODUCTION red"),
+        ({"TOOLBELT_ENV": "demo"}, "DEMO gray"),
+        ({"TOOLBELT_ENVIRONMENT_NAME": "Staging", "TOOLBELT_ENVIRONMENT_COLOR": "amber"}, "Staging amber"),
+        ({"TOOLBELT_ENVIRONMENT_NAME": ""}, " red"),
+    ],
+)
+def test_an_installation_is_named_after_its_environment_unless_set_otherwise(change, shown) -> None:
+    code = "from toolbelt import conf; print(conf.ENVIRONMENT_NAME, conf.ENVIRONMENT_COLOR)"
+    run = manage("shell", "-v", "0", "-c", code, **GOOD | change)
+    assert run.stdout.strip("\n") == shown, run.stderr
+
+
 def test_the_key_of_the_example_is_refused() -> None:
     run = manage("check", TOOLBELT_ENV_FILE=".env.example")
     assert "SECRET_KEY to " in run.stderr

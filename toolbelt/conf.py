@@ -38,6 +38,11 @@ STALE_SECONDS: float
 REQUESTS_AT_ONCE: int
 BODY_SECONDS: float
 COMMAND: str
+ENVIRONMENT_NAME: str
+ENVIRONMENT_COLOR: str
+
+
+ENVIRONMENT_COLORS = ("gray", "blue", "green", "amber", "red")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,6 +248,20 @@ SETTINGS = (
         " name.",
         is_valid=lambda value: isinstance(value, str) and value.strip() != "" and "\n" not in value,
         expected="one line: what you type before a command's name",
+    ),
+    Setting(
+        name="ENVIRONMENT_NAME",
+        default="",
+        description="The name of this installation on a badge beside the logo. If empty, there is no badge.",
+        is_valid=lambda value: isinstance(value, str) and len(value) <= 20 and "\n" not in value,
+        expected="one line of at most 20 characters, or empty",
+    ),
+    Setting(
+        name="ENVIRONMENT_COLOR",
+        default="gray",
+        description="The color of that badge.",
+        is_valid=lambda value: value in ENVIRONMENT_COLORS,
+        expected=f"one of {', '.join(ENVIRONMENT_COLORS)}",
     ),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}

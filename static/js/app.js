@@ -237,7 +237,7 @@
 
   document.addEventListener("click", ({ target }) => {
     if (target.closest("[data-dismiss]")) dismiss();
-    for (const menu of every("details.acts[open]")) menu.open = menu.contains(target);
+    for (const menu of every("details.acts[open], details.you[open]")) menu.open = menu.contains(target);
     const copier = target.closest("[data-copies]");
     if (copier) copy(copier);
     const opener = target.closest("[data-opens]");

@@ -85,6 +85,13 @@ def leave(page: Page) -> None:
     question(page).get_by_role(role, name="Cancel").click()
 
 
+def your_menu(page: Page) -> Locator:
+    """Open the menu of the user's own: account, theme, logging out."""
+    here = menu(page)
+    here.locator(".you > summary").click()
+    return here.locator(".you")
+
+
 def menu(page: Page) -> Locator:
     """Find the menu; where the window is narrow it is opened first."""
     opener = page.locator(".frame-narrow > summary")

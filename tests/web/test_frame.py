@@ -10,6 +10,7 @@ from django.template import loader
 from django.test import Client
 
 from tests.web import acting
+from toolbelt import models
 from toolbelt.control.reports import queries
 from toolbelt.web.kit import frame
 
@@ -140,15 +141,52 @@ def test_a_page_that_is_not_there_keeps_the_frame(operator: Client, belt: None) 
 
 def test_the_frame_knows_who_looks_and_where(viewer: Client, belt: None) -> None:
     html = acting.text(viewer.get("/changes/"))
-    assert "</span> rosa</a>" in html
+    assert "</span> rosa</span>" in html
     assert '<a href="/changes/" aria-current="page">' in html
     assert '<a href="/agents/">' in html
     assert '<span class="count">2</span>' in html
     assert "/admin/" not in html
 
 
-def test_staff_find_the_admin(admin_client: Client, belt: None) -> None:
-    assert '<a href="/admin/">' in admin_client.get("/agents/").content.decode()
+def test_superusers_find_the_admin_on_the_status_page_and_not_in_the_menu(
+    admin_client: Client, belt: None
+) -> None:
+    assert "/admin/" not in admin_client.get("/agents/").content.decode()
+    assert '<a href="/admin/">Django admin</a>' in admin_client.get("/status/").content.decode()
+
+
+@pytest.mark.parametrize("address", ["/agents/", "/matrix/", "/compare/"])
+def test_the_views_of_agents_are_tabs_of_one_entry_of_the_menu(
+    viewer: Client, belt: None, address: str
+) -> None:
+    html = acting.text(viewer.get(address))
+    menu, _, page = html.partition("<main")
+    assert f'<a href="{address}" aria-current="page">' in page
+    assert menu.count('href="/agents/" aria-current=') == 2  # for wide windows, and for narrow ones
+    assert "/matrix/" not in menu
+
+
+def test_the_menu_names_sub_apps_only_if_there_are_any(viewer: Client, belt: None) -> None:
+    entry = '<a href="/sub-apps/">'
+    models.SubApp.objects.all().delete()
+    assert entry not in viewer.get("/agents/").content.decode()
+    models.SubApp.objects.create(key="war-room", title="War room")
+    assert entry in viewer.get("/agents/").content.decode()
+
+
+@pytest.mark.parametrize("address", ["/agents/", "/login/", "/nothing/"])
+def test_every_page_shows_the_name_of_the_environment_as_text(
+    viewer: Client, belt: None, settings: Any, address: str
+) -> None:
+    settings.TOOLBELT_ENVIRONMENT_NAME, settings.TOOLBELT_ENVIRONMENT_COLOR = "<b>EU & US</b>", "amber"
+    browser = Client() if address == "/login/" else viewer
+    html = browser.get(address).content.decode()
+    assert '<span class="environment" data-color="amber">' in html
+    assert "</span> &lt;b&gt;EU &amp; US&lt;/b&gt;</span>" in html
+
+
+def test_without_a_name_of_the_environment_there_is_no_badge(viewer: Client, belt: None) -> None:
+    assert 'class="environment"' not in viewer.get("/agents/").content.decode()
 
 
 def test_the_login_page_has_no_navigation(client: Client) -> None:

@@ -330,6 +330,10 @@ if "TOOLBELT_COMMAND" not in env and ENVIRONMENT != "test":
     TOOLBELT_COMMAND = shown_command.derive(
         BASE_DIR, is_checkout=locations.IS_CHECKOUT, prefix=sys.prefix, environ=os.environ
     )
+# Production, where a mistake costs most, shows its name in red.
+if ENVIRONMENT != "test":
+    globals().setdefault("TOOLBELT_ENVIRONMENT_NAME", ENVIRONMENT.upper())
+    globals().setdefault("TOOLBELT_ENVIRONMENT_COLOR", "red" if ENVIRONMENT == "production" else "gray")
 
 # Logs
 

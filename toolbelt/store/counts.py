@@ -13,11 +13,12 @@ from toolbelt import models
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
     """The number of agents that are not archived, the number of plugins' tools to review (new ones, and those held),
-    and the number of the last write of configuration.
+    the number of sub-apps, and the number of the last write of configuration.
     """
 
     agents: int
     waiting: int
+    sub_apps: int
     revision: int = 0
 
 
@@ -29,7 +30,10 @@ def count() -> Counts:
         models.Revision.objects.order_by().annotate(what=Value("revision")).values_list("what", "number")
     )
     rows = _counted("agents", models.Agent.objects.filter(archived=False)).union(
-        _counted("waiting", waiting), revision, all=True
+        _counted("waiting", waiting),
+        _counted("sub_apps", models.SubApp.objects.all()),
+        revision,
+        all=True,
     )
     return Counts(**dict(rows))
 

@@ -65,6 +65,7 @@ def shown(request: http.Request) -> dict[str, Any]:
         here=part,
         address=responses.here(request),
         agents=counts.agents,
+        sub_apps=counts.sub_apps,
         revision=counts.revision,
         to_look_at=counts.waiting,
         may_administer=user.is_staff,
@@ -73,12 +74,18 @@ def shown(request: http.Request) -> dict[str, Any]:
         request_id=request_ids.current(),
         command=conf.COMMAND,
         is_answer=request.method not in ("GET", "HEAD"),
+        **_environment(),
     )
     return {"chrome": chrome}
 
 
 def _bare_frame() -> pieces.View:
-    return pieces.View(user="", request_id=request_ids.current())
+    return pieces.View(user="", request_id=request_ids.current(), **_environment())
+
+
+def _environment() -> dict[str, str]:
+    """Return the name and the color of the badge beside the logo."""
+    return {"environment": conf.ENVIRONMENT_NAME, "environment_color": conf.ENVIRONMENT_COLOR}
 
 
 @decorators.login_not_required
