@@ -6,6 +6,9 @@ from playwright.sync_api import Locator, Page
 
 # A key that is typed into a field is no press; these are, wherever they go.
 _COUNT = """() => {
+    // A window may outlive its first document.
+    if (window.counts) return;
+    window.counts = true;
     const count = (event) => {
         if (event.isTrusted) sessionStorage.setItem("presses", 1 + Number(sessionStorage.getItem("presses")));
     };

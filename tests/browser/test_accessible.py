@@ -97,6 +97,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "tokens": ("/tokens/",),
     "plugins": ("/plugins/?q=files",),
     "plugin": ("/plugins/files/",),
+    "review": ("/review/", "/review/?plugin=files"),
     "add_server": ("/plugins/add/",),
     "add_client_plugin": ("/plugins/add/client/",),
     "login": (),  # for who is not logged in
@@ -126,7 +127,7 @@ NO_PAGES = {
     "switch_plugin",
     "refresh_plugin",
     "refresh_plugins",
-    "review_plugin",
+    "decide",
     "reconnect_plugin",
     "save_loadout",
     "remove_loadout",

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser import clicks, operating
 from tests.browser.conftest import OpensPage
+from tests.web import servers
 from toolbelt.store import snapshots
 
 pytestmark = pytest.mark.browser
@@ -18,4 +19,31 @@ def test_a_toolkit_is_off_for_one_agent_after_two_clicks(open_page: OpensPage) -
     operating.switch(job.page, "tickets").click()
     expect(operating.notice(job.page)).to_contain_text("tickets is off for assistant.")
     assert snapshots.find("assistant", None).agent.switches["tickets"] is False
+    assert job.presses == 2
+
+
+def changed_tool() -> None:
+    """Let a server change an approved tool, whose texts are harmless."""
+    servers.add()
+    servers.answer(servers.READ, servers.WRITE)
+    servers.approve()
+    servers.answer(servers.READ, servers.WRITE_NOW)
+
+
+def test_a_changed_tool_is_approved_after_two_clicks(open_page: OpensPage) -> None:
+    changed_tool()
+    job = clicks.Job(open_page())
+    operating.menu(job.page).get_by_role("link", name="Review").click()
+    job.page.get_by_role("button", name="Approve files__write").click()
+    expect(operating.notice(job.page)).to_contain_text("files__write approved.")
+    assert job.presses == 2
+
+
+def test_the_first_changed_tool_is_approved_with_one_click_and_one_key(open_page: OpensPage) -> None:
+    changed_tool()
+    job = clicks.Job(open_page())
+    operating.menu(job.page).get_by_role("link", name="Review").click()
+    job.page.get_by_role("heading", name="Review", exact=True).wait_for()
+    job.page.keyboard.press("a")
+    expect(operating.notice(job.page)).to_contain_text("files__write approved.")
     assert job.presses == 2

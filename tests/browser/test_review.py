@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser import looks, operating
 from tests.browser.conftest import OpensPage
+from tests.plugins.upstream import listing
 from tests.web import servers
 from toolbelt.runtime import upstream_listing
 
@@ -20,22 +21,59 @@ def review(open_page: OpensPage) -> OpensPage:
     return open_page
 
 
-def tick(page: Page, tool: str) -> None:
-    page.get_by_role("checkbox", name=tool).check()
+def heading(page: Page, text: str) -> Locator:
+    return page.get_by_role("heading", name=text)
 
 
 @looks.with_scripts
-def test_orders_to_models_are_asked_about_and_kept_off(review: OpensPage) -> None:
-    page = review("/plugins/files/")
-    page.get_by_role("button", name="Approve all 3").click()
+def test_orders_to_models_are_asked_about_and_rejected(review: OpensPage) -> None:
+    page = review("/review/?plugin=files")
+    page.get_by_role("button", name="Approve files__help").click()
     expect(page.get_by_text("files__help overrules instructions")).to_be_visible()
     operating.leave(page)
-    tick(page, "files__help")
+    page.get_by_role("checkbox", name="Select files__help").check()
     page.get_by_role("button", name="Reject selected").click()
     expect(operating.notice(page)).to_contain_text("files__help rejected")
-    page.get_by_role("button", name="Approve all 2").click()
+    page.get_by_role("button", name="Approve 2 unflagged").click()
     expect(operating.notice(page)).to_contain_text("2 tools approved.")
-    expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+    expect(page.get_by_text("No tools to review")).to_be_visible()
+
+
+@looks.with_scripts
+def test_a_row_opens_to_what_differs(review: OpensPage) -> None:
+    page = review("/review/?plugin=files")
+    row = page.locator("[id='tool-files__write']")
+    expect(row.locator("ins").first).not_to_be_visible()
+    row.locator("summary").click()
+    expect(row.locator("ins").first).to_contain_text("Write a file, or a link.")
+
+
+def test_keys_move_select_open_approve_and_reject_and_the_focus_goes_on(review: OpensPage) -> None:
+    page = review("/review/?plugin=files")
+    for _ in range(2):
+        page.keyboard.press("j")
+    expect(page.locator("[id='tool-files__write'] [data-key=e]")).to_be_focused()
+    page.keyboard.press("x")
+    expect(page.get_by_role("checkbox", name="Select files__write")).to_be_checked()
+    page.keyboard.press("e")
+    expect(page.locator("[id='tool-files__write'] details")).to_have_attribute("open", "")
+    page.keyboard.press("a")
+    expect(operating.notice(page)).to_contain_text("files__write approved.")
+    expect(page.locator("[id='tool-files__ls'] [data-key=e]")).to_be_focused()
+    page.keyboard.press("r")
+    expect(operating.notice(page)).to_contain_text("files__ls rejected")
+    expect(page.locator("[id='tool-files__help'] [data-key=e]")).to_be_focused()
+    page.keyboard.press("k")
+    expect(heading(page, "1 tool to review")).to_be_visible()
+
+
+def test_twenty_six_new_tools_fit_two_screens(open_page: OpensPage) -> None:
+    servers.add()
+    servers.answer(*[listing.tool(f"tool_{number:02}", f"Does {number}.") for number in range(26)])
+    page = open_page("/review/?plugin=files")
+    expect(page.locator("[data-row]")).to_have_count(26)
+    bottom = page.locator("[data-row]").last.evaluate("(row) => row.getBoundingClientRect().bottom + scrollY")
+    assert bottom < 2 * 900
 
 
 @looks.with_scripts
@@ -60,4 +98,4 @@ def test_a_refresh_is_shown_until_it_is_over(review: OpensPage, monkeypatch: pyt
     expect(page.locator("#asking")).to_contain_text("Refreshing files…")
     servers.answer(servers.READ, servers.WRITE_NOW)
     expect(page.locator("#asking")).to_contain_text("1 server responded. 1 tool awaits review.")
-    expect(page.get_by_role("heading", name="1 to review")).to_be_visible()
+    expect(page.get_by_role("link", name="1 to review")).to_be_visible()

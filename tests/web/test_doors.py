@@ -76,7 +76,7 @@ CHANGES = {
     "web:switch_plugin",
     "web:refresh_plugin",
     "web:refresh_plugins",
-    "web:review_plugin",
+    "web:decide",
     "web:reconnect_plugin",
     "web:save_loadout",
     "web:remove_loadout",

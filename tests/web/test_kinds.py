@@ -45,7 +45,7 @@ def kinds(rows: Any) -> dict[str, str]:
 
 
 def test_a_review_says_what_each_is_and_shows_what_an_approval_covers(keeper: Client, offered: None) -> None:
-    page = keeper.get("/plugins/files/").context["page"]
+    page = keeper.get("/review/?plugin=files").context["page"]
     found = {change.key: change for change in page.review.changes}
 
     assert kinds(page.review.changes) == {
@@ -54,7 +54,7 @@ def test_a_review_says_what_each_is_and_shows_what_an_approval_covers(keeper: Cl
         "files__resource_readme": "resource",
     }
     assert found["files__prompt_sum"].schema is None
-    html = acting.text(keeper.get("/plugins/files/"))
+    html = acting.text(keeper.get("/review/?plugin=files"))
     assert MARK.search(html)
     assert "&quot;topic&quot;" in html
     assert "note://readme" in html

@@ -19,7 +19,7 @@ from tests.web import acting
 from toolbelt import models
 from toolbelt.control import guards
 from toolbelt.control.access import access_index, bulk, switches
-from toolbelt.control.reports import overview, queries
+from toolbelt.control.reports import attention, queries
 from toolbelt.core import budgets, reasons, resolution, surface
 from toolbelt.web.kit import paging
 from toolbelt.web.matrix import view_model as matrix
@@ -232,13 +232,13 @@ def test_overrides_that_do_nothing_are_those_that_deciding_finds(olive: Client) 
     told = {
         (one.agent.key, stale.tool): stale.why
         for one in queries.summaries()
-        for stale in overview._stale(one)
+        for stale in attention._stale(one)
     }
     assert told
     for one in queries.summaries():
         agent, stored = one.agent, one.holder.catalog
         with_all = one.holder.resolved
-        without = overview._without_overrides(one).context
+        without = attention._without_overrides(one).context
         for key, on in agent.overrides.items():
             now, else_ = with_all.decision(key), resolution.decide(without, key)
             defers = agent.budget is not None and agent.budget.on_exceed == "defer"
@@ -251,8 +251,8 @@ def test_overrides_that_do_nothing_are_those_that_deciding_finds(olive: Client) 
                 why = "superfluous"
             assert told.get((agent.key, key)) == why
             if why == "superfluous":
-                stale = overview.Stale(key, on, "superfluous")
-                assert overview.explain_stale(one, stale) == reasons.explain(else_)
+                stale = attention.Stale(key, on, "superfluous")
+                assert attention.explain_stale(one, stale) == reasons.explain(else_)
 
 
 def test_a_bulk_change_is_confirmed_without_building_a_surface(

@@ -1,4 +1,4 @@
-"""What does the page of one plugin show, and is only that approved which somebody saw?"""
+"""What does the page of one plugin show?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import datetime as dt
 from typing import Any
 
 import pytest
-from django.contrib.auth import models as auth
 from django.test import Client
 from django.utils import timezone
 
@@ -14,10 +13,8 @@ from tests import factories
 from tests.plugins.upstream import listing
 from tests.web import acting, servers
 from toolbelt import models
-from toolbelt.control.reports import queries
 from toolbelt.control.servers import client_plugins, upstream_servers
 from toolbelt.store import snapshots
-from toolbelt.web.plugins import reviews
 from toolbelt.web.plugins import view_model as plugins
 
 pytestmark = pytest.mark.django_db
@@ -37,187 +34,6 @@ def changed(belt: None) -> None:
 def look(browser: Client, name: str = "files", **said: Any) -> Any:
     """Open the page; give what it shows."""
     return browser.get(f"/plugins/{name}/", said).context["page"]
-
-
-def change(page: Any, key: str) -> Any:
-    return next(one for one in page.review.changes if one.key == key)
-
-
-def decide(browser: Client, decision: str, *keys: str, htmx: bool = True, **fields: Any) -> Any:
-    address = f"{FILES}review/"
-    return acting.post(browser, address, htmx=htmx, decision=decision, tool=servers.values(*keys), **fields)
-
-
-def waiting(page: Any) -> list[str]:
-    return [one.key for one in page.review.changes]
-
-
-def test_what_may_cost_agents_something_comes_first_each_with_what_it_is(
-    keeper: Client, changed: None
-) -> None:
-    review = look(keeper).review
-    assert [(one.key, one.word) for one in review.changes] == [
-        ("files__write", "changed"),
-        ("files__ls", "renamed"),
-        ("files__help", "new"),
-    ]
-    assert (review.flagged, review.renamed, review.later) == (1, True, 0)
-
-
-def test_a_changed_tool_is_shown_field_by_field_against_what_was_approved(
-    keeper: Client, changed: None
-) -> None:
-    write = change(look(keeper), "files__write")
-    described, arguments = write.differences
-    assert (described.label, arguments.label) == ("Description", "Arguments")
-    old, new = described.text.shown
-    assert (old.sign, new.sign) == ("−", "+")
-    assert [piece.text for piece in new.pieces if piece.tone == "changed"] == [", or a link"]
-    assert arguments.told == ("new optional argument mode",)
-    assert "+" in {line.sign for line in arguments.text.shown}
-    assert write.delta.startswith("+")
-    assert not write.flags
-
-
-def test_a_renamed_tool_names_what_it_was_and_who_named_it(keeper: Client, changed: None) -> None:
-    renamed = change(look(keeper), "files__ls")
-    assert "The same tool as files__list" in renamed.about
-    assert renamed.users == "used by agent dee under its old name"
-
-
-def test_texts_of_strangers_are_shown_and_do_nothing(keeper: Client, changed: None) -> None:
-    html = keeper.get(FILES).content.decode()
-    assert "<script>alert" not in html
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
-    assert "\u202e" not in html
-    assert '<span class="hidden-sign" title="right-to-left override">U+202E</span>' in html
-    flags = ["".join(piece.text for piece in flag) for flag in change(look(keeper), "files__help").flags]
-    assert any(flag.startswith("overrules instructions: ") for flag in flags)
-    assert "holds characters that cannot be seen" in flags
-
-
-@pytest.mark.parametrize("htmx", [True, False])
-def test_what_is_selected_is_approved_and_nothing_else(keeper: Client, changed: None, htmx: bool) -> None:
-    answer = decide(keeper, "approve", "files__write", htmx=htmx)
-    assert answer.status_code == (200 if htmx else 303)
-    page = answer.context["page"] if htmx else look(keeper)
-    assert page.notice.text == "files__write approved."
-    assert waiting(page) == ["files__ls", "files__help"]
-    assert servers.stored("files__write").description == "Write a file, or a link."
-    assert acting.newest().actor == "kim"
-
-
-def test_an_approval_in_place_brings_parts_and_no_page(keeper: Client, changed: None) -> None:
-    html = acting.text(decide(keeper, "approve", "files__write"))
-    assert "<html" not in html
-    assert '<div id="review" hx-swap-oob="innerHTML">' in html
-    assert '<div id="live" hx-swap-oob="innerHTML">files__write approved.' in html
-
-
-def test_an_approval_can_be_taken_back_as_one(keeper: Client, changed: None) -> None:
-    page = decide(keeper, "approve", "files__write", "files__ls", carry="yes").context["page"]
-    # A denial counts for both names from then on.
-    assert snapshots.find("dee", None).agent.overrides == {"files__list": False, "files__ls": False}
-    undone = acting.post(keeper, f"/changes/{page.notice.undo}/undo/", htmx=False, whole="yes")
-    assert undone.status_code == 303
-    assert waiting(look(keeper)) == ["files__write", "files__ls", "files__help"]
-    assert snapshots.find("dee", None).agent.overrides == {"files__list": False}
-
-
-def test_a_new_name_takes_nothing_over_if_that_is_not_wanted(keeper: Client, changed: None) -> None:
-    decide(keeper, "approve", "files__ls")
-    assert snapshots.find("dee", None).agent.overrides == {"files__list": False}
-
-
-def test_who_may_not_change_agents_lets_no_name_take_over_what_agents_say(
-    keeper: Client, changed: None
-) -> None:
-    auth.User.objects.get(username="kim").user_permissions.remove(
-        auth.Permission.objects.get(codename="change_agent")
-    )
-    assert not look(keeper).review.may_carry
-    decide(keeper, "approve", "files__ls", carry="yes")
-    assert snapshots.find("dee", None).agent.overrides == {"files__list": False}
-
-
-def test_all_that_is_shown_is_approved_once_somebody_has_said_that_orders_to_models_are_meant(
-    keeper: Client, changed: None
-) -> None:
-    every = servers.values("files__write", "files__ls", "files__help")
-    answer = acting.post(keeper, f"{FILES}review/", decision="approve-all", all=every)
-    question = answer.context["confirmation"]
-    assert question.title == "Approve 3 tools of files?"
-    assert any("files__help overrules instructions" in reason for reason in question.reasons)
-    assert len(waiting(look(keeper))) == 3
-    again = {name: value for name, value in question.fields if name != "all"}
-    acting.post(keeper, f"{FILES}review/", all=every, **again)
-    assert waiting(look(keeper)) == []
-
-
-def test_without_scripts_the_question_is_a_page(keeper: Client, changed: None) -> None:
-    html = decide(keeper, "approve", "files__help", htmx=False).content.decode()
-    assert "Approve anyway" in html
-    assert 'name="decision" value="approve"' in html
-
-
-@pytest.mark.parametrize("htmx", [True, False])
-def test_a_tool_that_changed_while_somebody_looked_is_not_approved_and_shown_as_it_is_now(
-    keeper: Client, changed: None, htmx: bool
-) -> None:
-    seen = servers.values("files__write", "files__ls")
-    servers.answer(servers.READ, listing.tool("write", "Format the disk."), servers.LIST_NOW)
-    answer = acting.post(keeper, f"{FILES}review/", htmx=htmx, decision="approve", tool=seen)
-    page = answer.context["page"]
-    assert answer.status_code == 409
-    assert page.notice.text.startswith("Nothing was decided: files__write changed in the meantime")
-    first, other = page.review.changes[:2]
-    assert (first.key, first.moved, first.ticked) == ("files__write", True, False)
-    assert (other.key, other.ticked) == ("files__ls", True)
-    assert "Format the disk." in answer.content.decode()
-    assert servers.stored("files__ls").seen is False
-
-
-def test_a_tool_that_went_away_while_somebody_looked_is_told_of(keeper: Client, changed: None) -> None:
-    seen = servers.values("files__help")
-    servers.answer(servers.READ, servers.WRITE_NOW, servers.LIST_NOW)
-    answer = acting.post(keeper, f"{FILES}review/", decision="approve", tool=seen, confirm="yes")
-    assert answer.context["page"].notice.text == "Nothing was decided: files__help is no longer offered."
-
-
-def test_what_is_kept_off_is_blocked_and_waits_no_longer(keeper: Client, changed: None) -> None:
-    page = decide(keeper, "off", "files__help").context["page"]
-    assert page.notice.text == "files__help rejected: blocked for everyone."
-    assert servers.stored("files__help").blocked
-    assert "files__help" not in waiting(page)
-
-
-@pytest.mark.parametrize(
-    ("fields", "status"),
-    [
-        ({"decision": "approve"}, 422),
-        ({"decision": "approve-all"}, 422),
-        ({"decision": "burn", "tool": "files__write=sha256:0"}, 422),
-        ({"decision": "approve", "tool": "files__write"}, 422),
-        ({"decision": "approve", "tool": "shell=sha256:0"}, 409),
-        ({"decision": "approve", "tool": "files__write=sha256:0"}, 409),
-    ],
-)
-def test_a_form_that_makes_no_sense_decides_nothing(
-    keeper: Client, changed: None, fields: dict[str, Any], status: int
-) -> None:
-    answer = acting.post(keeper, f"{FILES}review/", **fields)
-    assert answer.status_code == status
-    assert answer.context["page"].notice.text.startswith("Nothing was decided")
-    assert len(waiting(look(keeper))) == 3
-    assert acting.post(keeper, "/plugins/nobody/review/", **fields).status_code in (404, 422)
-
-
-def test_who_may_not_approve_sees_what_there_is_to_look_at(viewer: Client, changed: None) -> None:
-    html = acting.text(viewer.get(FILES))
-    assert "3 to review" in html
-    assert "Write a file" in html
-    assert "Approve" not in html
-    assert 'type="checkbox" name="tool"' not in html
 
 
 def test_how_a_server_is_reached_is_for_those_who_may_see_plugins(
@@ -303,20 +119,6 @@ def test_a_place_that_a_server_cannot_be_at_is_refused_at_the_field(
     assert said in " ".join(answer.context["page"].reached.form.errors[field])
 
 
-def test_tools_of_a_plugin_in_code_that_appeared_later_are_seen_and_follow_the_code(
-    keeper: Client, belt: None
-) -> None:
-    models.Plugin.objects.filter(name="github").update(in_code=True)
-    models.Tool.objects.filter(key="github__merge").update(seen=False)
-    snapshots.forget()
-    page = look(keeper, "github")
-    assert [(one.key, one.word) for one in page.review.changes] == [("github__merge", "new")]
-    value = page.review.changes[0].value
-    acting.post(keeper, "/plugins/github/review/", decision="approve", tool=[value])
-    tool = servers.stored("github__merge")
-    assert (tool.seen, tool.approved) == (True, "")
-
-
 def test_a_plugin_of_the_agents_own_program_says_when_it_was_declared_and_holds_its_tools(
     keeper: Client, belt: None
 ) -> None:
@@ -347,24 +149,19 @@ def test_each_tool_says_who_has_it_or_why_nobody_has(keeper: Client, changed: No
     assert github["issue_read"] == "ada, bob"
 
 
-def test_a_server_with_hundreds_of_new_tools_is_looked_at_by_and_by(keeper: Client, belt: None) -> None:
+def test_of_hundreds_of_tools_the_first_are_listed(keeper: Client, belt: None) -> None:
     servers.add()
     servers.answer(*[listing.tool(f"tool_{number:03}", f"Does {number}.") for number in range(130)])
     page = look(keeper)
-    assert (len(page.review.changes), page.review.later) == (reviews.MAX_AT_ONCE, 130 - reviews.MAX_AT_ONCE)
     assert (len(page.tools), page.more_tools) == (100, 30)
     assert len(look(keeper, all="yes").tools) == 130
-    every = [one.value for one in page.review.changes]
-    page = acting.post(keeper, f"{FILES}review/", decision="approve-all", all=every).context["page"]
-    assert page.notice.text == f"{reviews.MAX_AT_ONCE} tools approved."
-    assert page.review.later == 130 - 2 * reviews.MAX_AT_ONCE
 
 
-def test_a_refresh_that_is_over_brings_the_review_with_it(keeper: Client, belt: None) -> None:
+def test_a_refresh_that_is_over_says_how_many_tools_await_review(keeper: Client, belt: None) -> None:
     servers.add()
     servers.answer(servers.READ)
     html = keeper.get(FILES, headers={**acting.HTMX, "HX-Target": "asking"}).content.decode()
-    assert '<div id="review" hx-swap-oob="innerHTML">' in html
+    assert '<a class="look" href="/review/?plugin=files"><strong>1</strong> to review</a>' in html
     assert "<html" not in html
 
 
@@ -395,16 +192,11 @@ def test_a_plugin_that_is_not_there_is_a_404(viewer: Client, belt: None) -> None
 def test_it_asks_the_database_the_same_few_questions_however_many_tools_there_are(
     keeper: Client, changed: None
 ) -> None:
+    servers.answer(servers.READ, servers.WRITE_NOW, servers.LIST_NOW)
     look(keeper)
-    of_three = acting.queries(lambda: look(keeper))
+    of_two = acting.queries(lambda: look(keeper))
     more = [listing.tool(f"tool_{number:03}", f"Does {number}.") for number in range(50)]
     servers.answer(servers.READ, servers.WRITE_NOW, servers.LIST_NOW, *more)
     look(keeper)
     assert look(keeper).plugin.waiting == 52
-    assert acting.queries(lambda: look(keeper)) == of_three <= 22
-
-
-def test_every_decision_is_kept_with_its_reason(keeper: Client, changed: None) -> None:
-    decide(keeper, "approve", "files__write", reason="Read line by line.")
-    entry = queries.changes(kind="tool", name="files__write", size=1).entries[0]
-    assert (entry.reason, entry.via) == ("Read line by line.", "screen")
+    assert acting.queries(lambda: look(keeper)) == of_two <= 22

@@ -21,6 +21,7 @@ from toolbelt.web.ordering import views as ordering
 from toolbelt.web.plugins import client_plugins, detail_views
 from toolbelt.web.plugins import views as plugins
 from toolbelt.web.preview import views as preview
+from toolbelt.web.review import views as review
 from toolbelt.web.sessions import views as sessions
 from toolbelt.web.settings import views as settings
 from toolbelt.web.status import views as status
@@ -89,6 +90,8 @@ urlpatterns = [
     *sub_apps.Editor().urls,
     *toolkit_editor.Editor().urls,
     path("order/<name:kind>/", ordering.swap, name="swap"),
+    path("review/", review.page, name="review"),
+    path("review/decide/", review.decide, name="decide"),
     path("calls/", calls.listing, name="calls"),
     path("belt/", belt.page, name="belt"),
     path("belt/export/", belt.export, name="export_belt"),
@@ -103,7 +106,6 @@ urlpatterns = [
     path("plugins/add/client/", client_plugins.add, name="add_client_plugin"),
     path("plugins/add/client/save/", client_plugins.save, name="save_client_plugin"),
     path("plugins/<name:plugin>/", detail_views.page, name="plugin"),
-    path("plugins/<name:plugin>/review/", detail_views.review, name="review_plugin"),
     path("plugins/<name:plugin>/connection/", detail_views.reconnect, name="reconnect_plugin"),
     path("plugins/<name:plugin>/declarers/", client_plugins.choose_declarers, name="choose_declarers"),
     path("plugins/<name:plugin>/refresh/", plugins.refresh_one, name="refresh_plugin"),

@@ -7,7 +7,7 @@ import pytest
 from tests.control import offering
 from toolbelt.control import undo
 from toolbelt.control.reports import queries
-from toolbelt.control.servers import approvals, decisions, upstream_servers
+from toolbelt.control.servers import decisions, line_diffs, upstream_servers
 from toolbelt.core import catalog, definitions, errors
 from toolbelt.store import counts, snapshots
 
@@ -55,7 +55,7 @@ def test_what_is_too_long_to_compare_is_shown_as_removed_and_added() -> None:
     were = "\n".join(["head", *(f"was {n}" for n in range(2_500)), "tail"])
     are = "\n".join(["head", *(f"is {n}" for n in range(2_500)), "tail"])
 
-    shown = approvals.lines_of(were, are)
+    shown = line_diffs.lines_of(were, are)
 
     assert shown[:3] == ("@@ -1,2502 +1,2502 @@", " head", "-was 0")
     assert shown[2_500:2_504] == ("-was 2498", "-was 2499", "+is 0", "+is 1")
@@ -63,7 +63,7 @@ def test_what_is_too_long_to_compare_is_shown_as_removed_and_added() -> None:
 
 
 def test_lines_that_differ_in_their_ends_alone_are_no_empty_difference() -> None:
-    assert approvals.lines_of("a\nb", "a\nb\n") == ("@@ -1,2 +1,2 @@", " 'a\\n'", "-'b'", "+'b\\n'")
+    assert line_diffs.lines_of("a\nb", "a\nb\n") == ("@@ -1,2 +1,2 @@", " 'a\\n'", "-'b'", "+'b\\n'")
 
 
 def test_what_is_shown_is_what_was_approved_however_often_it_changed_since() -> None:

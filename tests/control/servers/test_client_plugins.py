@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.conftest import OPERATOR
 from toolbelt import models
 from toolbelt.control.config import belts
-from toolbelt.control.servers import client_plugins, plugin_overview
+from toolbelt.control.servers import client_plugins, inbox, plugin_overview
 from toolbelt.core import errors
 from toolbelt.runtime import explain
 from toolbelt.store import revisions
@@ -43,7 +43,7 @@ def declare(*tools: Any, name: str = "shop", **about: Any) -> client_plugins.Rec
 
 
 def approve(key: str) -> None:
-    shown = {change.key: change.shown for change in plugin_overview.find("shop").changes}
+    shown = {change.key: change.shown for change in inbox.load("shop", most=50).changes}
     plugin_overview.approve(OPERATOR, "shop", {key: shown[key]})
 
 
@@ -80,7 +80,7 @@ def test_a_changed_tool_is_held_at_the_approved_version() -> None:
     done = declare({**REFUND, "description": "Refund an order, twice."})
     assert done.held == ("shop__refund",)
     assert code("shop__refund") == "tool-changed"
-    (change,) = plugin_overview.find("shop").changes
+    (change,) = inbox.load("shop", most=50).changes
     assert [difference.field for difference in change.differences] == ["description"]
     declare(REFUND)
     assert code("shop__refund") == "not-granted"

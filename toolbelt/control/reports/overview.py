@@ -5,58 +5,25 @@ Read in a fixed number of queries, however many entries there are; nothing here 
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
-from toolbelt import conf
-from toolbelt.control.access import access_index
-from toolbelt.control.catalog import unresolved
-from toolbelt.control.reports import queries
-from toolbelt.core import catalog, inventory, reasons, resolution
-from toolbelt.store import audit, call_figures, listings, plugins, snapshots
-
-# An override is stale if it has no effect.
-Why = Literal["retired", "without effect", "superfluous"]
-
-
-class Stale(NamedTuple):
-    """An override without effect; :func:`explain_stale` returns the reason in words."""
-
-    tool: str
-    on: bool
-    why: Why
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedPlugin:
-    """A plugin that has failed, with its error if it reported one."""
-
-    plugin: catalog.Plugin
-    error: str
+from toolbelt.control.reports import attention, queries
+from toolbelt.store import audit, call_figures, snapshots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     """The content of the overview. ``listed`` are the first agents, with their newest changes; ``total`` is the number
-    of tools; ``not_running`` the plugins in code with tools that no process can run; ``waiting`` how many tools need a
-    review, by plugin; ``stopped`` what is blocked for everyone (kind, name);
-    ``unresolved`` what names nothing; ``calls`` is None unless requested.
+    of tools; ``calls`` is None unless requested.
     """
 
-    agents: Sequence[queries.Summary]
+    attention: attention.Attention
     listed: Sequence[queries.Summary]
     total: int
     today: audit.Page
     last: audit.Entry | None
-    broken: Sequence[FailedPlugin]
-    not_running: Sequence[catalog.Plugin]
-    waiting: Mapping[str, int]
-    stopped: Sequence[tuple[str, str]]
-    stale: Sequence[tuple[queries.Summary, Sequence[Stale]]]
-    unresolved: Sequence[unresolved.Unresolved]
     calls: Sequence[call_figures.OfDay] | None
 
 
@@ -64,96 +31,14 @@ def load(*, today: dt.datetime, most: int, most_agents: int, calls_since: dt.dat
     """Return the overview: at most ``most`` changes since ``today`` began, and calls since ``calls_since``, if given;
     ``most_agents`` are listed.
     """
-    summaries, stored = queries.summaries(), snapshots.catalog()
+    noticed, stored = attention.load(), snapshots.catalog()
     changes = audit.page(since=today, size=most)
     last = next(iter(changes.entries), None) or next(iter(audit.page(size=1).entries), None)
     return Overview(
-        agents=summaries,
-        listed=queries.with_last(summaries[:most_agents]),
+        attention=noticed,
+        listed=queries.with_last(noticed.agents[:most_agents]),
         total=len(stored.tools) - len(stored.non_tools),
         today=changes,
         last=last,
-        broken=_broken(stored),
-        not_running=tuple(_not_running(stored)),
-        waiting=_waiting(stored),
-        stopped=tuple(_stopped(stored)),
-        stale=tuple((summary, stale) for summary in summaries if (stale := tuple(_stale(summary)))),
-        unresolved=unresolved.every(stored),
         calls=None if calls_since is None else call_figures.by_day(since=calls_since),
     )
-
-
-def _broken(stored: catalog.Catalog) -> list[FailedPlugin]:
-    failed = [plugin for plugin in stored.plugins.values() if plugin.active and plugin.status == "failed"]
-    if not failed:
-        return []
-    recorded, listed = plugins.errors(), listings.every()
-    return [
-        FailedPlugin(
-            plugin=plugin,
-            error=recorded.get(plugin.name) or (listed[plugin.name].error if plugin.name in listed else ""),
-        )
-        for plugin in failed
-    ]
-
-
-def _not_running(stored: catalog.Catalog) -> Iterator[catalog.Plugin]:
-    """Yield the plugins that have tools which only their missing code makes unavailable."""
-    for plugin in stored.plugins.values():
-        if plugin.not_running and plugin.active and not plugin.blocked and plugin.status != "failed":
-            yield plugin
-
-
-def _waiting(stored: catalog.Catalog) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for tool in stored.tools.values():
-        if tool.plugin and not tool.retired and (not tool.seen or tool.approved_version):
-            counts[tool.plugin] = counts.get(tool.plugin, 0) + 1
-    return counts
-
-
-def _stopped(stored: catalog.Catalog) -> Iterator[tuple[str, str]]:
-    for plugin in stored.plugins.values():
-        if plugin.blocked:
-            yield "plugin", plugin.name
-    for toolkit in stored.toolkits.values():
-        if toolkit.blocked:
-            yield "toolkit", toolkit.key
-    for tool in stored.tools.values():
-        if tool.blocked:
-            yield "tool", tool.key
-
-
-def explain_stale(summary: queries.Summary, stale: Stale) -> str:
-    """Return in words why an override of this agent has no effect."""
-    if stale.why == "superfluous":
-        return reasons.explain(resolution.decide(_without_overrides(summary).context, stale.tool))
-    return reasons.explain(summary.holder.decision(stale.tool))
-
-
-def _stale(summary: queries.Summary) -> Iterator[Stale]:
-    """Yield the overrides without effect. Those that protect a tool from the budget have one."""
-    stored, budget = summary.holder.catalog, summary.agent.budget
-    overrides = [(key, on) for key, on in sorted(summary.agent.overrides.items()) if key in stored.tools]
-    if not overrides:
-        return
-    may_be_deferred = budget is not None and budget.on_exceed == "defer"
-    without = _without_overrides(summary)
-    denied = inventory.denied(stored, without.agent, conf.KIND_LOADOUTS)
-    closed = access_index.closed(stored)
-    for key, on in overrides:
-        decision = closed.get(key)
-        if stored.tools[key].retired:
-            yield Stale(key, on, "retired")
-        elif on and key not in summary.holder.granted:
-            yield Stale(key, on, "without effect")
-        elif (on and not may_be_deferred and key in without.granted) or (
-            not on and (decision.state == "denied" if decision is not None else key in denied)
-        ):
-            yield Stale(key, on, "superfluous")
-
-
-def _without_overrides(summary: queries.Summary) -> access_index.AgentAccess:
-    """Return the agent without its overrides and its budget."""
-    agent = dataclasses.replace(summary.agent, overrides={}, budget=None)
-    return access_index.AgentAccess(agent=agent, catalog=summary.holder.catalog)

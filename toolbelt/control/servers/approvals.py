@@ -11,12 +11,13 @@ from __future__ import annotations
 import collections
 import dataclasses
 import difflib
-import itertools
+import functools
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from toolbelt.control.servers import line_diffs
 from toolbelt.core import catalog, errors, schema
 from toolbelt.plugins.upstream import flags
 from toolbelt.store import references, snapshots, tokens
@@ -24,13 +25,10 @@ from toolbelt.store import references, snapshots, tokens
 Kind = Literal["new", "changed", "renamed", "details", "gone"]
 KINDS: tuple[Kind, ...] = ("changed", "renamed", "new", "details", "gone")
 FIELDS = ("title", "description", "input_schema", "output_schema", "annotations", "details")
-# A comparison takes quadratic time at worst, and the texts are untrusted: beyond this many lines, everything between
-# the equal lines at both ends is shown as removed and added.
-MAX_LINES = 2_000
-# How many equal lines are shown around those that differ.
-AROUND = 3
 # How many tools with equal texts are compared by name; of more, each is as likely as the next.
 MAX_CANDIDATES = 20
+# Of so many versions, the flags are remembered: a page with all of them is shown again after each decision.
+MAX_FLAGGED = 4096
 _DOCUMENTS = frozenset({"input_schema", "output_schema", "annotations", "details"})
 
 
@@ -106,14 +104,19 @@ def review(name: str, only: Collection[str] | None = None) -> Review:
     plugin = find_held(name, stored)
     waiting_ = pending(name, stored)
     reviewed = [item for key, item in waiting_.items() if only is None or key in only]
-    users = references.of_tools([item.previous or item.tool.key for item in reviewed])
     renamed = {item.previous for item in waiting_.values() if item.previous}
     of_plugin = stored.tools_of_plugin.get(name, ())
     return Review(
         plugin=plugin,
-        changes=tuple(_change(item, stored, users) for item in reviewed),
+        changes=changes(reviewed, stored),
         same=sum(key not in waiting_ and key not in renamed for key in of_plugin),
     )
+
+
+def changes(reviewed: Collection[Pending], stored: catalog.Catalog) -> tuple[Change, ...]:
+    """Return what these tools are, with their differences."""
+    users = references.of_tools([item.previous or item.tool.key for item in reviewed])
+    return tuple(_change(item, stored, users) for item in reviewed)
 
 
 def waiting() -> Mapping[str, Mapping[Kind, int]]:
@@ -145,6 +148,16 @@ def pending(name: str, stored: catalog.Catalog) -> Mapping[str, Pending]:
         items.sort(key=lambda item: (KINDS.index(item.kind), item.tool.key))
         cache[name] = {item.tool.key: item for item in items}
     return cache[name]
+
+
+def undecided(name: str, stored: catalog.Catalog) -> list[Pending]:
+    """Return the tools of a plugin that wait for a decision. Older versions of tools in code are not stored, so each of
+    them is new.
+    """
+    items = [item for item in pending(name, stored).values() if item.kind != "gone"]
+    if stored.plugins[name].runner != "code":
+        return items
+    return [dataclasses.replace(item, kind="new", previous="") for item in items]
 
 
 def find(name: str, stored: catalog.Catalog) -> catalog.Plugin:
@@ -214,32 +227,57 @@ def as_shown(tool: catalog.Tool) -> dict[str, Any]:
     return {field: value for field, value in fields.items() if value}
 
 
+def flags_of(item: Pending, stored: catalog.Catalog) -> tuple[str, ...]:
+    """Return what is suspicious in the texts of a tool to review; nothing, if it follows code of this installation."""
+    tool = item.tool
+    if stored.runner(tool) == "code":
+        return ()
+    raised = _flags(
+        tool.upstream_name or tool.key,
+        *(tool.title, tool.description),
+        *(tool.input_schema if tool.kind == "tool" else "", tool.output_schema, tool.details),
+    )
+    before = _before(item, stored)
+    if item.kind == "changed" and before and _is_renamed(tool, before):
+        return (f"its server renamed it to “{tool.upstream_name or tool.key}”", *raised)
+    return raised
+
+
+@functools.lru_cache(MAX_FLAGGED)
+def _flags(
+    name: str, title: str, description: str, takes: str, returns: str, details: str
+) -> tuple[str, ...]:
+    return tuple(
+        flags.of_tool(
+            name,
+            title,
+            description,
+            schema.mapping(takes, dict(schema.EMPTY)) if takes else None,
+            schema.mapping(returns, None) or None,
+            details=schema.mapping(details, {}) or None,
+        )
+    )
+
+
+def _before(item: Pending, stored: catalog.Catalog) -> Mapping[str, Any] | None:
+    """Return the version that a tool is compared with; None for a new one."""
+    if item.previous:
+        return as_shown(stored.tools[item.previous])
+    if item.kind in ("changed", "details"):
+        return schema.mapping(item.tool.approved_version, {})
+    return None
+
+
 def _change(item: Pending, stored: catalog.Catalog, users: Mapping[str, list[str]]) -> Change:
     tool, kind, previous = item.tool, item.kind, item.previous
-    before: Mapping[str, Any] | None = None
-    if previous:
-        before = as_shown(stored.tools[previous])
-    elif kind in ("changed", "details"):
-        before = schema.mapping(tool.approved_version, {})
-    after = as_shown(tool)
-    differences = tuple(_differences(before, after)) if before is not None else ()
-    raised = flags.of_tool(
-        tool.upstream_name or tool.key,
-        tool.title,
-        tool.description,
-        after.get("input_schema"),
-        after.get("output_schema"),
-        details=after.get("details"),
-    )
-    if kind == "changed" and before and _is_renamed(tool, before):
-        raised = (f"its server renamed it to “{tool.upstream_name or tool.key}”", *raised)
+    before = _before(item, stored)
     return Change(
         kind=kind,
         tool=tool,
         shown=item.shown,
         previous=previous,
-        differences=differences,
-        flags=raised,
+        differences=tuple(_differences(before, as_shown(tool))) if before is not None else (),
+        flags=flags_of(item, stored),
         tokens_before=_tokens(previous or tool.key, before) if tool.kind == "tool" else 0,
         tokens_after=0 if kind == "gone" else tool.tokens,
         users=tuple(users.get(previous or tool.key, ())),
@@ -265,50 +303,7 @@ def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
     for field in FIELDS:
         old, new = _text(field, before.get(field)), _text(field, after.get(field))
         if old != new:
-            yield Difference(field=field, old=old, new=new, lines=lines_of(old, new))
-
-
-def lines_of(old: str, new: str) -> tuple[str, ...]:
-    """Return all lines of the unified diff of two texts that differ, without its header."""
-    were, are = old.splitlines(), new.splitlines()
-    if were == are:
-        were, are = ([repr(line) for line in text.splitlines(keepends=True)] for text in (old, new))
-    head = _alike(were, are)
-    tail = _alike(were[head:][::-1], are[head:][::-1])
-    # Lines that are equal at both ends are found in linear time and are not part of the comparison.
-    first = max(head - AROUND, 0)
-    last = max(tail - AROUND, 0)
-    were, are = were[first : len(were) - last], are[first : len(are) - last]
-    return tuple(_hunks(were, are, first=first, head=head - first, tail=tail - last))
-
-
-def _alike(were: Iterable[str], are: Iterable[str]) -> int:
-    """Return the number of equal lines at the start of two texts."""
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(were, are, strict=False)))
-
-
-def _hunks(were: list[str], are: list[str], *, first: int, head: int, tail: int) -> Iterator[str]:
-    """Yield the groups of lines that differ, with their context; ``first`` lines precede all of them."""
-    if max(len(were), len(are)) - head - tail > MAX_LINES:
-        before, after = len(were) - tail, len(are) - tail
-        yield _place(first, 0, len(were), 0, len(are))
-        yield from (f" {line}" for line in were[:head])
-        yield from (f"-{line}" for line in were[head:before])
-        yield from (f"+{line}" for line in are[head:after])
-        yield from (f" {line}" for line in were[before:])
-        return
-    for group in difflib.SequenceMatcher(None, were, are).get_grouped_opcodes(AROUND):
-        yield _place(first, group[0][1], group[-1][2], group[0][3], group[-1][4])
-        for tag, i, k, j, m in group:
-            if tag == "equal":
-                yield from (f" {line}" for line in were[i:k])
-                continue
-            yield from (f"-{line}" for line in were[i:k])
-            yield from (f"+{line}" for line in are[j:m])
-
-
-def _place(first: int, i: int, k: int, j: int, m: int) -> str:
-    return f"@@ -{first + i + 1},{k - i} +{first + j + 1},{m - j} @@"
+            yield Difference(field=field, old=old, new=new, lines=line_diffs.lines_of(old, new))
 
 
 def _text(field: str, value: Any) -> str:

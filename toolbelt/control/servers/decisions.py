@@ -30,6 +30,7 @@ def approve(
     *,
     carry_over: bool = True,
     reason: str = "",
+    batch: uuid.UUID | None = None,
 ) -> Approved:
     """Approve the versions that were shown: ``shown`` maps a tool to the hash that its change was shown with.
 
@@ -38,7 +39,7 @@ def approve(
     tools and overrides, and its places in loadouts. Denials also stay with the previous name.
     """
     with writing.begin():
-        batch = writing.new_batch()
+        batch = batch or writing.new_batch()
         decided = _decided(name, shown)
         renamed = {key: decided[key].previous for key in decided if decided[key].previous}
         changes = {
@@ -61,7 +62,14 @@ def approve(
     return Approved(keys=tuple(decided), carried=carried, problems=tuple(problems))
 
 
-def reject(actor: actors.Actor, name: str, shown: Mapping[str, str], *, reason: str = "") -> tuple[str, ...]:
+def reject(
+    actor: actors.Actor,
+    name: str,
+    shown: Mapping[str, str],
+    *,
+    reason: str = "",
+    batch: uuid.UUID | None = None,
+) -> tuple[str, ...]:
     """Reject the versions that were shown: these tools are blocked for everyone. If only a tool's details changed, only
     the details are rejected.
 
@@ -71,7 +79,7 @@ def reject(actor: actors.Actor, name: str, shown: Mapping[str, str], *, reason: 
     with writing.begin():
         decided = _decided(name, shown)
         changes = {key: _rejection(change) for key, change in decided.items()}
-        _write(actor, changes, reason=reason, batch=writing.new_batch())
+        _write(actor, changes, reason=reason, batch=batch or writing.new_batch())
     return tuple(decided)
 
 

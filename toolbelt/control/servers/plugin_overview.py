@@ -16,7 +16,7 @@ from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals, decisions, upstream_servers
 from toolbelt.core import agents, catalog, connections, errors, resolution
-from toolbelt.store import audit, listings, snapshots
+from toolbelt.store import listings, snapshots
 from toolbelt.store import plugins as rows
 
 Listing = listings.Listing
@@ -51,16 +51,15 @@ class Provider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """One plugin with its tools to review, the agents that have each of its tools (by the tool's key), and the decision
-    for each tool that no agent can have.
+    """One plugin with the agents that have each of its tools (by key), and the decision for each tool that no
+    agent can have.
 
-    ``changes`` are limited to the requested number, of tools that wait and of the ``gone`` tools that are no longer
-    offered.
+    ``gone`` are tools that it no longer offers, up to the requested number, and ``all_gone`` is how many there are.
     """
 
     provider: Provider
-    changes: tuple[approvals.Change, ...]
-    gone: int
+    gone: tuple[approvals.Change, ...]
+    all_gone: int
     users: Mapping[str, tuple[str, ...]]
     closed: Mapping[str, resolution.Decision]
 
@@ -85,25 +84,13 @@ def load_all(*, users: bool = True) -> Sequence[Provider]:
     ]
 
 
-def find(name: str, *, most: int | None = None, first: str = "") -> Detail:
-    """Return one plugin with at most ``most`` tools of each sort to review, ``first`` before all others; raise
-    errors.NotFound.
-    """
+def find(name: str, *, most: int | None = None) -> Detail:
+    """Return one plugin with at most ``most`` of the tools that it no longer offers; raise errors.NotFound."""
     listed = listings.find(name)
     stored = snapshots.catalog()
     plugin = _plugin(name, stored)
     users, agents_having = _users(stored, name)
-    pending = approvals.pending(name, stored)
-    sorts: dict[bool, list[str]] = {False: [], True: []}
-    for key in sorted(pending, key=lambda key: key != first):
-        sorts[pending[key].kind == "gone"].append(key)
-    keys = [*sorts[False][:most], *sorts[True][:most]]
-    reviewed = (
-        _of_code(stored, users, pending)
-        if plugin.runner == "code"
-        else upstream_servers.review(name, keys).changes
-    )
-    changes = {change.key: change for change in reviewed}
+    gone = [item for item in approvals.pending(name, stored).values() if item.kind == "gone"]
     return Detail(
         provider=_provider(
             plugin,
@@ -113,8 +100,8 @@ def find(name: str, *, most: int | None = None, first: str = "") -> Detail:
             listed,
             rows.errors().get(name, ""),
         ),
-        changes=tuple(changes[key] for key in keys if key in changes),
-        gone=len(sorts[True]),
+        gone=approvals.changes(gone[:most], stored),
+        all_gone=len(gone),
         users=users,
         closed=dict(_closed(stored, stored.tools_of_plugin.get(name, ()))),
     )
@@ -171,21 +158,17 @@ def approve(
     then nothing is approved.
     """
     if _plugin(name, snapshots.catalog()).runner != "code":
-        return decisions.approve(write.actor, name, shown, carry_over=carry_over, reason=write.reason)
+        return decisions.approve(
+            write.actor, name, shown, carry_over=carry_over, reason=write.reason, batch=write.batch
+        )
     return decisions.Approved(keys=_see(write, name, shown, blocked=False))
 
 
 def reject(write: writing.Write, name: str, shown: Mapping[str, str]) -> tuple[str, ...]:
     """Reject the versions that were shown, and block the tools for everyone; raise as :func:`approve` does."""
     if _plugin(name, snapshots.catalog()).runner != "code":
-        return decisions.reject(write.actor, name, shown, reason=write.reason)
+        return decisions.reject(write.actor, name, shown, reason=write.reason, batch=write.batch)
     return _see(write, name, shown, blocked=True)
-
-
-def last_change(tool: str) -> int | None:
-    """Return the newest audit entry of a tool: after an approval, the one to undo."""
-    newest = audit.page(subject_kind="tool", subject_key=tool, size=1).entries
-    return newest[0].id if newest else None
 
 
 def _plugin(name: str, stored: catalog.Catalog) -> catalog.Plugin:
@@ -242,22 +225,6 @@ def _closed(stored: catalog.Catalog, keys: Iterable[str]) -> Iterator[tuple[str,
         decision = resolution.decide(context, key)
         if decision.state in ("unavailable", "denied"):
             yield key, decision
-
-
-def _of_code(
-    stored: catalog.Catalog,
-    users: Mapping[str, tuple[str, ...]],
-    pending: Mapping[str, approvals.Pending],
-) -> Iterator[approvals.Change]:
-    """Yield the tools to review of a plugin in code: older versions are not stored, so nothing is compared."""
-    for key, item in pending.items():
-        yield approvals.Change(
-            kind="new" if item.kind == "renamed" else item.kind,
-            tool=item.tool,
-            shown=item.shown,
-            tokens_after=0 if item.kind == "gone" else item.tool.tokens,
-            users=tuple(f"the agent {agent}" for agent in users.get(key, ())),
-        )
 
 
 def _see(write: writing.Write, name: str, shown: Mapping[str, str], *, blocked: bool) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,10 +13,12 @@ from toolbelt.core import belts, catalog, connections, errors, reasons
 from toolbelt.plugins import info
 from toolbelt.runtime import secrets, upstream_connections
 from toolbelt.web.kit import pieces, texts, words
-from toolbelt.web.plugins import client_plugins, forms, reviews, view_model
+from toolbelt.web.plugins import client_plugins, forms, view_model
+from toolbelt.web.review import changes
 
 # Above this number of tools, the others are shown on request.
 MAX_TOOLS = 100
+MAX_GONE = 40
 MAX_PROBLEM_LENGTH = 400
 _SHARED_BY: Mapping[connections.Sharing, str] = {
     "": "Shared by everyone, or one for each session if the server uses session ids",
@@ -34,15 +36,12 @@ def page(
     since: datetime | None = None,
     every_tool: bool = False,
     may_change: bool,
-    may_carry: bool,
     may_see: bool,
-    ticked: Collection[str] = (),
-    moved: str = "",
     form: forms.Connection | None = None,
     origin: str = "",
     **frame: Any,
 ) -> pieces.View:
-    """Return the page; ``form`` is a rejected form, ``ticked`` and ``moved`` belong to a rejected review."""
+    """Return the page; ``form`` is a rejected form."""
     provider = detail.provider
     plugin, listing = provider.plugin, provider.listing
     by_name = {known.name: known for known in live}
@@ -54,7 +53,8 @@ def page(
     return pieces.View(
         plugin=view_model.line(provider, running=running, since=since),
         size=f"{words.about(sum(tool.tokens for tool in offered))} tokens" if offered else "",
-        review=reviews.review(detail, may_carry=may_carry, ticked=ticked, moved=moved),
+        gone=tuple(map(changes.change, detail.gone)),
+        all_gone=detail.all_gone,
         tools=tuple(_tool(detail, tool) for tool in offered[:most]),
         more_tools=max(0, len(offered) - most),
         every_url=f"{path}?all=yes#tools",

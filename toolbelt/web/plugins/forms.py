@@ -43,30 +43,6 @@ class Switch(kit.Change):
     was = fields.State(("true", "false"))
 
 
-class Versions(forms.MultipleChoiceField):
-    """Tools with the version that a page showed of each: ``files__read=sha256:…``, once or more."""
-
-    def valid_value(self, value: str) -> bool:
-        """Return whether it is a tool with a version; whether it is still that one is not asked here."""
-        tool, _, version = value.partition("=")
-        return bool(tool) and bool(version)
-
-
-class Review(kit.Change):
-    """What was decided of which tools: those that are ticked, or ``all`` that the page showed."""
-
-    decision = forms.ChoiceField(choices=[(word, word) for word in ("approve", "approve-all", "off")])
-    tool = Versions(required=False)
-    all = Versions(required=False)
-    carry = forms.BooleanField(required=False)
-
-    def shown(self) -> dict[str, str]:
-        """Return the tools that are decided on, with the version that was shown of each."""
-        field = "all" if self.cleaned_data["decision"] == "approve-all" else "tool"
-        pairs = (value.partition("=") for value in self.cleaned_data[field])
-        return {tool: version for tool, _, version in pairs}
-
-
 class Plugin(kit.Fields, kit.Change):
     """A form that shows the problems of a plugin's entry at its fields."""
 

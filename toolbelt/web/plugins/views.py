@@ -150,8 +150,6 @@ def _parts(
         path=reverse("web:plugin", args=[plugin]),
         notice=notice,
         may_change=True,
-        may_approve=False,
-        may_carry=False,
         may_see=False,
     )
     shown = {"page": page, "plugin": page.plugin, "whole": request.POST.get("place") == "one"}

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolbelt.control.servers import approvals, plugin_overview
+from toolbelt.control.servers import approvals
 from toolbelt.core import schema
 from toolbelt.web.kit import pieces, texts, words
 
-# On one page; the others follow when these are decided.
-MAX_AT_ONCE = 40
 MAX_FLAG_LENGTH = 200
 _LABELS = {
     "title": "Title",
@@ -30,37 +28,15 @@ _KINDS: Mapping[approvals.Kind, tuple[str, str, str]] = {
 }  # fmt: skip
 
 
-def review(
-    detail: plugin_overview.Detail,
-    *,
-    may_carry: bool,
-    ticked: Collection[str] = (),
-    moved: str = "",
-) -> pieces.View:
-    """Return what there is to review; ``moved`` are tools whose version changed while the page was open."""
-    shown = [tool_change for tool_change in detail.changes if tool_change.kind != "gone"]
-    waiting = detail.provider.waiting
-    return pieces.View(
-        changes=tuple(
-            change(tool_change, ticked=tool_change.key in ticked, moved=tool_change.key == moved)
-            for tool_change in shown
-        ),
-        gone=tuple(change(tool_change) for tool_change in detail.changes if tool_change.kind == "gone"),
-        all_gone=detail.gone,
-        later=waiting - len(shown),
-        is_one=waiting == 1,
-        renamed=any(tool_change.previous for tool_change in shown),
-        may_carry=may_carry,
-        flagged=sum(bool(tool_change.flags) for tool_change in shown),
-    )
-
-
 def change(tool_change: approvals.Change, *, ticked: bool = False, moved: bool = False) -> pieces.View:
     """Return one tool to review."""
     word, tone, about = _KINDS[tool_change.kind]
-    tool, is_compared = tool_change.tool, tool_change.kind in ("changed", "renamed")
+    tool = tool_change.tool
     delta = tool_change.tokens_after - tool_change.tokens_before
+    findings = words.counted(len(tool_change.flags), "finding")
     return pieces.View(
+        plugin=tool.plugin,
+        findings=findings if tool_change.flags else "",
         value=f"{tool_change.key}={tool_change.shown}",
         key=tool_change.key,
         word=word,
@@ -70,7 +46,7 @@ def change(tool_change: approvals.Change, *, ticked: bool = False, moved: bool =
         tokens=words.number(
             tool_change.tokens_after if tool_change.kind != "gone" else tool_change.tokens_before
         ),
-        delta=words.signed(delta) if is_compared and delta else "",
+        delta=words.signed(delta),
         users=_users(tool_change),
         flags=tuple(texts.pieces(words.cut(flag, MAX_FLAG_LENGTH)) for flag in tool_change.flags),
         description=texts.text(tool.description)

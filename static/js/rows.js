@@ -1,0 +1,58 @@
+// Keys for lists of rows: j and k move between the rows of a [data-rows], and a letter presses what has it as its
+// data-key in the current row. Without a row in focus, the first one is current.
+(() => {
+  "use strict";
+
+  const every = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const list = () => every("[data-rows]").find((found) => found.checkVisibility());
+  const rows = () => every("[data-row]", list()).filter((row) => row.checkVisibility());
+  const handle = (row) => row.querySelector("summary, a, button");
+  const isOff = () => {
+    try {
+      return localStorage.getItem("toolbelt:shortcuts") === "off";
+    } catch {
+      return false;
+    }
+  };
+
+  function current() {
+    return rows().findIndex((row) => row.contains(document.activeElement));
+  }
+
+  function go(place) {
+    const row = rows().at(place);
+    if (!row) return;
+    handle(row).focus({ preventScroll: true });
+    row.scrollIntoView({ block: "nearest" });
+  }
+
+  function press(key) {
+    const row = rows()[Math.max(0, current())];
+    const control = row?.querySelector(`[data-key="${CSS.escape(key)}"]`);
+    if (!control) return false;
+    control.focus({ preventScroll: true });
+    control.click();
+    return true;
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (!list() || isOff() || event.ctrlKey || event.metaKey || event.altKey || event.key.length > 1) return;
+    if (event.target.closest("input:not([type=radio], [type=checkbox]), select, textarea, dialog")) return;
+    const last = rows().length - 1;
+    if (event.key === "j") go(Math.min(last, current() + 1));
+    else if (event.key === "k") go(Math.max(0, current() - 1));
+    else if (!press(event.key)) return;
+    event.preventDefault();
+  });
+
+  // What was decided leaves the list: the row that takes its place is the next one.
+  let place = -1;
+  document.addEventListener("htmx:beforeRequest", ({ detail }) => {
+    place = detail.elt.querySelector("[data-rows]") ? current() : -1;
+  });
+  document.addEventListener("htmx:afterRequest", () => {
+    if (place < 0 || document.querySelector("dialog[open]") || current() >= 0) return;
+    if (list()) go(Math.min(place, rows().length - 1));
+    place = -1;
+  });
+})();

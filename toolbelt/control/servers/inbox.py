@@ -1,0 +1,95 @@
+"""The tools of all plugins that wait for review, in one list, and the decisions on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from toolbelt.control import writing
+from toolbelt.control.servers import approvals, decisions, plugin_overview
+from toolbelt.core import errors
+from toolbelt.store import audit, snapshots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inbox:
+    """The first tools to review, those with findings first.
+
+    ``waiting`` and ``flagged`` count all of them, ``by_plugin`` those of each plugin, whichever was asked for.
+    """
+
+    changes: tuple[approvals.Change, ...]
+    waiting: int
+    flagged: int
+    by_plugin: Mapping[str, int]
+
+
+def load(plugin: str = "", *, most: int, first: str = "") -> Inbox:
+    """Return at most ``most`` tools to review, ``first`` before all others; of one plugin, if it is named."""
+    stored = snapshots.catalog()
+    by_plugin = {name: approvals.undecided(name, stored) for name in stored.plugins}
+    found = [item for name, items in by_plugin.items() if plugin in ("", name) for item in items]
+    flagged = {item.tool.key for item in found if approvals.flags_of(item, stored)}
+    found.sort(key=lambda item: (item.tool.key not in flagged, approvals.KINDS.index(item.kind)))
+    found.sort(key=lambda item: item.tool.key != first)
+    return Inbox(
+        changes=approvals.changes(found[:most], stored),
+        waiting=len(found),
+        flagged=len(flagged),
+        by_plugin={name: len(items) for name, items in by_plugin.items() if items},
+    )
+
+
+def warnings(shown: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the warnings to read before these tools are approved, as (tool, warning)."""
+    return [
+        warning
+        for plugin, part in _by_plugin(shown).items()
+        for warning in plugin_overview.warnings(plugin, part)
+    ]
+
+
+def approve(write: writing.Write, shown: Mapping[str, str], *, carry_over: bool = True) -> decisions.Approved:
+    """Approve the versions that were shown, of whichever plugins, in one batch; raise as
+    :func:`plugin_overview.approve` does, and then approve nothing.
+    """
+    with writing.begin():
+        write = write.in_batch()
+        done = [
+            plugin_overview.approve(write, plugin, part, carry_over=carry_over)
+            for plugin, part in _by_plugin(shown).items()
+        ]
+    return decisions.Approved(
+        keys=tuple(key for each in done for key in each.keys),
+        carried=tuple(pair for each in done for pair in each.carried),
+        problems=tuple(problem for each in done for problem in each.problems),
+    )
+
+
+def reject(write: writing.Write, shown: Mapping[str, str]) -> tuple[str, ...]:
+    """Reject the versions that were shown, of whichever plugins, in one batch; raise as :func:`approve` does."""
+    with writing.begin():
+        write = write.in_batch()
+        return tuple(
+            key
+            for plugin, part in _by_plugin(shown).items()
+            for key in plugin_overview.reject(write, plugin, part)
+        )
+
+
+def last_change(tool: str) -> int | None:
+    """Return the newest audit entry of a tool: after an approval, the one to undo."""
+    newest = audit.page(subject_kind="tool", subject_key=tool, size=1).entries
+    return newest[0].id if newest else None
+
+
+def _by_plugin(shown: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return the versions that were shown by plugin and tool; raise errors.NotFound."""
+    stored = snapshots.catalog()
+    parts: dict[str, dict[str, str]] = {}
+    for key, version in shown.items():
+        tool = stored.tools.get(key)
+        if tool is None or not tool.plugin:
+            raise errors.NotFound("tool to review", key, ())
+        parts.setdefault(tool.plugin, {})[key] = version
+    return parts

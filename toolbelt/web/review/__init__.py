@@ -1,0 +1,1 @@
+"""The review: tools that wait for a decision, and what else needs attention."""

@@ -1,0 +1,129 @@
+"""The review: one page for everything that waits for an operator, and the decisions on tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt.control.people import rights
+from toolbelt.control.reports import attention
+from toolbelt.control.servers import inbox
+from toolbelt.core import effects, errors
+from toolbelt.web.kit import filters, http, notices, pieces, responses, texts, words
+from toolbelt.web.review import forms, view_model
+
+APPROVE = rights.permission("change", "tool")
+# What says a tool's name, and would say the new one.
+_CARRY = [rights.permission("change", kind) for kind in ("agent", "toolkit", "loadout", "sub_app")]
+MAX_DOUBTS = 12
+
+
+@require_safe
+def page(request: http.Request) -> HttpResponse:
+    """Show the page."""
+    narrowed = filters.read(forms.Filter(request.GET))
+    review = _review(request, plugin=narrowed["plugin"])
+    shown = view_model.page(review, attention.load(), narrowed, path=request.path)
+    return responses.show(request, shown, "review/review.html")
+
+
+@require_POST
+@permission_required(APPROVE, raise_exception=True)
+def decide(request: http.Request) -> HttpResponse:
+    """Approve tools as they were shown, or reject them; asked again where they give orders to models."""
+    _declare(request)
+    given = forms.Decision(request.POST).checked()
+    shown, write = given["shown"], responses.write(request, given)
+    if not shown:
+        raise errors.Refused("Select the tools first.")
+    try:
+        if not given["is_approval"]:
+            keys = inbox.reject(write, shown)
+            return _decided(request, f"{_named(keys)} rejected: blocked for everyone.", keys=keys)
+        if not given["confirm"] and (doubts := inbox.warnings(shown)):
+            return _ask(request, shown, doubts)
+        carry = given["carry"] and request.user.has_perms(_CARRY)
+        done = inbox.approve(write, shown, carry_over=carry)
+    except errors.Stale as stale:
+        return _moved(request, stale)
+    carried = f" {words.tools(len(done.carried))} kept the settings of the old name." if done.carried else ""
+    problems = " ".join(str(problem) for problem in done.problems)
+    detail = f"Applies from the next request.{carried} {problems}".strip()
+    return _decided(request, f"{_named(done.keys)} approved.", detail=detail, keys=done.keys)
+
+
+def _review(request: http.Request, *, plugin: str, moved: str = "") -> pieces.View:
+    ticked = {value.partition("=")[0] for value in request.POST.getlist("tool")}
+    return view_model.review(
+        inbox.load(plugin, most=view_model.MAX_AT_ONCE, first=moved),
+        plugin=plugin,
+        ticked=ticked - {moved},
+        moved=moved,
+        may_approve=request.user.has_perm(APPROVE),
+        may_carry=request.user.has_perms(_CARRY),
+    )
+
+
+def _shown(request: http.Request, notice: notices.Notice, status: int, moved: str = "") -> HttpResponse:
+    """Show what is left to decide on, with what else was selected: the part of it for htmx, or the whole page."""
+    plugin = request.POST.get("plugin", "")
+    review = _review(request, plugin=plugin, moved=moved)
+    if request.htmx:
+        shown = {"page": pieces.View(review=review, notice=notice)}
+        return render(request, "review/_decided.html", shown, status=status)
+    narrowed = filters.read(forms.Filter({"plugin": plugin}))
+    page = view_model.page(review, attention.load(), narrowed, path=reverse("web:review"))
+    page.notice = notice
+    return responses.show(request, page, "review/review.html", status=status)
+
+
+def _declare(request: http.Request) -> None:
+    """Declare that a decision is answered with what is left to decide on."""
+
+    def parts(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
+        return _shown(request, notice, status)
+
+    plugin = request.POST.get("plugin", "")
+    home = reverse("web:review") + (f"?{urlencode({'plugin': plugin})}" if plugin else "")
+    responses.declare(request, home, parts=parts, undone="Nothing was decided")
+
+
+def _decided(request: http.Request, text: str, *, detail: str = "", keys: Sequence[str]) -> HttpResponse:
+    undo = inbox.last_change(keys[-1]) if keys else None
+    notice = notices.Notice(text=text, detail=detail, undo=undo, whole=undo is not None)
+    return responses.respond(request, notice)
+
+
+def _moved(request: http.Request, stale: errors.Stale) -> HttpResponse:
+    """Show a tool first that is another one by now; what else was ticked stays so."""
+    gone = stale.now == "retired"
+    became = "is no longer offered" if gone else "changed in the meantime: the new version is listed first"
+    notice = notices.Notice(text=f"Nothing was decided: {stale.key} {became}.", tone="refused")
+    return _shown(request, notice, 409, moved=stale.key)
+
+
+def _ask(request: http.Request, shown: dict[str, str], doubts: Sequence[tuple[str, str]]) -> HttpResponse:
+    """Ask whether tools shall be approved although their texts contain instructions to the model."""
+    names = ("decision", "tool", "unflagged", "carry", "plugin")
+    fields: list[tuple[str, Any]] = [(name, value) for name in names for value in request.POST.getlist(name)]
+    more = len(doubts) - MAX_DOUBTS
+    reasons = [
+        "Approving a tool sends its texts to every model that gets it. Check these first.",
+        *[f"{key} {texts.visible(flag)}" for key, flag in doubts[:MAX_DOUBTS]],
+        *([f"And {more} more."] if more > 0 else []),
+    ]
+    name = next(iter(shown)) if len(shown) == 1 else words.tools(len(shown))
+    return responses.ask(request, f"Approve {name}?", "Approve anyway", reasons, fields)
+
+
+def _named(keys: Sequence[str]) -> str:
+    if not keys:
+        return "No tools were"
+    return keys[0] if len(keys) == 1 else words.tools(len(keys))
