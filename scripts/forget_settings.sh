@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # Which settings has the caller's shell, meant for some installation? Forgets them all. To be sourced.
 # What is said to `make` itself stays: PORT, PYTHON, CI, CHROMIUM, DEMO_PASSWORD, TEST_DATABASE_URL.
-for name in $(env | sed -n 's/^\(TOOLBELT_[A-Za-z0-9_]*\)=.*/\1/p'); do
+for name in $(env | sed -n 's/^\(\(TOOLBELT\|OTEL\)_[A-Za-z0-9_]*\)=.*/\1/p'); do
     unset "$name"
 done
 unset SECRET_KEY SECRET_KEY_FALLBACKS ALLOWED_HOSTS CSRF_TRUSTED_ORIGINS DEBUG DATABASE_URL REDIS_URL

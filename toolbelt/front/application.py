@@ -26,7 +26,7 @@ from toolbelt.front import (
     request_limits,
     requests,
 )
-from toolbelt.runtime import credentials, prepared_answers
+from toolbelt.runtime import credentials, prepared_answers, telemetry
 
 # The name of the view of surfaces in metrics, as in Django.
 VIEW = "api:get_surface"
@@ -59,6 +59,13 @@ class Application:
             await self._django(scope, receive, send)
             return
         proxies.check_client(scope)
+        if telemetry.is_exporting():
+            with telemetry.continued(scope["headers"]):
+                await self._respond(scope, receive, send)
+        else:
+            await self._respond(scope, receive, send)
+
+    async def _respond(self, scope: dict[str, Any], receive: messages.Receive, send: messages.Send) -> None:
         if scope["method"] == "GET" and await self._has_answered_at_once(scope, send):
             return
         await self._gate(scope, receive, send)
@@ -127,7 +134,8 @@ class Application:
         if question is None:
             return False
         try:
-            answer = await ask(question)
+            with telemetry.question(VIEW):
+                answer = await ask(question)
         except Exception:  # Django runs into the same exception, and logs it
             return False
         if answer is None or not self._may_ask(answer.bearer, 1):

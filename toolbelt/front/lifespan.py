@@ -22,6 +22,7 @@ from toolbelt.runtime import (
     plugins,
     prepared_answers,
     record_writer,
+    telemetry,
     upstream_connections,
 )
 
@@ -49,6 +50,7 @@ class Lifespan:
         """Start the background work, unless it is already started."""
         if not self._has_begun:
             self._has_begun = True
+            telemetry.start()
             availability.start()
             plugins.start()
             record_writer.start()
@@ -66,6 +68,7 @@ class Lifespan:
         self._notes.write()
         await _within(plugins.stop, self._grace, "plugins not stopped")
         await _within(record_writer.stop, self._grace, "records of calls not written")
+        await _within(telemetry.stop, self._grace, "telemetry not sent")
         if self._answers is not None:
             await self._answers.close()
 

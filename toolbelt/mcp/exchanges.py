@@ -156,6 +156,7 @@ class Exchange:
         "_send",
         "_sent",
         "bearer",
+        "has_failed",
         "is_begun",
         "message",
         "receive",
@@ -175,6 +176,8 @@ class Exchange:
         self._received = 0
         self._sent = 0
         self.is_begun = False
+        # Whether the called tool did, although the response is a successful one.
+        self.has_failed = False
 
     async def refused(self, fault: protocol.ProtocolError) -> Reply | None:
         """Return the response for an error, or None if it was sent at the end of a stream."""

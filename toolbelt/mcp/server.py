@@ -26,7 +26,7 @@ from toolbelt.mcp import (
     revisions,
     tool_calls,
 )
-from toolbelt.runtime import availability, prepared_answers, upstream_connections
+from toolbelt.runtime import availability, prepared_answers, telemetry, upstream_connections
 
 # A larger body is read only with a valid token.
 MAX_FOR_STRANGERS = 100_000
@@ -95,14 +95,29 @@ async def _answered(exchange: exchanges.Exchange) -> exchanges.Reply | None:
         raise protocol.ProtocolError(
             protocol.METHOD_NOT_FOUND, f"The method {message.method[:100]} is not supported."
         )
+    with telemetry.mcp_request(message.method, _target(message), message.meta) as fail:
+        reply = await _reply(exchange, head, message, message.id, revision)
+        if exchange.has_failed:
+            fail("tool_error")
+        return reply
+
+
+async def _reply(
+    exchange: exchanges.Exchange,
+    head: request_head.RequestHead,
+    message: protocol.Message,
+    id_: protocol.Id,
+    revision: revisions.Revision,
+) -> exchanges.Reply | None:
+    """Return the reply to a request, or None if it was sent already."""
     listed, head = head, named_sessions.with_session(head, message) if revision.is_modern else head
     match message.method:
         case "tools/list":
-            return await listing.tools(exchange, head, message, message.id, revision)
+            return await listing.tools(exchange, head, message, id_, revision)
         case "tools/call":
-            return await tool_calls.answer(exchange, head, message, message.id, revision, listed)
+            return await tool_calls.answer(exchange, head, message, id_, revision, listed)
         case "subscriptions/listen":
-            return await listening.subscribe(exchange, head, message, message.id)
+            return await listening.subscribe(exchange, head, message, id_)
         case "initialize":
             return await listing.initialize(exchange, head, message)
         case "server/discover":
@@ -112,11 +127,17 @@ async def _answered(exchange: exchanges.Exchange) -> exchanges.Reply | None:
             await logging.set_level(head, message.params.get("level"))
             return exchange.reply(message, {})
     if message.method.startswith("resources/"):
-        return await resources.answer(exchange, head, message, message.id, revision)
+        return await resources.answer(exchange, head, message, id_, revision)
     if message.method.startswith(("prompts/", "completion/")):
-        return await entries.answer(exchange, head, message, message.id, revision)
+        return await entries.answer(exchange, head, message, id_, revision)
     await exchange.admitted(head)
     return exchange.reply(message, {})
+
+
+def _target(message: protocol.Message) -> str:
+    """Return what a request names, for its trace: a tool or a prompt."""
+    name = message.params.get("name")
+    return name if isinstance(name, str) else ""
 
 
 async def _noticed(

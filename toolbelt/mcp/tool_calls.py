@@ -266,6 +266,7 @@ async def _end(
     exchange: exchanges.Exchange, message: protocol.Message, result: Mapping[str, Any]
 ) -> exchanges.Reply | None:
     """Return the reply with a result, or send it as the last event of a stream."""
+    exchange.has_failed = bool(result.get("isError"))
     if not exchange.is_begun:
         return exchange.reply(message, result)
     await exchange.send_part(protocol.event(protocol.answer(message.id, result)), more=False)

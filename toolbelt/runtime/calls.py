@@ -26,6 +26,7 @@ from toolbelt.runtime import (
     record_writer,
     recording,
     snapshots,
+    telemetry,
     upstream_calls,
 )
 from toolbelt.store import databases
@@ -77,10 +78,11 @@ def run(
     made = recording.Recording(
         agent=agent, tool=tool, arguments=arguments, session=session, request_id=request_id
     )
-    prepared = call_judging.prepare(gates.Gate(made, subagent, by_dispatch, may_call))
-    if not isinstance(prepared, gates.Admitted):
-        return prepared
-    return async_to_sync(carry_out)(made, prepared, progress)
+    with telemetry.call(made):
+        prepared = call_judging.prepare(gates.Gate(made, subagent, by_dispatch, may_call))
+        if not isinstance(prepared, gates.Admitted):
+            return prepared
+        return async_to_sync(carry_out)(made, prepared, progress)
 
 
 async def arun(
@@ -111,13 +113,14 @@ async def arun(
         agent=agent, tool=tool, arguments=arguments, session=session, request_id=request_id
     )
     gate = gates.Gate(made, subagent, by_dispatch, may_call, look)
-    await gate.look()
-    prepared = call_judging.judge_at_once(gate)
-    if prepared is None:
-        prepared = await gate.in_thread(call_judging.prepare, gate)
-    if not isinstance(prepared, gates.Admitted):
-        return prepared
-    return await carry_out(made, prepared, progress, client, client_session)
+    with telemetry.call(made):
+        await gate.look()
+        prepared = call_judging.judge_at_once(gate)
+        if prepared is None:
+            prepared = await gate.in_thread(call_judging.prepare, gate)
+        if not isinstance(prepared, gates.Admitted):
+            return prepared
+        return await carry_out(made, prepared, progress, client, client_session)
 
 
 def judge_again(

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from toolbelt import conf
 from toolbelt.core import budgets, reasons
-from toolbelt.runtime import record_writer, secrets
+from toolbelt.runtime import record_writer, secrets, telemetry
 from toolbelt.store import calls, open_questions
 
 # In a key of the arguments: its value is a secret, or might be one.
@@ -46,6 +46,7 @@ class Recording:
     at: dt.datetime = field(default_factory=timezone.now)
     begun: float = field(default_factory=time.monotonic)
     is_ended: bool = False
+    outcome: str = ""
     call_id: str | None = None
     report_by: dt.datetime | None = None
     # The true reason of a refusal, which the agent may not read; and the revision of the configuration that decided.
@@ -69,7 +70,9 @@ class Recording:
         """
         if self.is_ended:
             return
-        self.is_ended = True
+        self.is_ended, self.outcome = True, outcome
+        seconds = time.monotonic() - self.begun
+        telemetry.count(self, seconds)
         try:
             arguments_bytes = size(self.arguments)
             record = {
@@ -83,7 +86,7 @@ class Recording:
                 "reason": self.reason,
                 "revision": self.revision,
                 "error": error and secrets.mask(error),
-                "duration_ms": round((time.monotonic() - self.begun) * 1000),
+                "duration_ms": round(seconds * 1000),
                 "arguments_bytes": arguments_bytes,
                 "result_bytes": result_bytes,
                 "arguments": masked(self.arguments) if arguments_bytes and conf.RECORD_ARGUMENTS else None,

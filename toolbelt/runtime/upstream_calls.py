@@ -22,6 +22,7 @@ from toolbelt.plugins.upstream import (
 )
 from toolbelt.runtime import (
     secrets,
+    telemetry,
     threads,
     upstream_claims,
     upstream_connections,
@@ -174,6 +175,7 @@ async def _forward(claim: upstream_claims.Claim, digest: str, request: _Call) ->
         "version": catalog.version(request.tool),
         "kind": request.tool.kind,
         "method": request.method,
+        "trace": telemetry.carried(),
     }
     return await upstream_forwarding.call(
         claim.address, params, progress=request.progress, check=request.check, features=request.features
@@ -194,17 +196,18 @@ async def _serve(method: str, params: Mapping[str, Any], exchange: relay.Exchang
             raise upstream_forwarding.NotHeldError
     held, features = pooled, params["features"]
     try:
-        return await held.server.call(
-            name,
-            params["arguments"],
-            progress=upstream_forwarding.progress_of(exchange) if params["progress"] else None,
-            check=upstream_forwarding.check_of(exchange),
-            expected=lambda listed: _expect(
-                held, listed, params["kind"], name, params["namespace"], params["version"]
-            ),
-            features=upstream_forwarding.RemoteFeatures(features, exchange) if features else None,
-            method=params["method"],
-        )
+        with telemetry.continued(params.get("trace") or {}):
+            return await held.server.call(
+                name,
+                params["arguments"],
+                progress=upstream_forwarding.progress_of(exchange) if params["progress"] else None,
+                check=upstream_forwarding.check_of(exchange),
+                expected=lambda listed: _expect(
+                    held, listed, params["kind"], name, params["namespace"], params["version"]
+                ),
+                features=upstream_forwarding.RemoteFeatures(features, exchange) if features else None,
+                method=params["method"],
+            )
     finally:
         upstream_connections.pool.give_back(held)
 
