@@ -202,7 +202,7 @@ def mcp_request(method: str, target: str, meta: Any) -> Iterator[Callable[[str],
     if _exporting is None:
         yield _unmarked
         return
-    tracer, requests = _exporting.tracer, _exporting.requests
+    exporting = _exporting
     attributes = {"mcp.method.name": method}
     begun = time.perf_counter()
     span: trace.Span | None = None
@@ -214,12 +214,12 @@ def mcp_request(method: str, target: str, meta: Any) -> Iterator[Callable[[str],
 
     try:
         with continued(meta if isinstance(meta, dict) else {}):
-            if method not in _TRACED and not _is_sampled():
+            if method not in _TRACED and not _is_sampled(exporting):
                 yield fail
                 return
             from opentelemetry import trace
 
-            with tracer.start_as_current_span(
+            with exporting.tracer.start_as_current_span(
                 _name(method, target), kind=trace.SpanKind.SERVER, attributes=attributes
             ) as span:
                 try:
@@ -228,12 +228,12 @@ def mcp_request(method: str, target: str, meta: Any) -> Iterator[Callable[[str],
                     fail(type(error).__name__)
                     raise
     finally:
-        requests.record(time.perf_counter() - begun, attributes)
+        exporting.requests.record(time.perf_counter() - begun, attributes)
 
 
 def question(name: str) -> contextlib.AbstractContextManager[object]:
     """Trace a question over HTTP, if it belongs to a sampled trace."""
-    if _exporting is None or not _is_sampled():
+    if _exporting is None or not _is_sampled(_exporting):
         return _NOTHING
     from opentelemetry import trace
 
@@ -287,9 +287,8 @@ def _name(operation: str, target: str) -> str:
     return f"{operation} {target[:MAX_TARGET]}".rstrip()
 
 
-def _is_sampled() -> bool:
-    assert _exporting is not None
-    return _exporting.current_span().get_span_context().trace_flags.sampled
+def _is_sampled(exporting: _Exporting) -> bool:
+    return exporting.current_span().get_span_context().trace_flags.sampled
 
 
 def _trace_fields(carrier: Mapping[str, Any] | Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
