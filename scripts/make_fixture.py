@@ -15,6 +15,10 @@ HERE = Path(__file__).resolve().parent.parent
 TARGET = HERE / "fixtures/demo.yaml"
 # What runs make, not what operators configured.
 LEFT_OUT = ("auditentry", "agentsession", "revision", "agentrevision")
+# What the process that finds a plugin broken stores beside its entry.
+ERRORS = {
+    "github_archived": "Its server exited with code 1: this package is archived, use github/github-mcp-server."
+}
 
 
 def main() -> int:
@@ -32,9 +36,12 @@ def main() -> int:
         from toolbelt.control import writing
         from toolbelt.control.config import belts
         from toolbelt.demo import belt
+        from toolbelt.store import plugins
 
         call_command("migrate", verbosity=0)
         done = belts.import_(writing.by("demo", via="import"), belt.build())
+        for name, error in ERRORS.items():
+            plugins.set_error(name, error)
         call_command(
             "dumpdata",
             "toolbelt",

@@ -92,7 +92,7 @@ def test_a_flip_works_with_collected_and_hashed_files(production: str, page: Pag
     page.evaluate("document.body.dataset.stays = 'yes'")
     operating.switch(page, "local_git").click()
     expect(operating.switch(page, "local_git")).to_have_attribute("aria-checked", "false")
-    expect(page.locator("#agent-facts")).to_contain_text("38 of 513 tools")
+    expect(page.locator("#agent-facts")).to_contain_text("40 of 529 tools")
     assert page.evaluate("document.body.dataset.stays") == "yes"
     assert (watch.complaints, missing) == ([], [])
 

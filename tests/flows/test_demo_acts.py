@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import http.server
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,15 +19,15 @@ from tests.mcp.conftest import NEW, Client, Endpoint
 from tests.mcp.conftest import on_their_own as on_their_own
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
+from toolbelt.control.reports import queries
 from toolbelt.control.servers import plugins as configured
 from toolbelt.core import catalog, schema
 from toolbelt.demo import plugins as simulated
+from toolbelt.plugins import builtin
 from toolbelt.runtime import plugins, prepared_answers, surfaces
 from toolbelt.store import snapshots
 
-READING = ("evolve__read_file", {"path": "README.md"})
-# The tool to call of each plugin that really runs: one is enough here.
-REAL = {"self_evolution": READING[0], "memory": "memory__list"}
+PAGE = b"<title>Greetings</title><p>Hello from a page.</p>"
 EVOLVER = {"key": "evolver", "tools_config": {"self_evolution_toolkit": True}}
 # What a pattern asks for.
 FITTING = {"issue_key": "AB-1", "epic_key": "AB-1", "project_key": "AB", "path": "/user"}
@@ -40,6 +42,8 @@ def demo(
     plugins.stop()
     demo_plugins.use(settings, monkeypatch, tmp_path)
     settings.TOOLBELT_API_PER_MINUTE = 0
+    # The page that is fetched is served by the test itself.
+    settings.TOOLBELT_ALLOW_PRIVATE_HTTP = True
 
     def store() -> None:
         call_command("loaddata", "demo", verbosity=0)
@@ -53,10 +57,31 @@ def demo(
     snapshots.forget()
 
 
+@pytest.fixture
+def page() -> Iterator[str]:
+    """Serve a page on this machine, and return its address."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(PAGE)))
+            self.end_headers()
+            self.wfile.write(PAGE)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
 def arguments(tool: catalog.Tool) -> dict[str, Any]:
     """Return arguments that the tool's schema requires."""
-    if tool.key == READING[0]:
-        return READING[1]
     whole = json.loads(tool.input_schema)
     properties = whole.get("properties", {})
     made = {name: simulated.sample(properties[name], whole, name) for name in whole.get("required", ())}
@@ -67,24 +92,43 @@ def arguments(tool: catalog.Tool) -> dict[str, Any]:
     return made | ({"searchId": SEARCH_ID} if "searchId" in made else {})
 
 
+def call(asking: Asking, tool: str, **arguments: Any) -> Any:
+    """Call a tool over HTTP; return what it answers, which is not an error."""
+    answer = asking.post("/agents/caller/calls", {"tool": tool, "arguments": arguments}).json()
+    assert not answer["is_error"], (tool, answer)
+    return answer["content"]
+
+
 @pytest.mark.slow
-def test_every_tool_of_the_demo_answers_over_http_and_one_of_each_plugin_over_mcp(
-    demo: catalog.Catalog,
+def test_every_simulated_tool_of_the_demo_answers_over_http_and_one_of_each_plugin_over_mcp(
+    demo: catalog.Catalog, page: str
 ) -> None:
     active = [demo.tools[tool.name] for tool in surfaces.ask("caller").tools if tool.name in demo.tools]
     asking = Asking(tokens.issue(SETUP, agent="caller").text)
-    called: dict[str, catalog.Tool] = {}
+    called: dict[str, tuple[str, dict[str, Any]]] = {}
     for tool in active:
-        if REAL.get(tool.plugin, tool.key) != tool.key:
+        if tool.plugin in builtin.CLASSES or demo.runner(tool) == "client":
             continue
-        answer = asking.post("/agents/caller/calls", {"tool": tool.key, "arguments": arguments(tool)}).json()
-        assert not answer["is_error"], (tool.key, answer)
-        called.setdefault(tool.plugin, tool)
+        content = call(asking, tool.key, **arguments(tool))
+        called.setdefault(tool.plugin, (tool.key, arguments(tool)))
         if tool.output_schema:
-            assert schema.violations(tool.output_schema, answer["content"]) == ()
-        elif tool.plugin not in REAL:
-            assert answer["content"]["result"] == f"simulated: {tool.key} did not run"
-    running = {name for name, plugin in demo.plugins.items() if plugin.status == "ready"}
+            assert schema.violations(tool.output_schema, content) == ()
+        else:
+            assert content["result"] == f"simulated: {tool.key} did not run"
+    called |= {
+        "self_evolution": ("evolve__read_file", {"path": "README.md"}),
+        "files": ("files__list", {}),
+        "memory": ("memory__list", {}),
+        "scheduler": ("scheduler__list", {}),
+        "web": ("web__fetch", {"url": page}),
+        "think": ("think__think", {"thought": "Nothing contradicts it."}),
+        "toolDiscovery": ("toolDiscovery__capability_list", {}),
+    }
+    running = {
+        name
+        for name, plugin in demo.plugins.items()
+        if plugin.status == "ready" and plugin.runner != "client"
+    }
     assert called.keys() == running
 
     endpoint = Endpoint(prepared_answers.answers())
@@ -95,10 +139,85 @@ def test_every_tool_of_the_demo_answers_over_http_and_one_of_each_plugin_over_mc
         path="/mcp/caller",
     )
     listed = set(client.names())
-    assert {tool.key for tool in active} <= listed
-    for tool in called.values():
-        result = client.call(tool.key, arguments(tool)).result
-        assert result["isError"] is False, (tool.key, result)
+    assert {tool.key for tool in active if demo.runner(tool) != "client"} <= listed
+    for key, given in called.values():
+        result = client.call(key, given).result
+        assert result["isError"] is False, (key, result)
+
+
+def test_every_built_in_tool_of_the_demo_does_its_work(demo: catalog.Catalog, page: str) -> None:
+    asking = Asking(tokens.issue(SETUP, agent="caller").text)
+    called: set[str] = set()
+
+    def do(tool: str, **arguments: Any) -> Any:
+        called.add(tool)
+        return call(asking, tool, **arguments)
+
+    greeting = {"path": "greeting.txt", "content": "Hello, world\n"}
+    branch = {"branch": "evolve/greet", "message": "Greet the world"}
+    assert "greeter.py" in str(do("evolve__list_files"))
+    assert "Ideas" in do("evolve__read_file", path="notes/ideas.md")["content"]
+    assert "greeter.py" in str(do("evolve__search_code", query="def "))
+    pushed = do("evolve__commit_push", **branch, files=[greeting])
+    patch = {"path": "greeting.txt", "old": "world", "new": "everybody"}
+    patched = do("evolve__patch_files", **branch, head=pushed["commit"], patches=[patch])
+    assert "Hello, everybody" in str(do("evolve__compare_commits", base="main", head="evolve/greet"))
+    do("evolve__revert_commit", branch="evolve/greet", commit=patched["commit"], reason="It says world.")
+    assert do("evolve__check_deploy", ref="evolve/greet")
+
+    do("files__write", **greeting)
+    do("files__patch", path="greeting.txt", old="world", new="you")
+    assert do("files__read", path="greeting.txt")["content"] == "Hello, you\n"
+    assert "greeting.txt" in str(do("files__list"))
+    assert "greeting.txt" in str(do("files__search", query="Hello, you"))
+
+    note = do("memory__remember", text="Ada reads mail in the morning.")["id"]
+    assert do("memory__search", query="mail")["notes"][0]["id"] == note
+    assert do("memory__list")["total"] == 1
+    assert do("memory__forget", id=note)["forgotten"]
+
+    job = do("scheduler__schedule", when="in 10 minutes", note="Ask whether it is done.")["id"]
+    assert [each["id"] for each in do("scheduler__list")["schedules"]] == [job]
+    assert do("scheduler__cancel", id=job)["cancelled"]
+
+    assert do("web__fetch", url=page)["title"] == "Greetings"
+    assert do("think__think", thought="It is done.")["acknowledged"]
+    assert do("toolDiscovery__capability_list", plugin="files")["tool_count"] == 5
+    assert called == {key for plugin in builtin.CLASSES for key in demo.tools_of_plugin[plugin]}
+
+
+def test_every_built_in_toolkit_is_granted_to_an_agent_of_the_demo(demo: catalog.Catalog) -> None:
+    agents = [summary for summary in queries.summaries() if summary.agent.key not in ("caller", "evolver")]
+    for plugin in builtin.CLASSES:
+        for key in demo.tools_of_plugin[plugin]:
+            assert [summary for summary in agents if key in summary.holder.active], key
+            assert [
+                toolkit for toolkit in demo.toolkits.values() if key in {m.tool for m in toolkit.members}
+            ], key
+
+
+def test_a_built_in_toolkit_that_an_agent_does_not_have_says_nothing_to_it_of_what_others_may_do(
+    demo: catalog.Catalog,
+) -> None:
+    """The assistant can schedule, browse and write files with other tools than the built-in ones."""
+    sections = {section.toolkit for section in surfaces.ask("assistant").policy.sections}
+    assert sections & {kit.key for kit in demo.toolkits.values() if kit.plugin in builtin.CLASSES} == {
+        "self_evolution_toolkit"
+    }
+
+
+def test_every_tool_of_the_demos_own_program_is_admitted_and_reported(demo: catalog.Catalog) -> None:
+    asking = Asking(tokens.issue(SETUP, agent="support-desk").text)
+    keys = [tool.name for tool in surfaces.ask("support-desk").tools if tool.name.startswith("desk__")]
+    assert keys == ["desk__find_customer", "desk__find_order", "desk__refund_order"]
+    for key in keys:
+        wanted = {"tool": key, "arguments": arguments(demo.tools[key])}
+        assert asking.post("/agents/support-desk/calls", wanted).json()["code"] == "run-by-client"
+        (admitted,) = asking.post("/agents/support-desk/calls/admit", {"calls": [wanted]}).json()["calls"]
+        reported = asking.post(
+            f"/agents/support-desk/calls/{admitted['call_id']}/outcome", {"outcome": "ok", "duration_ms": 5}
+        )
+        assert reported.status_code == 204, reported.content
 
 
 def test_what_runs_the_demo_is_what_is_stored_of_it(demo: catalog.Catalog) -> None:

@@ -1,7 +1,9 @@
 """The demo: filled once, and from then on left as it was changed."""
 
 import io
+import os
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +32,8 @@ def months(monkeypatch) -> list[dict[str, object]]:
     wanted: list[dict[str, object]] = []
 
     def make(**options: object) -> demo_month.Made:
-        wanted.append(options)
+        repository = os.environ.get("DEMO_REPOSITORY", "")
+        wanted.append(options | {"has_repository": repository != "" and Path(repository).exists()})
         return demo_month.Made(changes=0, calls=0)
 
     monkeypatch.setattr(demo_month, "make", make)
@@ -100,7 +103,9 @@ def test_the_fixture_is_not_loaded_over_a_configuration_without_being_asked_to()
     assert auth.Group.objects.filter(name="loaded").exists()
 
 
-def test_the_repository_of_the_real_tools_is_created_once(tmp_path, monkeypatch) -> None:
+def test_the_repository_of_the_real_tools_is_created_once_before_calls_use_it(
+    tmp_path, monkeypatch, months
+) -> None:
     repository = tmp_path / "demo-repository"
     monkeypatch.setenv("DEMO_REPOSITORY", str(repository))
     demo()
@@ -109,6 +114,7 @@ def test_the_repository_of_the_real_tools_is_created_once(tmp_path, monkeypatch)
     (repository / "README.md").write_text("Changed")
     demo()
     assert (repository / "README.md").read_text() == "Changed"
+    assert [month["has_repository"] for month in months] == [True]
 
 
 def test_a_machine_without_git_has_the_rest_of_the_demo(tmp_path, monkeypatch) -> None:

@@ -1,8 +1,8 @@
 """The plugins of the demo. They answer every call of its tools with a simulated result, and run nothing.
 
 `fixtures/demo/plugins.yaml` names them: the attribute `fs` of this module is the plugin `fs`, and so on for every
-plugin in the demo's belt that has tools of its own. A result has the form of the tool's output schema, and says that it
-is simulated; the same call always gets the same result.
+plugin in the demo's belt that runs here and has tools of its own. A result has the form of the tool's output schema,
+and says that it is simulated; the same call always gets the same result.
 """
 
 import functools
@@ -104,7 +104,7 @@ def plugins() -> dict[str, Simulated]:
     return {
         plugin["name"]: Simulated(plugin, tools[plugin["name"]])
         for plugin in belt["plugins"]
-        if plugin["name"] in tools and plugin.get("status") != "failed"
+        if plugin["name"] in tools and plugin.get("in_code") and plugin.get("status") != "failed"
     }
 
 

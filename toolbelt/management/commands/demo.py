@@ -38,7 +38,8 @@ class Command(terminal.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         password = options["password"] or secrets.token_urlsafe(9)
         users = get_user_model().objects
-        if not users.filter(username=OPERATOR).exists():
+        is_new = not users.filter(username=OPERATOR).exists()
+        if is_new:
             if installation.is_configured():
                 raise CommandError(
                     "This database is not empty, and the demo would replace a part of it: set DATABASE_URL to an empty"
@@ -50,14 +51,16 @@ class Command(terminal.Command):
                 call_command("loaddata", FIXTURE, verbosity=0)
                 if not users.exists():
                     users.create_superuser(OPERATOR, password=password)
-            self.stdout.write("Generating a month of activity ...")
-            call_command("demo_activity", stdout=self.stdout)
+        # The calls that are generated use it.
         if repository := os.environ.get("DEMO_REPOSITORY"):
             try:
                 demo_repository.create(Path(repository))
             except CommandError as error:
                 # The rest of the demo works without it.
                 self.stderr.write(str(error))
+        if is_new:
+            self.stdout.write("Generating a month of activity ...")
+            call_command("demo_activity", stdout=self.stdout)
         operator = users.filter(username=OPERATOR).first()
         is_valid = operator is not None and operator.check_password(password)
         self.stdout.write(f"\n  Toolbelt   {options['address']}")

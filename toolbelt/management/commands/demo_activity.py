@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
-from toolbelt.management import demo_month, terminal
+from toolbelt.management import demo_month, demo_today, terminal
 from toolbelt.runtime import calls
 
 # Current sessions of the agents that may load toolkits.
@@ -54,6 +54,7 @@ class Command(terminal.Command):
         except errors.Refused as refused:
             raise CommandError(str(refused)) from refused
         sessions = _let_sessions_load()
+        demo_today.make()
         self.stdout.write(
             f"Generated {made.changes} changes, {made.calls} calls and {sessions} sessions in {days} days."
         )

@@ -41,7 +41,6 @@ class Reminders(CodeToolkit):
     title = "Reminders"
     description = "Lets an agent schedule notes to itself, once or repeatedly, and list and cancel them."
     members = (SCHEDULE, LIST, CANCEL)
-    policy_when_off = "You cannot schedule anything. Never promise to come back to something later."
 
     def policy(self, context: PolicyContext) -> str:
         """Return the policy for those tools that the agent has."""

@@ -33,9 +33,6 @@ class WebReading(CodeToolkit):
     title = "Web reading"
     description = "Lets an agent read public web pages as text."
     members = (FETCH,)
-    policy_when_off = (
-        "You cannot open web pages. If you are asked about a page, say so, and ask for its text."
-    )
 
     def policy(self, context: PolicyContext) -> str | None:
         """Return the policy while the tool is active."""

@@ -1,0 +1,103 @@
+"""The demo shows something of each kind that an operator meets: what needs attention, failed calls, unlike agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django import test
+from django.core.management import call_command
+
+from tests import demo_plugins, quickly
+from toolbelt.control.reports import attention, queries, usage
+from toolbelt.control.servers import approvals, client_plugins
+from toolbelt.runtime import plugins
+from toolbelt.store import snapshots
+
+
+@pytest.fixture
+def demo(
+    transactional_db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[None]:
+    """Set up the demo as its command does, with a short past."""
+    plugins.stop()
+    demo_plugins.use(settings, monkeypatch, tmp_path)
+
+    def store() -> None:
+        call_command("loaddata", "demo", verbosity=0)
+        call_command("demo_activity", days=1, size=10, verbosity=0)
+
+    quickly.stored("the demo shows", store)
+    yield
+    plugins.stop()
+    snapshots.forget()
+
+
+def test_something_of_each_kind_needs_attention(demo: None) -> None:
+    noticed = attention.load()
+    assert {failed.plugin.name: failed.error for failed in noticed.broken} == {
+        "github_archived": "Its server exited with code 1: this package is archived, use github/github-mcp-server."
+    }
+    assert noticed.waiting == {"desk_app": 2, "firecrawl": 1, "github_mcp": 26}
+    assert {kind for kind, _ in noticed.stopped} == {"tool"}
+    assert {summary.agent.key: [item.tool for item in stale] for summary, stale in noticed.stale} == {
+        "support-desk": ["desk__send_invoice"]
+    }
+    over_budget = [summary.agent.key for summary in noticed.agents if summary.inventory.spent.is_passed]
+    assert over_budget == ["planner", "omni"]
+    assert [summary.agent.key for summary in noticed.agents if summary.inventory.deferred] == ["generalist"]
+    assert noticed.not_running == ()
+
+
+def test_the_inbox_lists_everything_that_needs_attention(demo: None, admin_client: test.Client) -> None:
+    page = admin_client.get("/review/").content.decode()
+    for text in (
+        "GitHub (archived server) has failed",
+        "this package is archived",
+        "planner: over budget",
+        "generalist: deferred by budget",
+        "blocked for everyone",
+        "1 override has no effect for support-desk",
+        "desk__refund_order",
+        "desk__export_customers",
+    ):
+        assert text in page, text
+
+
+def test_the_review_has_a_new_and_a_changed_tool_that_a_program_declared(demo: None) -> None:
+    review = approvals.review("desk_app")
+    assert {change.kind: change.key for change in review.waiting} == {
+        "new": "desk__export_customers",
+        "changed": "desk__refund_order",
+    }
+    differences = {difference.field: difference for difference in review.of("changed")[0].differences}
+    assert "-Refund an order, completely or in part, up to 100 euros." in differences["description"].lines[1]
+    assert '"maximum": 10000' in differences["input_schema"].old
+    assert '"maximum"' not in differences["input_schema"].new
+    assert client_plugins.last_declared("desk_app") is not None
+
+
+def test_calls_of_today_failed_with_reasons_that_can_be_read(demo: None) -> None:
+    calls = {call.tool: call for call in usage.page(size=50, session="chat-today").calls}
+    missing = calls["files__read"]
+    assert (missing.agent, missing.outcome) == ("tech-writer", "tool-failed")
+    assert "notes/roadmap.md" in missing.error
+    assert calls["wikipedia"].outcome == "invalid-arguments"
+    assert calls["wikipedia"].error == "The arguments do not fit: action: enum"
+    assert calls["slack__slack_post_message"].outcome == "tool-denied"
+    assert calls["desk__find_order"].outcome == "ok"
+
+
+def test_three_agents_have_one_tool_on_on_request_and_off(demo: None) -> None:
+    holders = {summary.agent.key: summary.holder for summary in queries.summaries()}
+    decisions = {
+        key: holders[key].decision("slack__slack_post_message")
+        for key in ("assistant", "generalist", "kiosk")
+    }
+    assert {key: (decision.state, decision.code) for key, decision in decisions.items()} == {
+        "assistant": ("active", "switch-on"),
+        "generalist": ("discoverable", "budget"),
+        "kiosk": ("denied", "switch-off"),
+    }

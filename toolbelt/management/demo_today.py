@@ -1,0 +1,53 @@
+"""What happens in the demo on the day that it is set up: a program declares its tools again, and calls are made.
+
+Nothing here is invented afterwards: everything passes through the functions that agents and their programs use.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from toolbelt.control.servers import client_plugins
+from toolbelt.core import errors
+from toolbelt.runtime import calls, plugins
+
+AGENT, PLUGIN = "support-desk", "desk_app"
+SESSION = "chat-today"
+CHANGED = "refund_order"
+# Each fails, for a reason that the call log shows.
+_CALLS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("tech-writer", "files__read", {"path": "notes/roadmap.md"}),
+    ("assistant", "wikipedia", {"title": "Otter", "action": "summarise"}),
+    ("kiosk", "slack__slack_post_message", {"channel_id": "C1", "text": "A visitor is waiting."}),
+)
+
+
+def make() -> None:
+    """Let the program of the support desk declare its tools again, and make calls that fail.
+
+    Do nothing in a database that is not the whole demo.
+    """
+    try:
+        declared = client_plugins.declared(PLUGIN, AGENT)
+    except errors.NotFound:
+        return
+    client_plugins.declare_from_program(AGENT, PLUGIN, _without_limit(declared))
+    try:
+        for agent, tool, arguments in _CALLS:
+            calls.run(agent, tool, arguments, session=SESSION)
+        with calls.admitted(AGENT, "desk__find_order", {"order": "A-1042"}, session=SESSION) as call:
+            call.result({"order": "A-1042", "shipped": True})
+    finally:
+        # The server that follows starts its own.
+        plugins.stop()
+
+
+def _without_limit(declared: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the declaration of a newer version of the program, which refunds any amount."""
+    tools = copy.deepcopy(declared)
+    for tool in tools:
+        if tool["name"] == CHANGED:
+            tool["description"] = tool["description"].replace(", up to 100 euros", "")
+            del tool["input_schema"]["properties"]["cents"]["maximum"]
+    return tools
