@@ -150,6 +150,16 @@ def issue(page: Page) -> None:
     page.locator("#token-text code").evaluate("(code) => { code.textContent = 'tb_' + 'x'.repeat(44) }")
 
 
+def connect(page: Page) -> None:
+    """Create a token for Claude Code, whose command then contains it."""
+    page.get_by_role("button", name="Create token").click()
+    page.get_by_text("not shown again").wait_for()
+    page.locator("#connect code").evaluate_all(
+        "(codes) => { for (const code of codes)"
+        " code.textContent = code.textContent.replace(/tb_\\w{20,}/g, 'tb_' + 'x'.repeat(44)) }"
+    )
+
+
 SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "login": ("/login/", nothing),
     "home": ("/", nothing),
@@ -193,6 +203,8 @@ SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "preview-why": ("/agents/release-captain/preview/?view=why&tool=github__merge_pull_request", nothing),
     "sessions": ("/agents/assistant/sessions/", nothing),
     "history": ("/agents/release-captain/history/", nothing),
+    "connect": ("/agents/assistant/connect/", nothing),
+    "connect-token": ("/agents/assistant/connect/", connect),
     "settings": ("/agents/generalist/settings/", nothing),
     "tokens": ("/tokens/", issue),
 }

@@ -61,12 +61,29 @@ def test_a_token_is_issued_copied_and_revoked(open_page: OpensPage) -> None:
 
 @looks.with_scripts
 def test_what_connects_a_client_is_chosen_and_copied(open_page: OpensPage) -> None:
-    page = open_page("/agents/runner/settings/", permissions=CLIPBOARD)
-    clients = page.get_by_role("group", name="Client").get_by_role("radio")
+    page = open_page("/agents/runner/connect/", permissions=CLIPBOARD)
+    clients = page.get_by_role("group", name="MCP clients").get_by_role("radio")
     clients.last.check(force=True)
-    shown = page.locator(f"#{clients.last.get_attribute('value')}")
+    shown = page.locator(f"#way-{clients.last.get_attribute('value')}")
     expect(shown).to_be_visible()
     snippet = page.locator(".snippet").filter(has=shown)
     snippet.get_by_role("button", name="Copy").click()
     expect(snippet.get_by_role("button", name="Copied")).to_be_visible()
     assert copied(page) == shown.text_content()
+
+
+@looks.with_scripts
+def test_a_client_that_connects_is_seen_without_a_press(open_page: OpensPage) -> None:
+    page = open_page("/agents/kiosk/connect/")
+    page.get_by_role("radio", name="Codex").check(force=True)
+    page.get_by_role("button", name="Create token").click()
+    shown = page.locator("#token-codex")
+    expect(shown).to_be_visible()
+    waiting = page.get_by_role("status").filter(has_text="Waiting for the first request")
+    expect(waiting).to_be_visible()
+    text = (shown.text_content() or "").strip().removeprefix("export TOOLBELT_TOKEN=")
+    assert credentials.recognize(text) is not None
+    credentials.write_uses()
+    if not operating.runs_scripts(page):
+        page.get_by_role("link", name="Check now").click()
+    expect(page.get_by_role("status").filter(has_text="Connected")).to_be_visible()

@@ -47,3 +47,14 @@ def test_the_first_changed_tool_is_approved_with_one_click_and_one_key(open_page
     job.page.keyboard.press("a")
     expect(operating.notice(job.page)).to_contain_text("files__write approved.")
     assert job.presses == 2
+
+
+def test_claude_code_is_connected_after_three_clicks(open_page: OpensPage) -> None:
+    job = clicks.Job(open_page())
+    job.open_agent("assistant")
+    job.page.get_by_role("link", name="Connect", exact=True).click()
+    job.page.get_by_role("button", name="Create token and show command").click()
+    command = job.page.locator("#way-claude-code")
+    expect(command).to_contain_text("claude mcp add --transport http toolbelt")
+    expect(command).to_contain_text("Bearer tb_")
+    assert job.presses == 3

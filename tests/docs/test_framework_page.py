@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.docs import pages
-from toolbelt.web.settings import snippets
+from toolbelt.web.connect import snippets
 
 PAGE = pages.ROOT / "docs/how-to/use-with-frameworks.md"
 

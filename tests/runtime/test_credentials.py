@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 
 import pytest
 from django.db import connection
@@ -35,6 +36,18 @@ def test_a_bearer_is_recognised_in_one_query_that_reads(text):
         assert credentials.recognize(text) is not None
     [one] = asked.captured_queries
     assert one["sql"].startswith("SELECT")
+
+
+def test_only_the_first_use_of_a_token_is_written_immediately(text, monkeypatch):
+    first_use = threading.Event()
+    monkeypatch.setattr(credentials, "_first_use", first_use)
+    credentials.recognize(text)
+    assert first_use.is_set()
+    first_use.clear()
+    credentials.recognize(text)
+    credentials.write_uses()
+    credentials.recognize(text)
+    assert not first_use.is_set()
 
 
 def test_a_text_of_another_form_is_not_even_looked_up(text):

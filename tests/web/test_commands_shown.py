@@ -36,7 +36,7 @@ def test_an_empty_installation_prints_commands_as_they_are_run_here(
 
 
 def test_the_command_that_issues_a_token_is_as_it_is_run_here(operator: Client, belt: None) -> None:
-    said = html.unescape(acting.text(operator.get("/agents/ada/settings/")))
+    said = html.unescape(acting.text(operator.get("/agents/ada/connect/")))
     assert f"{HERE} token issue --agent ada --days 90" in said
 
 

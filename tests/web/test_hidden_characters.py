@@ -41,6 +41,7 @@ PAGES = [
     "/agents/ada/preview/",
     "/agents/ada/sessions/",
     "/agents/ada/history/",
+    "/agents/ada/connect/",
     "/agents/ada/settings/",
     "/compare/?one=ada&other=bob",
     "/matrix/",

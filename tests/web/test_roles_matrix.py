@@ -48,6 +48,7 @@ TABLE: Mapping[str, str] = {
     "preview": "every user",
     "sessions": "every user",
     "history": "every user",
+    "connect": "every user",
     "settings": "every user",
     "compare": "every user",
     "matrix": "every user",
@@ -117,6 +118,8 @@ TABLE: Mapping[str, str] = {
     "choose_declarers": "operators",
     "save_server": "administrators",
     "tokens": "administrators",
+    "connect_token": "administrators",
+    "first_request": "administrators",
     "issue_token": "administrators",
     "revoke_token": "administrators",
 }

@@ -1,8 +1,8 @@
 """Authentication of API tokens, in one query that writes nothing.
 
 A token that is malformed, unknown, revoked or expired is rejected without a distinction. The last use of a token is
-kept in the process and written by a background thread every few minutes, because requests never write and the exact
-time is not needed.
+kept in the process and written by a background thread every minute, because requests never write and the exact time is
+not needed. Only the first use of a token is written immediately, for the operator who waits to see it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _uses: dict[str, dt.datetime] = {}
 # The valid tokens that were used recently, by prefix, each with the time (monotonic).
 _valid: dict[str, tuple[credentials.StoredToken, float]] = {}
 _is_writing = threading.Event()
+_first_use = threading.Event()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,8 @@ def is_still_valid(stored: credentials.StoredToken) -> bool:
         _valid.pop(stored.token.prefix, None)
         return False
     _valid[stored.token.prefix] = stored, time.monotonic()
+    if stored.token.last_used is None and stored.token.prefix not in _uses:
+        _first_use.set()
     _uses[stored.token.prefix] = now
     return True
 
@@ -140,8 +143,9 @@ def _bearer(stored: credentials.StoredToken) -> Bearer:
 
 
 def _keep_writing() -> None:
-    pause = threading.Event()
-    while not pause.wait(WRITE_INTERVAL_SECONDS):
+    while True:
+        _first_use.wait(WRITE_INTERVAL_SECONDS)
+        _first_use.clear()
         _write_and_close()
 
 

@@ -73,9 +73,9 @@ def find(prefix: str) -> StoredToken | None:
     return next(iter(_stored(prefix=prefix)), None)
 
 
-def listed() -> list[Token]:
-    """Return all tokens, the newest first."""
-    return [stored.token for stored in _stored()]
+def listed(agent: str = "") -> list[Token]:
+    """Return all tokens, or those of one agent, the newest first."""
+    return [stored.token for stored in _stored(**({"agent__key": agent} if agent else {}))]
 
 
 def useless(now: dt.datetime) -> list[Token]:

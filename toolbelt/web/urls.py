@@ -10,6 +10,7 @@ from toolbelt.web.bulk import views as bulk
 from toolbelt.web.calls import views as calls
 from toolbelt.web.changes import views as changes
 from toolbelt.web.compare import views as compare
+from toolbelt.web.connect import views as connect
 from toolbelt.web.help import views as help  # noqa: A004 (the page is called so)
 from toolbelt.web.history import views as history
 from toolbelt.web.home import views as home
@@ -61,6 +62,9 @@ urlpatterns = [
     path("agents/<name:agent>/sessions/", sessions.page, name="sessions"),
     path("agents/<name:agent>/sessions/evict/", sessions.evict, name="evict"),
     path("agents/<name:agent>/history/", history.page, name="history"),
+    path("agents/<name:agent>/connect/", connect.page, name="connect"),
+    path("agents/<name:agent>/connect/token/", connect.issue, name="connect_token"),
+    path("agents/<name:agent>/connect/first-request/", connect.first_request, name="first_request"),
     path("agents/<name:agent>/settings/", settings.page, name="settings"),
     path("agents/<name:agent>/settings/change/", settings.change, name="change_settings"),
     path("agents/<name:agent>/duplicate/", settings.duplicate, name="duplicate"),

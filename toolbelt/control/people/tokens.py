@@ -98,6 +98,11 @@ def all_tokens() -> Sequence[Token]:
     return credentials.listed()
 
 
+def of_agent(agent: str) -> Sequence[Token]:
+    """Return the tokens of one agent, the newest first, including revoked and expired ones."""
+    return credentials.listed(agent)
+
+
 def _check(name: str, agent: str | None, user: str | None, scope: str, expires: dt.datetime | None) -> None:
     problems = []
     if bool(agent) == bool(user):

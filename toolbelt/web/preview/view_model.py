@@ -15,8 +15,8 @@ from toolbelt.core import definitions, errors, resolution, rules, surface
 from toolbelt.runtime import explain, rendering, surfaces
 from toolbelt.web.agents import view_model as agents
 from toolbelt.web.compare import view_model as compare
+from toolbelt.web.connect import mcp_clients
 from toolbelt.web.kit import entries, model, paging, pieces, words
-from toolbelt.web.settings import mcp_clients
 
 View = Literal["tools", "policy", "json", "why"]
 

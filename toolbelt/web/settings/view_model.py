@@ -1,4 +1,4 @@
-"""The settings of one agent: what it is given, its subagents, and how to connect."""
+"""The settings of one agent: what it is given, and its subagents."""
 
 from __future__ import annotations
 
@@ -10,24 +10,16 @@ from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.web.agents import view_model as agents
 from toolbelt.web.kit import pieces, words
-from toolbelt.web.settings import mcp_clients, snippets
 
 
-def page(settings: queries.Settings, *, address: str) -> pieces.View:
-    """Return the page; ``address`` is the agent's in the API, as this browser would reach it."""
+def page(settings: queries.Settings) -> pieces.View:
+    """Return the page."""
     agent = settings.summary.agent
-    tools = (*settings.surface.tools, *settings.surface.meta_tools)
-    origin = address.rpartition("/api/v1/")[0]
     kinds = tuple(subagents.compare(settings.surface.resolution))
     return pieces.View(
         agent=agents.present(settings.summary),
         given=agent,
         subagents=tuple(_subagent(agent, subagent) for subagent in kinds),
-        address=address,
-        issue=snippets.issue(agent.key),
-        snippets=tuple(snippets.languages(address, tools[0].name if tools else "a_tool")),
-        clients=tuple(mcp_clients.configurations(origin, agent.key, settings.surface)),
-        frameworks=tuple(snippets.frameworks(origin, agent.key)),
         admin_url=f"{reverse('admin:toolbelt_agent_changelist')}?{urlencode({'q': agent.key})}",
     )
 

@@ -22,7 +22,6 @@ from toolbelt.web.kit import entry_forms, http, model, notices, responses
 from toolbelt.web.settings import forms, view_model
 
 _ADD = rights.permission("add", "agent")
-_ISSUE = rights.permission("add", "api_token")
 
 
 @require_safe
@@ -142,8 +141,7 @@ def _shown(
         initial = forms.Settings.initial_of(settings.summary.agent)
         form, seen = forms.Settings(initial, name=agent, initial=initial), settings.entry
     form.offer(settings.surface.resolution.context.catalog)
-    surface = request.build_absolute_uri(reverse("api:get_surface", args=[agent]))
-    shown = view_model.page(settings, address=surface.removesuffix("surface"))
+    shown = view_model.page(settings)
     shown.form, shown.copy = form, copy or forms.Copy()
     shown.seen = json.dumps(seen, ensure_ascii=False)
     shown.operators = operators = roles.allowed_users(agent)
@@ -153,6 +151,5 @@ def _shown(
     shown.may_add = user.has_perm(_ADD)
     shown.may_flip = rights.may_flip(user, agent)
     shown.may_name = user.has_perms(rights.NAME_OPERATORS)
-    shown.may_issue = user.has_perm(_ISSUE) and rights.may_read(user, "api_token")
     shown.may_edit_in_admin = user.is_staff and shown.may_archive
     return responses.show(request, shown, "settings/settings.html", status=status)

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toolbelt.core import policy, surface, tool_lists
+from toolbelt.web.connect import snippets
 from toolbelt.web.kit import pieces, words
-from toolbelt.web.settings import snippets
 
 # What the clients call this server; its tools are named after it there.
 NAME = "toolbelt"
 # More tools than these are counted, and not named.
 MAX_NAMED = 20
-_INSERT = "Put the token in place of YOUR_TOKEN, and make sure that only you can read the file."
+_INSERT = "The file contains the token: make sure that only you can read it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Client:
 
     ``prefix`` is what it puts before the name of a tool, and ``longest_name`` the longest name with that;
     ``longest_instructions`` is how many characters of the policy it reads, None if no limit is known. The configuration
-    itself is ``templates/settings/clients/<id>.txt``.
+    itself is ``templates/connect/clients/<id>.txt``.
     """
 
     id: str
@@ -53,7 +53,9 @@ def configurations(origin: str, agent: str, answer: surface.Surface) -> Iterator
             is_http=url.startswith("http:"),
         )
         warnings = (*_cut_instructions(client, answer.policy), *_long_names(client, answer))
-        yield snippets.snippet(client.id, client.label, text, note=client.note, warnings=warnings)
+        yield snippets.snippet(
+            client.id, client.label, text, note=client.note, warnings=warnings, is_client=True
+        )
 
 
 def cut_instructions(given: policy.Policy) -> tuple[str, ...]:

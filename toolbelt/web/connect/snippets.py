@@ -13,6 +13,7 @@ from django.utils.http import urlencode
 from toolbelt import conf
 from toolbelt.web.kit import pieces
 
+LANGUAGES = {"curl": "curl", "python": "Python"}
 # The frameworks of docs/how-to/use-with-frameworks.md, in its order.
 FRAMEWORKS = {
     "langchain": "LangChain",
@@ -23,19 +24,18 @@ FRAMEWORKS = {
 
 
 def snippet(name: str, label: str, text: str, **about: Any) -> pieces.View:
-    """Return a piece of code with its label; ``id`` is its place in the page, for the button that copies it."""
-    return pieces.View(id=f"snippet-{name}", label=label, text=text, **about)
+    """Return the code of a way to connect, without a token; ``is_client``: it configures an MCP client."""
+    return pieces.View(name=name, label=label, text=text, **{"is_client": False, **about})
 
 
 def render(template: str, **values: str | bool) -> str:
     """Return the code in a template of this page."""
-    return loader.render_to_string(f"settings/{template}.txt", values).strip() + "\n"
+    return loader.render_to_string(f"connect/{template}.txt", values).strip() + "\n"
 
 
-def issue(agent: str) -> pieces.View:
+def issue_command(agent: str) -> str:
     """Return the command that issues a token."""
-    command = f"{conf.COMMAND} token issue --agent {shlex.quote(agent)} --days 90"
-    return snippet("issue", "Shell", command)
+    return f"{conf.COMMAND} token issue --agent {shlex.quote(agent)} --days 90"
 
 
 def languages(address: str, tool: str) -> Iterator[pieces.View]:
@@ -47,8 +47,9 @@ def languages(address: str, tool: str) -> Iterator[pieces.View]:
         call=shlex.quote(json.dumps({"session": "s1", "tool": tool, "arguments": {}})),
         calls_url=shlex.quote(f"{address}calls"),
     )
-    yield snippet("curl", "curl", curl)
-    yield snippet("python", "Python", render("languages/python", address=repr(address), tool=repr(tool)))
+    python = render("languages/python", address=repr(address), tool=repr(tool))
+    for name, text in (("python", python), ("curl", curl)):
+        yield snippet(name, LANGUAGES[name], text)
 
 
 def framework(name: str, origin: str, agent: str) -> str:

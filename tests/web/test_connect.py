@@ -1,0 +1,264 @@
+"""How is a client connected to an agent, is its token shown once, and does the page see its first request?"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import json
+import re
+import tomllib
+from typing import Any
+
+import httpx
+import pytest
+from django.contrib.auth import models as auth
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.urls import resolve
+from django.utils import timezone
+
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
+from toolbelt.runtime import credentials
+from toolbelt.testing import OPERATOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+CONNECT = "/agents/ada/connect/"
+ISSUE = f"{CONNECT}token/"
+FIRST_REQUEST = f"{CONNECT}first-request/"
+
+
+def look(browser: Client) -> Any:
+    return browser.get(CONNECT).context["page"]
+
+
+def ways(page: Any) -> dict[str, Any]:
+    """Return every way to connect that a page offers, by its label."""
+    return {way.label: way for _, group in page.ways for way in group}
+
+
+def show(answer: Any) -> dict[str, str]:
+    """Return all that each way to connect shows of an answer, by its label."""
+    offered = ways(answer.context["page"])
+    return {label: "".join([*(step.text for step in way.steps), way.text]) for label, way in offered.items()}
+
+
+@pytest.fixture
+def keeper(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of one who may issue tokens."""
+    names = ["view_apitoken", "add_apitoken"]
+    olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=names))
+    return operator
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_the_token_stands_once_in_what_connects_each_client(keeper: Client, htmx: bool) -> None:
+    answer = acting.post(keeper, ISSUE, htmx=htmx, way="cursor", days="30")
+    assert answer.status_code == 200
+    assert answer.headers["Cache-Control"] == "private, no-store"
+    page = answer.context["page"]
+    bearer = credentials.recognize(page.issued.text)
+    assert bearer is not None
+    assert (bearer.agent, page.issued.token.name, page.chosen) == ("ada", "Cursor", "cursor")
+    assert page.issued.token.expires < timezone.now() + dt.timedelta(days=30, hours=1)
+    texts = show(answer)
+    assert {label: text.count(page.issued.text) for label, text in texts.items()} == {
+        **dict.fromkeys(texts, 1),
+        "curl": 2,
+    }
+    assert texts["Claude Code"].endswith(f'  --header "Authorization: Bearer {page.issued.text}"\n')
+    assert texts["Cursor"].startswith(f"export TOOLBELT_TOKEN={page.issued.text}\n")
+    assert texts["VS Code"].startswith(page.issued.text)
+    assert f'"Authorization": "Bearer {page.issued.text}"' in texts["Cline"]
+    assert "YOUR_TOKEN" not in "".join(texts.values())
+    assert page.issued.text in answer.content.decode()
+
+
+def test_the_token_is_in_no_later_page_log_or_session(keeper: Client) -> None:
+    text = acting.post(keeper, ISSUE, way="claude-code", days="90").context["page"].issued.text
+    for address in (CONNECT, "/tokens/", "/changes/", "/"):
+        assert text not in keeper.get(address).content.decode()
+    entry = acting.newest()
+    assert (entry.action, entry.actor) == ("token.issue", "olive")
+    assert text not in json.dumps([entry.after, entry.before])
+    assert all(text not in str(session.get_decoded()) for session in Session.objects.all())
+
+
+def test_who_may_not_create_tokens_sees_the_command_with_a_variable(operator: Client) -> None:
+    assert operator.post(ISSUE, {"way": "claude-code", "days": "90"}).status_code == 403
+    html = acting.text(operator.get(CONNECT))
+    assert "Create token" not in html
+    assert "$TOOLBELT_TOKEN" in html
+    assert operator.get(FIRST_REQUEST).status_code == 403
+    assert not models.ApiToken.objects.exists()
+
+
+def test_an_unknown_way_or_time_shows_and_creates_nothing_unexpected(keeper: Client) -> None:
+    assert keeper.get(f"{CONNECT}?way=telegraph").context["page"].chosen == "claude-code"
+    answer = acting.post(keeper, ISSUE, htmx=False, way="telegraph", days="1000000")
+    assert answer.status_code == 303
+    assert not models.ApiToken.objects.exists()
+
+
+def test_the_page_waits_until_the_token_is_used(keeper: Client) -> None:
+    issued = tokens.issue(OPERATOR, agent="ada")
+    asked = f"{FIRST_REQUEST}?token={issued.token.prefix}"
+    assert f'hx-get="{asked}"' in keeper.get(CONNECT).content.decode()
+    assert keeper.get(asked, headers=acting.HTMX).status_code == 204
+    assert "Waiting" in keeper.get(asked).content.decode()
+    assert credentials.recognize(issued.text) is not None
+    credentials.write_uses()
+    html = keeper.get(asked, headers=acting.HTMX).content.decode()
+    assert '<p class="state" data-state="active">Connected</p>' in html
+    assert "hx-get" not in html
+
+
+def test_the_page_stops_asking_after_a_while(keeper: Client) -> None:
+    issued = tokens.issue(OPERATOR, agent="ada")
+    models.ApiToken.objects.update(created=timezone.now() - dt.timedelta(minutes=16))
+    answer = keeper.get(f"{FIRST_REQUEST}?token={issued.token.prefix}", headers=acting.HTMX)
+    assert answer.status_code == 200
+    assert "No request yet" in answer.content.decode()
+    assert "hx-get" not in answer.content.decode()
+
+
+def test_another_agents_token_says_nothing_here(keeper: Client) -> None:
+    others = tokens.issue(OPERATOR, agent="bob")
+    assert keeper.get(f"{FIRST_REQUEST}?token={others.token.prefix}").status_code == 404
+
+
+def test_an_archived_agent_gets_no_token(keeper: Client) -> None:
+    entries.change(OPERATOR.replace(confirm=True), "agent", "ada", {"archived": True})
+    html = keeper.get(CONNECT).content.decode()
+    assert "Create token" not in html
+    assert "This agent is archived." in html
+
+
+def test_the_snippets_hold_this_agents_addresses(operator: Client) -> None:
+    page = look(operator)
+    assert page.command == ".venv/bin/python manage.py token issue --agent ada --days 90"
+    curl = ways(page)["curl"].text
+    paths = re.findall(r"http://testserver(/[^?'\s]+)", curl)
+    assert [resolve(path).url_name for path in paths] == ["get_surface", "call_tool"]
+
+
+def answered_here(request: httpx.Request) -> httpx.Response:
+    """Let this installation answer, without a server."""
+    answer = Client().generic(
+        request.method,
+        request.url.raw_path.decode(),
+        request.content,
+        request.headers["Content-Type"],
+        headers={"Authorization": request.headers["Authorization"]},
+    )
+    return httpx.Response(answer.status_code, content=answer.content, request=request)
+
+
+def test_the_python_snippet_runs(operator: Client, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    issued = tokens.issue(OPERATOR, agent="ada")
+    monkeypatch.setenv("TOOLBELT_TOKEN", issued.text)
+    transport = httpx.MockTransport(answered_here)
+    monkeypatch.setattr(httpx, "Client", functools.partial(httpx.Client, transport=transport))
+    code = ways(look(operator))["Python"].text
+    exec(compile(code, "snippet", "exec"), {})  # noqa: S102 (what the page offers is to be run)
+    said = capsys.readouterr().out
+    assert said.startswith("['clock__now', 'github__issue_read'")
+    assert "is_error" in said
+
+
+def test_mcp_clients_are_configured_with_this_agents_address_and_no_token(operator: Client) -> None:
+    offered = {label: way.text for label, way in ways(look(operator)).items() if way.is_client}
+    written = {
+        label: json.loads(text) for label, text in offered.items() if label not in ("Claude Code", "Codex")
+    }
+    url, claude = "http://testserver/mcp/ada", offered["Claude Code"]
+    assert claude.startswith(f"claude mcp add --transport http toolbelt {url} ")
+    assert claude.endswith('  --header "Authorization: Bearer $TOOLBELT_TOKEN"\n')
+    (asked,) = written["VS Code"]["inputs"]
+    assert asked["password"] is True
+    assert tomllib.loads(offered["Codex"])["mcp_servers"]["toolbelt"] == {
+        "url": url,
+        "bearer_token_env_var": "TOOLBELT_TOKEN",
+    }
+
+    def sent(token: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {token}"}
+
+    assert {label: one.get("mcpServers", {}).get("toolbelt") for label, one in written.items()} == {
+        "Cursor": {"url": url, "headers": sent("${env:TOOLBELT_TOKEN}")},
+        "VS Code": None,
+        "Gemini CLI": {"httpUrl": url, "headers": sent("${TOOLBELT_TOKEN}")},
+        "Copilot CLI": {"type": "http", "url": url, "headers": sent("YOUR_TOKEN"), "tools": ["*"]},
+        "opencode": None,
+        "Cline": {"type": "streamableHttp", "url": url, "headers": sent("YOUR_TOKEN")},
+        "Claude Desktop": {
+            "command": "npx",
+            "args": [
+                *("-y", "mcp-remote", url, "--transport", "http-only"),
+                *("--header", "Authorization:${AUTH_HEADER}", "--allow-http"),
+            ],
+            "env": {"AUTH_HEADER": "Bearer YOUR_TOKEN"},
+        },
+    }
+    assert written["VS Code"]["servers"]["toolbelt"]["headers"] == sent(f"${{input:{asked['id']}}}")
+    assert written["opencode"]["mcp"]["servers"]["toolbelt"] == {
+        "type": "remote",
+        "url": url,
+        "oauth": False,
+        "headers": sent("{env:TOOLBELT_TOKEN}"),
+    }
+
+
+def warnings(browser: Client) -> dict[str, tuple[str, ...]]:
+    """Return what is warned of beside the configuration of each client that has such."""
+    return {
+        label: way.warnings for label, way in ways(look(browser)).items() if way.is_client and way.warnings
+    }
+
+
+def test_a_client_that_cuts_the_policy_is_warned_of(operator: Client) -> None:
+    assert warnings(operator) == {}
+    issues = {**entries.read("toolkit", "issues"), "policy": "x" * 2048}
+    belts.import_(OPERATOR, {"toolkits": [issues]})
+    (warning,) = warnings(operator)["Claude Code"]
+    assert warning.startswith("Claude Code reads the first 2,048 characters of the policy, which has 2,")
+    assert list(warnings(operator)) == ["Claude Code"]
+    page = operator.get(CONNECT).content.decode()
+    assert "toolbelt://policy" in page
+    for view, is_warned in (("view=policy", True), ("view=json&format=mcp", True), ("view=tools", False)):
+        preview = operator.get(f"/agents/ada/preview/?{view}").content.decode()
+        assert ("Claude Code reads the first 2,048" in preview) is is_warned
+
+
+def test_tools_whose_names_are_too_long_behind_a_clients_prefix_are_named(operator: Client) -> None:
+    fits, long = "a" * 49, "b" * 50
+    belts.import_(
+        OPERATOR,
+        {
+            "plugins": [{"name": "long", "in_code": True}],
+            "tools": [
+                {"key": key, "plugin": "long", "description": "Is long.", "default_on": True}
+                for key in (fits, long)
+            ],
+        },
+    )
+    (warning,) = warnings(operator)["Claude Code"]
+    assert warning.startswith(
+        "1 tool has a name that is too long for Claude Code, which puts mcp__toolbelt__"
+    )
+    assert long in warning
+    assert fits not in warning
+    assert "Copilot CLI" not in warnings(operator)
+
+
+def test_the_frameworks_programs_hold_this_agents_address_and_are_sound(operator: Client) -> None:
+    """That they run, too, `make interop` shows, where the frameworks are."""
+    offered = [way for group, every in look(operator).ways if group == "Frameworks" for way in every]
+    assert [one.label for one in offered] == ["LangChain", "Pydantic AI", "OpenAI Agents", "Google ADK"]
+    for one in offered:
+        assert 'http.Http("http://testserver", "ada", os.environ[' in one.text
+        compile(one.text, one.name, "exec")

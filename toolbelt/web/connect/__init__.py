@@ -1,0 +1,1 @@
+"""Connecting a client, a program or a framework to one agent."""
