@@ -17,11 +17,12 @@ class ToolbeltConfig(AppConfig):
         from toolbelt.control.servers import plugins as listed_plugins
         from toolbelt.runtime import code_toolkits, connection, plugins, upstream_connections, upstream_news
         from toolbelt.store import receivers, snapshots
-        from toolbelt.web.kit import request_ids
+        from toolbelt.web.kit import request_ids, zones
 
         receivers.connect()
         roles.connect()
         request_ids.connect()
+        zones.connect()
         code_toolkits.register()
         connection_cleanup.connect()
         # The two doors do not know each other: what one finds out, the other writes down.

@@ -108,6 +108,7 @@ NO_PAGES = {
     "apply_bulk",
     "logout",
     "change_password",
+    "change_time_zone",
     "directive",
     "switch",
     "override",

@@ -40,6 +40,7 @@ TABLE: Mapping[str, str] = {
     "home": "every user",
     "account": "every user",
     "change_password": "every user",
+    "change_time_zone": "every user",
     "help": "every user",
     "agents": "every user",
     "agent_access": "every user",

@@ -23,6 +23,7 @@ from toolbelt.models.listings import Listing
 from toolbelt.models.log_levels import LogLevel
 from toolbelt.models.open_questions import OpenQuestion
 from toolbelt.models.plugin_state import PluginState
+from toolbelt.models.preferences import Preferences
 from toolbelt.models.revisions import AgentRevision, Revision
 from toolbelt.models.running_processes import RunningProcess
 from toolbelt.models.sessions import AgentSession
@@ -49,6 +50,7 @@ __all__ = [
     "OpenQuestion",
     "Plugin",
     "PluginState",
+    "Preferences",
     "ResourceSubscription",
     "Revision",
     "RunningProcess",

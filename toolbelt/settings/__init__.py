@@ -112,6 +112,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "toolbelt.web.kit.zones.activate",
     "toolbelt.web.kit.frame.htmx_leaves",
     "toolbelt.web.kit.hidden_characters.shown",
     # Every view requires a login by default, so a forgotten decorator cannot open a page.

@@ -51,6 +51,7 @@ urlpatterns = [
     path("logout/", login.Logout.as_view(), name="logout"),
     path("account/", account.page, name="account"),
     path("account/password/", account.change_password, name="change_password"),
+    path("account/time-zone/", account.change_time_zone, name="change_time_zone"),
     path("help/", help.page, name="help"),
     path("status/", status.page, name="status"),
     path("agents/", agents.listing, name="agents"),

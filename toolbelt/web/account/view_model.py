@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from django.contrib.auth import models as auth
 from django.contrib.auth import password_validation
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 
-from toolbelt.control.people import rights, roles
+from toolbelt.control.people import preferences, rights, roles
 from toolbelt.control.people import tokens as issued
 from toolbelt.control.reports import queries
 from toolbelt.web.kit import entries, pieces, words
@@ -39,6 +40,8 @@ _SEEN_BY_ALL = frozenset({"agent", "toolkit", "tool", "auditentry"})
 def page(
     user: auth.User,
     *,
+    zone: str,
+    browser_zone: str,
     session_ends: dt.datetime | None,
     may_undo: Callable[[queries.Entry], bool],
     may_see_tokens: bool,
@@ -51,6 +54,15 @@ def page(
         roles=tuple(user.groups.order_by("name").values_list("name", flat=True)),
         agents=() if user.has_perm(rights.FLIP) else tuple(roles.agents_of(user.pk)),
         rights=() if user.is_superuser else tuple(_rights(user.get_all_permissions())),
+        zones=pieces.choices(
+            {
+                name: name.replace("_", " ")
+                for name in sorted(preferences.time_zones())
+                if "/" in name or name == "UTC"
+            },
+            zone,
+            f"Browser: {(browser_zone or timezone.get_default_timezone_name()).replace('_', ' ')}",
+        ),
         password_rules=tuple(password_validation.password_validators_help_texts()),
         session_ends=words.ahead(session_ends) if session_ends else None,
         tokens=tuple(tokens.line(token) for token in issued.all_tokens() if token.user == name),

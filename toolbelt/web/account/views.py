@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.people import rights
 from toolbelt.web.account import view_model
-from toolbelt.web.kit import forms, http, notices, responses
+from toolbelt.web.kit import forms, http, notices, responses, zones
 
 _log = structlog.get_logger(__name__)
 
@@ -58,6 +58,16 @@ def page(request: http.Request) -> HttpResponse:
 
 
 @require_POST
+def change_time_zone(request: http.Request) -> HttpResponse:
+    """Show times in another zone from now on: in the one that is sent, or in the browser's."""
+    responses.declare(request, reverse("web:account"))
+    zone = request.POST.get("zone", "")
+    zones.choose(request, zone)
+    shown = f"in {zone}" if zone else "in the time zone of your browser"
+    return responses.respond(request, notices.Notice(text=f"Times are shown {shown}."))
+
+
+@require_POST
 @sensitive_post_parameters()
 def change_password(request: http.Request) -> HttpResponse:
     """Change the password, which logs the user out on every other browser."""
@@ -75,6 +85,8 @@ def change_password(request: http.Request) -> HttpResponse:
 def _shown(request: http.Request, form: AnotherPassword, status: int = 200) -> HttpResponse:
     shown = view_model.page(
         cast(auth_models.User, request.user),
+        zone=zones.chosen(request),
+        browser_zone=zones.browser_zone(request),
         session_ends=request.session.get_expiry_date(),
         may_see_tokens=rights.may_read(request.user, "api_token"),
         may_undo=rights.undo_check(request.user),
