@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from toolbelt.control.config import belt_effects, belts
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
 from toolbelt.runtime import surfaces
+from toolbelt.store import snapshots
 
 pytestmark = pytest.mark.usefixtures("stored")
 
@@ -234,3 +235,51 @@ def test_the_preview_keeps_the_order_of_toolkits_by_which_a_budget_defers(operat
     assert (consequence.effect.added, consequence.effect.removed) == (("git__log",), ("git__push",))
     belts.import_(operator.replace(confirm=True), other_order)
     assert surfaces.ask("eve").because.keys() == {"git__log", "git__status"}
+
+
+class Long:
+    """The hooks of a toolkit in code, with a policy of some length."""
+
+    def policy(self, active_tools: tuple[str, ...]) -> str:
+        return "Handle with care. " * 40
+
+    def focus(self, active_tools: tuple[str, ...], message: str) -> None:
+        return None
+
+
+CODE: dict[str, Any] = {
+    "plugins": [{"name": "vault", "namespace": "vault", "in_code": True}],
+    "tools": [{"key": "vault__open", "plugin": "vault", "description": "Open the vault."}],
+    "toolkits": [{"key": "vaults", "plugin": "vault", "members": ["vault__open"]}],
+    "agents": [{"key": "guard", "tools_config": {"vaults": True}}],
+}
+
+
+@pytest.fixture
+def hooks() -> Iterator[None]:
+    """Let the toolkit `vaults` have the hooks above."""
+    registered = snapshots.catalog().code
+    snapshots.register_hooks({("vault", "vaults"): Long()})
+    yield
+    snapshots.register_hooks(registered)
+
+
+def test_the_preview_counts_the_policy_that_code_writes(hooks: None, operator: writing.Write) -> None:
+    belts.import_(operator, CODE)
+    document = {"agents": [{"key": "warden", "tools_config": {"vaults": True}}]}
+    weighed = belt_effects.assess(operator, document)
+    # Nothing changes for the guard, who has the toolkit already.
+    assert [consequence.agent for consequence in weighed.consequences] == ["warden"]
+    belts.import_(operator, document)
+    spent = surfaces.ask("warden").spent
+    assert spent.policy_tokens > 100
+    assert weighed.consequences[0].effect.tokens_after == spent.tokens
+
+
+def test_an_import_that_would_exceed_a_budget_by_the_policy_that_code_writes_is_refused(
+    hooks: None, operator: writing.Write
+) -> None:
+    budget = {"max_tokens": 100, "on_exceed": "refuse"}
+    document = {**CODE, "agents": [{**CODE["agents"][0], "budget": budget}]}
+    with pytest.raises(errors.Invalid, match="budget"):
+        belts.preview(operator, document)

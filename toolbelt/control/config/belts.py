@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import guards, writing
+from toolbelt.control import writing
 from toolbelt.control.access import expirations
 from toolbelt.control.catalog import connection_policy, entries, ordering, unresolved
-from toolbelt.core import belts, budgets, catalog, errors, policy, schema
+from toolbelt.control.config import belt_budgets
+from toolbelt.core import belts, catalog, errors
 from toolbelt.store import entries as rows
-from toolbelt.store import revisions, tokens
+from toolbelt.store import revisions, snapshots
 
 # In the order of references: an entry comes before those that name it.
 SECTIONS: Mapping[str, belts.KindName] = {
@@ -27,14 +27,7 @@ SECTIONS: Mapping[str, belts.KindName] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """An entry that an import creates (``before`` is None) or changes, with its stored form before and after."""
-
-    kind: belts.KindName
-    name: str
-    before: Mapping[str, Any] | None
-    after: Mapping[str, Any]
+Difference = belt_budgets.Difference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +124,7 @@ def evaluate(
     """
     stored = rows.export()
     belt = belts.load(_with_stored(document, stored), count_tokens=count_tokens, is_saved=True)
-    belt = dataclasses.replace(belt, catalog=_in_final_order(belt.catalog, document, stored))
+    belt = dataclasses.replace(belt, catalog=_as_imported(belt.catalog, document, stored))
     current = {
         (kind, _name(kind, entry)): _entry(kind, entry)
         for section, kind in SECTIONS.items()
@@ -155,7 +148,7 @@ def evaluate(
             if before is not None and before.get("archived") and after.get("archived"):
                 message = f"It is archived and cannot be changed: {errors.BRING_BACK}."
                 problems.append(errors.Problem(path=belts.address("agent", dict(after)), message=message))
-    if problems := [*problems, *_budget_problems(changed, stored, belt)]:
+    if problems := [*problems, *belt_budgets.problems(changed, stored, belt)]:
         raise errors.Invalid(problems)
     ordered = tuple(kind for section, kind in SECTIONS.items() if _is_reordered(section, document, stored))
     unresolved_names = _unresolved(document, belt.catalog)
@@ -193,10 +186,11 @@ def import_(write: writing.Write, document: Mapping[str, Any], *, was: int | Non
     return dataclasses.replace(imported, entry=entry)
 
 
-def _in_final_order(
+def _as_imported(
     proposed: catalog.Catalog, document: Mapping[str, Any], stored: Mapping[str, Any]
 ) -> catalog.Catalog:
-    """Return the catalog with its toolkits in the order that they have after the import.
+    """Return the catalog with its toolkits in the order that they have after the import, and with the hooks of those in
+    code.
 
     The order decides what the policy says first, and what a budget defers.
     """
@@ -211,6 +205,7 @@ def _in_final_order(
         toolkits=[proposed.toolkits[key] for key in ordering.merge_order([*existing, *new], written)],
         loadouts=proposed.loadouts.values(),
         sub_apps=proposed.sub_apps.values(),
+        code=snapshots.catalog().code,
         count_tokens=proposed.count_tokens,
     )
 
@@ -219,63 +214,6 @@ def _unresolved(document: Mapping[str, Any], stored: catalog.Catalog) -> tuple[u
     """Return what names nothing in the document's loadouts."""
     written = set(_names(document, "loadout"))
     return tuple(entry for entry in unresolved.every(stored) if entry.loadout in written)
-
-
-def _budget_problems(
-    changed: Sequence[Difference], stored: Mapping[str, Any], proposed: belts.Belt
-) -> list[errors.Problem]:
-    """Return the problems of agents that would exceed a budget that refuses, by the rule for flips: agents that the
-    import creates or changes, and all agents if it changes something that agents share.
-    """
-    count = _token_counter()
-    before: belts.Belt | None = None
-    problems: list[errors.Problem] = []
-    written = {difference.name for difference in changed if difference.kind == "agent"}
-    affects_all = any(
-        budgets.concerns_all_agents(
-            difference.kind, entries.differences(difference.before, difference.after)[1]
-        )
-        for difference in changed
-    )
-    existing = {_name("agent", entry) for entry in stored.get("agents", ())}
-    for name, agent in proposed.agents.items():
-        if agent.budget is None or agent.budget.on_exceed != "refuse":
-            continue
-        if name not in written and (agent.archived or not affects_all):
-            continue
-        after_ = _spent(proposed, name, count)
-        if not after_.is_passed:
-            continue
-        if before is None:
-            before = belts.load(stored, lenient=True)
-        before_ = _spent(before, name, count) if name in existing else budgets.Spent(tools=0, tokens=0)
-        try:
-            guards.refuse_budget(name, before_, after_)
-        except errors.Refused as refused:
-            path = f"{belts.address('agent', {'key': name})}.budget"
-            problems.append(errors.Problem(path=path, message=str(refused)))
-    return problems
-
-
-def _spent(belt: belts.Belt, agent: str, count: Callable[[catalog.Tool], int]) -> budgets.Spent:
-    """Return what the agent has active in this belt. A budget that refuses defers nothing, so tokens are only counted
-    for the active tools.
-    """
-    resolved = guards.resolved(belt.catalog, belt.agents[agent])
-    counting = dataclasses.replace(belt.catalog, count_tokens=tokens.count_policy, derived={})
-    policy_tokens = policy.tokens(counting, resolved.active)
-    spent = policy_tokens + sum(count(belt.catalog.tools[key]) for key in resolved.active)
-    return dataclasses.replace(resolved.spent, tokens=spent, policy_tokens=policy_tokens)
-
-
-def _token_counter() -> Callable[[catalog.Tool], int]:
-    """Return a counter of a tool's tokens that counts equal definitions once."""
-
-    @functools.cache
-    def counted(key: str, description: str, input_schema: str) -> int:
-        return tokens.count(catalog.model_json(key, description, schema.mapping(input_schema, schema.EMPTY)))
-
-    return lambda tool: counted(tool.key, tool.description, tool.input_schema)
 
 
 def _entry(kind: str, written: Any) -> Mapping[str, Any]:
