@@ -203,6 +203,7 @@ SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "preview-why": ("/agents/release-captain/preview/?view=why&tool=github__merge_pull_request", nothing),
     "sessions": ("/agents/assistant/sessions/", nothing),
     "history": ("/agents/release-captain/history/", nothing),
+    "agent-new": ("/new/agent/?from=agent:runner", nothing),
     "connect": ("/agents/assistant/connect/", nothing),
     "connect-token": ("/agents/assistant/connect/", connect),
     "settings": ("/agents/generalist/settings/", nothing),

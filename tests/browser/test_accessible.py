@@ -58,6 +58,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "help": ("/help/",),
     "status": ("/status/",),
     "account": ("/account/",),
+    "new_agent": ("/new/agent/",),
     "agents": ("/agents/", "/agents/?q=nobody"),
     "agent_access": (ACCESS, "/agents/runner/?q=nothing", f"{OF_GIT}&message=commit+this"),
     "preview": (
@@ -116,7 +117,7 @@ NO_PAGES = {
     "undo",
     "evict",
     "change_settings",
-    "duplicate",
+    "create_agent",
     "name_operators",
     "archive",
     "connect_token",

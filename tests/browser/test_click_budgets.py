@@ -58,3 +58,16 @@ def test_claude_code_is_connected_after_three_clicks(open_page: OpensPage) -> No
     expect(command).to_contain_text("claude mcp add --transport http toolbelt")
     expect(command).to_contain_text("Bearer tb_")
     assert job.presses == 3
+
+
+def test_a_new_agent_is_connected_after_five_clicks(open_page: OpensPage) -> None:
+    job = clicks.Job(open_page())
+    operating.menu(job.page).get_by_role("link", name="Agents").click()
+    job.page.get_by_role("link", name="New agent").click()
+    job.page.get_by_label("Key", exact=True).fill("newcomer")
+    job.page.get_by_label("Start from").select_option("loadout:minimal")
+    job.page.get_by_role("button", name="Create agent").click()
+    job.page.get_by_role("button", name="Create token and show command").click()
+    expect(job.page.locator("#way-claude-code")).to_contain_text("/mcp/newcomer")
+    # Choosing from the list is a click that the browser draws outside the page.
+    assert job.presses + 1 <= 5

@@ -100,10 +100,11 @@ def test_nothing_that_fits_is_said_with_a_way_out(operator: Client, belt: None) 
     assert "No matching agents" in operator.get("/agents/", {"q": "nobody"}).content.decode()
 
 
-def test_without_agents_it_tells_how_to_load_the_demo(operator: Client) -> None:
+def test_without_agents_it_leads_to_the_first_one(operator: Client, admin_client: Client) -> None:
     html = operator.get("/agents/").content.decode()
     assert "No agents yet" in html
-    assert "manage.py demo</code>" in html
+    assert "/new/agent/" not in html
+    assert "/new/agent/" in admin_client.get("/agents/").content.decode()
 
 
 def test_it_asks_the_database_the_same_few_questions_however_many_agents_there_are(

@@ -23,7 +23,6 @@ def run_here(settings) -> None:
     [
         ("/", "demo"),
         ("/", "belt import FILE"),
-        ("/agents/", "demo"),
         ("/plugins/", "mcp add time --command uvx mcp-server-time"),
         ("/plugins/add/", "mcp add files --command npx"),
         ("/help/", "help"),

@@ -62,7 +62,7 @@ CHANGES = {
     "web:undo",
     "web:evict",
     "web:change_settings",
-    "web:duplicate",
+    "web:create_agent",
     "web:name_operators",
     "web:archive",
     "web:change_password",

@@ -1,4 +1,4 @@
-"""How are an agent's settings shown and changed, and how is it duplicated?"""
+"""How are an agent's settings shown and changed?"""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth import models as auth
 from django.test import Client
 
 from tests.web import acting, editing
 from toolbelt.control.catalog import entries
 from toolbelt.control.reports import queries
-from toolbelt.runtime import surfaces
 from toolbelt.testing import OPERATOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 SETTINGS = "/agents/ada/settings/"
 CHANGE = "/agents/ada/settings/change/"
-DUPLICATE = "/agents/ada/duplicate/"
 
 
 def look(browser: Client, address: str = SETTINGS) -> Any:
@@ -34,13 +31,6 @@ def typed(browser: Client, address: str = SETTINGS, **other: str) -> dict[str, s
 
 def save(browser: Client, address: str = SETTINGS, **other: str) -> Any:
     return browser.post(f"{address}change/", typed(browser, address, **other))
-
-
-@pytest.fixture
-def copier(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may also make agents and remove them."""
-    olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=["add_agent", "delete_agent"]))
-    return operator
 
 
 def test_it_shows_what_is_stored(operator: Client) -> None:
@@ -184,36 +174,6 @@ def test_who_may_do_more_finds_the_way_to_the_admin(admin_client: Client) -> Non
     assert admin_client.get(page.admin_url).status_code == 200
 
 
-def test_a_duplicate_has_the_same_configuration_and_can_be_undone(copier: Client) -> None:
-    answer = copier.post(DUPLICATE, {"key": "ada-2"})
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/agents/ada-2/settings/")
-    assert entries.read("agent", "ada-2") == {**entries.read("agent", "ada"), "key": "ada-2"}
-    assert surfaces.ask("ada-2").fingerprint == surfaces.ask("ada").fingerprint
-    entry = acting.newest()
-    assert (entry.action, entry.reason) == ("agent.create", "Duplicated from ada.")
-    notice = look(copier, "/agents/ada-2/settings/").notice
-    assert (notice.text, notice.undo) == ("Agent ada-2 created as a copy of ada.", entry.pk)
-    acting.post(copier, f"/changes/{entry.pk}/undo/", htmx=False)
-    assert copier.get("/agents/ada-2/settings/").status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("key", "says"),
-    [("bob", "already exists"), ("a b", "a b"), ("", "required"), ("x" * 65, "64"), ("ada/2", "ada/2")],
-)
-def test_a_key_that_no_other_agent_can_have_is_told(copier: Client, key: str, says: str) -> None:
-    answer = copier.post(DUPLICATE, {"key": key})
-    assert answer.status_code == 422
-    copy = answer.context["page"].copy
-    assert says in " ".join(copy.errors["key"])
-    assert copy["key"].value() == key
-
-
-def test_who_may_not_make_agents_duplicates_none(operator: Client) -> None:
-    assert operator.post(DUPLICATE, {"key": "ada-2"}).status_code == 403
-    assert not look(operator).may_add
-
-
 def test_how_mcp_clients_load_is_chosen_and_left_out_where_it_is_usual(operator: Client) -> None:
     assert typed(operator)["mcp_loading"] == "dispatch"
     for wanted, entry in (("list", "list"), ("dispatch", None)):
@@ -229,11 +189,10 @@ def test_it_asks_the_same_few_questions_however_long_the_catalog(operator: Clien
     assert acting.queries(lambda: look(operator)) == of_few <= 14
 
 
-def test_an_agent_that_is_not_there_is_said(copier: Client) -> None:
+def test_an_agent_that_is_not_there_is_said(operator: Client) -> None:
     for answer in (
-        copier.get("/agents/nobody/settings/"),
-        copier.post("/agents/nobody/settings/change/", typed(copier, title="x")),
-        copier.post("/agents/nobody/duplicate/", {"key": "x"}),
+        operator.get("/agents/nobody/settings/"),
+        operator.post("/agents/nobody/settings/change/", typed(operator, title="x")),
     ):
         assert answer.status_code == 404
 

@@ -55,6 +55,9 @@ urlpatterns = [
     path("help/", help.page, name="help"),
     path("status/", status.page, name="status"),
     path("agents/", agents.listing, name="agents"),
+    # Not under agents/, where it would be the page of an agent called so.
+    path("new/agent/", agents.new, name="new_agent"),
+    path("new/agent/save/", agents.create, name="create_agent"),
     path("agents/<name:agent>/", access.page, name="agent_access"),
     path("agents/<name:agent>/bulk/", bulk.of_agent, name="bulk_agent"),
     path("agents/<name:agent>/effect/<name:key>/", access.effect, name="effect"),
@@ -68,7 +71,6 @@ urlpatterns = [
     path("agents/<name:agent>/connect/first-request/", connect.first_request, name="first_request"),
     path("agents/<name:agent>/settings/", settings.page, name="settings"),
     path("agents/<name:agent>/settings/change/", settings.change, name="change_settings"),
-    path("agents/<name:agent>/duplicate/", settings.duplicate, name="duplicate"),
     path("agents/<name:agent>/operators/", settings.name_operators, name="name_operators"),
     path("agents/<name:agent>/archive/", settings.archive, name="archive"),
     path("agents/<name:agent>/switches/<name:toolkit>/", switches.switch, name="switch"),

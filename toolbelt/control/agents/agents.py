@@ -35,9 +35,15 @@ def archive(write: writing.Write, agent: str, archived: bool) -> writing.Change:
     return entries.change(write, "agent", agent, changes)
 
 
-def duplicate(write: writing.Write, agent: str, key: str) -> writing.Change:
-    """Create the agent ``key`` with the configuration of ``agent``. Sessions, tokens, history and embedding sub-apps
-    are not copied.
+def create(write: writing.Write, key: str, *, title: str = "", loadout: str = "") -> writing.Change:
+    """Create the agent ``key``, with a loadout if one is given; raise Invalid, or Refused for a key that is taken."""
+    entry = {"key": key, "title": title, "loadout": loadout}
+    return entries.create(write, "agent", {name: value for name, value in entry.items() if value})
+
+
+def duplicate(write: writing.Write, agent: str, key: str, *, title: str = "") -> writing.Change:
+    """Create the agent ``key`` with the configuration of ``agent``, and a title of its own if one is given. Sessions,
+    tokens, history and embedding sub-apps are not copied.
 
     Raise NotFound, Invalid for an invalid key, or Refused for one that is taken.
     """
@@ -45,7 +51,8 @@ def duplicate(write: writing.Write, agent: str, key: str) -> writing.Change:
         entry = entries.read("agent", agent)
         entry.pop("archived", None)
         write = write.replace(reason=write.reason or f"Duplicated from {agent}.")
-        return entries.create(write, "agent", {**entry, "key": key})
+        named = {"key": key, "title": title} if title else {"key": key}
+        return entries.create(write, "agent", {**entry, **named})
 
 
 def equip(write: writing.Write, agent: str, loadout: str, *, was: str | None = None) -> writing.Change:

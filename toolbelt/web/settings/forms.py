@@ -126,11 +126,3 @@ class Archiving(kit.Change):
     """Whether an agent shall be archived."""
 
     archived = forms.ChoiceField(choices=[("yes", "yes"), ("no", "no")])
-
-
-class Copy(kit.Fields, kit.Change):
-    """The key of an agent that is to be like another one."""
-
-    key = forms.CharField(
-        max_length=200, label="Key of the new agent", widget=forms.TextInput({"required": True})
-    )

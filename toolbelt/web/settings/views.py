@@ -1,4 +1,4 @@
-"""The settings of one agent: shown, changed and duplicated; its operators; and archiving it."""
+"""The settings of one agent: shown and changed; its operators; and archiving it."""
 
 from __future__ import annotations
 
@@ -62,25 +62,6 @@ def change(request: http.Request, agent: str) -> HttpResponse:
 
 
 @require_POST
-@permission_required(_ADD, raise_exception=True)
-def duplicate(request: http.Request, agent: str) -> HttpResponse:
-    """Create another agent with the same configuration."""
-    form = forms.Copy(request.POST)
-
-    def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        form.refuse(error, otherwise="key")
-        return _shown(request, agent, status=status, copy=form)
-
-    responses.declare(request, reverse("web:settings", args=[agent]), form=again)
-    key = form.checked()["key"]
-    done = agents.duplicate(responses.write(request), agent, key)
-    text = f"Agent {key} created as a copy of {agent}."
-    notice = notices.Notice(text=text, undo=responses.undo_of(request, done))
-    responses.declare(request, reverse("web:settings", args=[key]))
-    return responses.respond(request, notice)
-
-
-@require_POST
 @permission_required(rights.NAME_OPERATORS, raise_exception=True)
 def name_operators(request: http.Request, agent: str) -> HttpResponse:
     """Make the users that are ticked the operators of this agent only."""
@@ -133,7 +114,6 @@ def _shown(
     status: int = 200,
     form: forms.Settings | None = None,
     seen: Mapping[str, Any] = MappingProxyType({}),
-    copy: forms.Copy | None = None,
 ) -> HttpResponse:
     settings = queries.settings(agent)
     user = request.user
@@ -142,7 +122,7 @@ def _shown(
         form, seen = forms.Settings(initial, name=agent, initial=initial), settings.entry
     form.offer(settings.surface.resolution.context.catalog)
     shown = view_model.page(settings)
-    shown.form, shown.copy = form, copy or forms.Copy()
+    shown.form = form
     shown.seen = json.dumps(seen, ensure_ascii=False)
     shown.operators = operators = roles.allowed_users(agent)
     shown.users = sorted((*operators.own, *operators.others))
