@@ -208,8 +208,8 @@ def test_a_built_in_toolkit_that_an_agent_does_not_have_says_nothing_to_it_of_wh
 
 def test_every_tool_of_the_demos_own_program_is_admitted_and_reported(demo: catalog.Catalog) -> None:
     asking = Asking(tokens.issue(SETUP, agent="support-desk").text)
-    keys = [tool.name for tool in surfaces.ask("support-desk").tools if tool.name.startswith("desk__")]
-    assert keys == ["desk__find_customer", "desk__find_order", "desk__refund_order"]
+    keys = [tool.name for tool in surfaces.ask("support-desk").tools if tool.name.startswith("helpdesk__")]
+    assert keys == ["helpdesk__find_customer", "helpdesk__find_order", "helpdesk__refund_order"]
     for key in keys:
         wanted = {"tool": key, "arguments": arguments(demo.tools[key])}
         assert asking.post("/agents/support-desk/calls", wanted).json()["code"] == "run-by-client"

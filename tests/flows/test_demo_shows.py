@@ -40,10 +40,10 @@ def test_something_of_each_kind_needs_attention(demo: None) -> None:
     assert {failed.plugin.name: failed.error for failed in noticed.broken} == {
         "github_archived": "Its server exited with code 1: this package is archived, use github/github-mcp-server."
     }
-    assert noticed.waiting == {"desk_app": 2, "firecrawl": 1, "github_mcp": 26}
+    assert noticed.waiting == {"helpdesk": 2, "firecrawl": 1, "github_mcp": 26}
     assert {kind for kind, _ in noticed.stopped} == {"tool"}
     assert {summary.agent.key: [item.tool for item in stale] for summary, stale in noticed.stale} == {
-        "support-desk": ["desk__send_invoice"]
+        "support-desk": ["helpdesk__send_invoice"]
     }
     over_budget = [summary.agent.key for summary in noticed.agents if summary.inventory.spent.is_passed]
     assert over_budget == ["planner", "omni"]
@@ -60,23 +60,23 @@ def test_the_inbox_lists_everything_that_needs_attention(demo: None, admin_clien
         "generalist: deferred by budget",
         "blocked for everyone",
         "1 override has no effect for support-desk",
-        "desk__refund_order",
-        "desk__export_customers",
+        "helpdesk__refund_order",
+        "helpdesk__export_customers",
     ):
         assert text in page, text
 
 
 def test_the_review_has_a_new_and_a_changed_tool_that_a_program_declared(demo: None) -> None:
-    review = approvals.review("desk_app")
+    review = approvals.review("helpdesk")
     assert {change.kind: change.key for change in review.waiting} == {
-        "new": "desk__export_customers",
-        "changed": "desk__refund_order",
+        "new": "helpdesk__export_customers",
+        "changed": "helpdesk__refund_order",
     }
     differences = {difference.field: difference for difference in review.of("changed")[0].differences}
     assert "-Refund an order, completely or in part, up to 100 euros." in differences["description"].lines[1]
     assert '"maximum": 10000' in differences["input_schema"].old
     assert '"maximum"' not in differences["input_schema"].new
-    assert client_plugins.last_declared("desk_app") is not None
+    assert client_plugins.last_declared("helpdesk") is not None
 
 
 def test_calls_of_today_failed_with_reasons_that_can_be_read(demo: None) -> None:
@@ -87,7 +87,7 @@ def test_calls_of_today_failed_with_reasons_that_can_be_read(demo: None) -> None
     assert calls["wikipedia"].outcome == "invalid-arguments"
     assert calls["wikipedia"].error == "The arguments do not fit: action: enum"
     assert calls["slack__slack_post_message"].outcome == "tool-denied"
-    assert calls["desk__find_order"].outcome == "ok"
+    assert calls["helpdesk__find_order"].outcome == "ok"
 
 
 def test_three_agents_have_one_tool_on_on_request_and_off(demo: None) -> None:

@@ -12,7 +12,7 @@ from toolbelt.control.servers import client_plugins
 from toolbelt.core import errors
 from toolbelt.runtime import calls, plugins
 
-AGENT, PLUGIN = "support-desk", "desk_app"
+AGENT, PLUGIN = "support-desk", "helpdesk"
 SESSION = "chat-today"
 CHANGED = "refund_order"
 # Each fails, for a reason that the call log shows.
@@ -36,7 +36,7 @@ def make() -> None:
     try:
         for agent, tool, arguments in _CALLS:
             calls.run(agent, tool, arguments, session=SESSION)
-        with calls.admitted(AGENT, "desk__find_order", {"order": "A-1042"}, session=SESSION) as call:
+        with calls.admitted(AGENT, "helpdesk__find_order", {"order": "A-1042"}, session=SESSION) as call:
             call.result({"order": "A-1042", "shipped": True})
     finally:
         # The server that follows starts its own.
