@@ -181,6 +181,15 @@ def test_a_budget_that_is_passed_is_never_passed_silently() -> None:
     assert ask(building.agent(budget=agents.Budget(max_tools=1, max_tokens=12))).warnings == ()
 
 
+def test_however_many_tools_the_budget_defers_the_warning_is_one_short_line() -> None:
+    many = [building.tool(f"a_tool_with_a_long_name_{number}", default_on=True) for number in range(400)]
+    ada = building.agent(budget=agents.Budget(max_tools=1, on_exceed="defer"))
+    (warning,) = ask(ada, stored=building.catalog_of(many)).warnings
+    assert warning.message.startswith("The budget deferred 399 tools: ")
+    assert len(warning.message) < 300
+    assert "\n" not in warning.message
+
+
 def test_the_budget_is_told_beside_what_is_spent() -> None:
     spent = ask(building.agent(budget=agents.Budget(max_tools=5))).document()["budget"]
     assert spent == {
@@ -201,3 +210,36 @@ def test_a_conflict_that_is_met_all_the_same_is_warned_of() -> None:
         "{'proxy': 'p'}. The first one applies."
     )
     assert ask(building.agent(tools="web__get", switches={"net": True}), subagent="explore").warnings == ()
+
+
+def test_an_agent_that_may_load_reads_what_in_the_allowed_order_after_its_policy() -> None:
+    stored = building.catalog_of(
+        ["a", "b", "c", "d"],
+        toolkits=[
+            building.toolkit("first", "a", policy="Use {active_tools}."),
+            building.toolkit("second", "b", description="Does b,\n  and more."),
+            building.toolkit("third", "c"),
+            building.toolkit("closed", "d"),
+        ],
+    )
+    ada = building.agent(
+        allowed="third second closed first", initial="first", switches={"first": True, "closed": False}
+    )
+    found = ask(ada, stored=stored)
+    assert found.policy.text == (
+        '<toolkit name="first">\nUse a.\n</toolkit>\n\n<loadable_toolkits>\nLoad a toolkit with load_tools when you'
+        " need it: its tools are available from the next request.\n- third\n- second: Does b, and more.\n"
+        "</loadable_toolkits>"
+    )
+    assert [section.toolkit for section in found.policy.sections] == ["first"]
+    loaded = ask(ada, stored=stored, session=building.session("third"))
+    assert loaded.policy.loadable == found.policy.loadable
+    assert ask(ada, stored=stored).policy == found.policy
+    assert "<loadable_toolkits>" not in ask(building.agent(), stored=stored).policy.text
+
+
+def test_a_subagent_is_offered_nothing_that_would_only_refuse() -> None:
+    ada = building.agent(allowed="net", subagent_kinds=("explore",))
+    found = ask(ada, subagent="explore")
+    assert {"load_tools", "unload_tools"}.isdisjoint(tool.name for tool in found.meta_tools)
+    assert "<loadable_toolkits>" not in found.policy.text
