@@ -149,3 +149,24 @@ def test_toolbelt_runs_every_other_tool(loop: Loop) -> None:
     loop.step()
     assert loop.call("clock", {}).text == "noon"
     assert loop.toolbelt.named("call") == [("call", "clock", {})]
+
+
+def test_a_decorated_function_is_a_tool_and_stays_a_function() -> None:
+    def given(order: int) -> Any:
+        """Refund an order."""
+        return refund(order)
+
+    decorated = plain.tool(SCHEMA, name="refund")(given)
+    assert decorated is given
+    connection: Any = Toolbelt()
+    run = plain.Toolbelt(connection, local_tools=[decorated], plugin="shop").begin("Refund it.", "s1")
+    run.step("openai_chat")
+    assert connection.named("declare") == [("declare", "shop", ["refund"])]
+    assert run.call(KEY, {"order": 7}).content["order"] == 7
+    assert decorated(7)["order"] == 7
+
+
+def test_a_function_that_is_not_decorated_is_an_error_that_says_what_to_do() -> None:
+    connection: Any = Toolbelt()
+    with pytest.raises(TypeError, match=r"@plain\.tool"):
+        plain.Toolbelt(connection, local_tools=[refund], plugin="shop")

@@ -208,3 +208,18 @@ def test_an_exception_is_read_by_the_model_and_recorded(governed: Any) -> None:
     assert answer("Find order 9.", "s1") == "There is none."
     assert model.results == ["tool-failed: 9"]
     assert models.CallRecord.objects.get().outcome == "tool-failed"
+
+
+def test_decorated_functions_are_declared_and_run(governed: Any) -> None:
+    code = PAGE.read_text(encoding="utf-8").partition("### Any other program")[2]
+    known: dict[str, Any] = {}
+    exec(compile(code.partition("```py\n")[2].partition("```")[0], str(PAGE), "exec"), known)  # noqa: S102 (our own page)
+    run = known["toolbelt"].begin("Find order 7.", "s1")
+    run.step("openai_chat")
+    waiting = approvals.review("shop").waiting
+    assert {change.key for change in waiting} == {"find_order", "opening_hours"}
+    decisions.approve(testing.OPERATOR.actor, "shop", {change.key: change.shown for change in waiting})
+    offered = run.step("openai_chat").parameters["tools"]
+    assert [tool["function"]["name"] for tool in offered] == ["find_order", "opening_hours"]
+    assert run.call("find_order", {"order": 7}).content == {"order": 7, "status": "shipped"}
+    assert run.call("find_order", {"order": "x"}).text.startswith("invalid-arguments")

@@ -25,7 +25,7 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from toolbelt import adapters
 from toolbelt.adapters import runs
@@ -34,9 +34,34 @@ from toolbelt.adapters.connection import protocol
 from toolbelt.core import errors
 
 Function = Callable[..., Any]
+_F = TypeVar("_F", bound=Function)
+# The attribute of a decorated function that has its tool.
+_TOOL = "toolbelt_tool"
 
 # Where each format has the system prompt.
 _SYSTEM = ("messages", "system", "instructions", "system_instruction")
+
+
+def tool(
+    input_schema: Mapping[str, Any] | None = None, *, name: str = "", description: str = ""
+) -> Callable[[_F], _F]:
+    """Decorate a function as a tool for ``local_tools``. The function itself stays as it is.
+
+    ``input_schema`` is the JSON Schema of its arguments: none by default. The name and the description are the
+    function's and its docstring's by default.
+    """
+
+    def decorate(function: _F) -> _F:
+        made = local.LocalTool(
+            name=name or function.__name__,
+            description=description or inspect.getdoc(function) or "",
+            input_schema=input_schema or {},
+            native=function,
+        )
+        setattr(function, _TOOL, made)
+        return function
+
+    return decorate
 
 
 def tools(
@@ -60,7 +85,7 @@ class Toolbelt:
 
     connection: The agent's connection, over HTTP or in process. On an event loop, its methods that begin with ``a`` are
         used.
-    local_tools: The tools that the program runs, from :func:`tools`.
+    local_tools: The tools that the program runs, from :func:`tools`, or functions decorated with :func:`tool`.
     plugin, offline, stale_seconds: See local_tools.LocalTools.
     subagent: The kind of subagent to ask for.
     loads: When loaded tools become available: from the next "step" of the run, or from the next "run".
@@ -70,7 +95,7 @@ class Toolbelt:
         self,
         connection: protocol.Connection,
         *,
-        local_tools: Iterable[local.LocalTool] = (),
+        local_tools: Iterable[local.LocalTool | Function] = (),
         plugin: str = "",
         offline: local.Offline = "refuse",
         stale_seconds: float = local.STALE_SECONDS,
@@ -78,7 +103,11 @@ class Toolbelt:
         loads: protocol.Loads = "step",
     ) -> None:
         self._local = local.LocalTools(
-            connection, local_tools, plugin=plugin, offline=offline, stale_seconds=stale_seconds
+            connection,
+            map(_local_tool, local_tools),
+            plugin=plugin,
+            offline=offline,
+            stale_seconds=stale_seconds,
         )
         self._subagent, self._loads = subagent, loads
 
@@ -157,6 +186,15 @@ class Run:
         """Count a step. Return the user's message in the first one."""
         self._step_number += 1
         return self._message if self._step_number == 1 else None
+
+
+def _local_tool(given: local.LocalTool | Function) -> local.LocalTool:
+    made = given if isinstance(given, local.LocalTool) else getattr(given, _TOOL, None)
+    if made is None:
+        raise TypeError(
+            f"{given!r} is not a tool: decorate it with @plain.tool(...), or pass plain.tools(...)."
+        )
+    return made
 
 
 def _tool(definition: Mapping[str, Any], functions: Mapping[str, Function]) -> local.LocalTool:
