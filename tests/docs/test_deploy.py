@@ -7,11 +7,13 @@ import re
 
 import prometheus_client
 import pytest
+from django.core import management
 from django.test import Client
 
 from tests.docs import pages
 
 DEPLOY = pages.ROOT / "docs/deploy"
+RUNNING = ("Containerfile", "compose.yaml", "compose.postgresql.yaml", "kubernetes.yaml", "toolbelt.service")
 
 
 @pytest.mark.django_db
@@ -33,3 +35,37 @@ def test_grafana_asks_only_for_metrics_that_there_are(client: Client) -> None:
     }
     assert asked
     assert asked <= known
+
+
+def files(*names: str) -> str:
+    return "\n".join((DEPLOY / name).read_text() for name in names)
+
+
+def test_the_image_copies_what_there_is() -> None:
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", files("Containerfile"), re.MULTILINE)
+    assert copied
+    for source in " ".join(copied).split():
+        assert (pages.ROOT / source).exists(), source
+
+
+def test_each_command_of_toolbelt_in_a_file_exists() -> None:
+    named = set(
+        re.findall(r"toolbelt[\"']?,? [\"']?(migrate|serve|[a-z]+superuser|collect\w+)", files(*RUNNING))
+    )
+    assert {"migrate", "serve", "createsuperuser", "collectstatic"} == named
+    assert named <= set(management.get_commands())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", sorted(set(re.findall(r" path: (/\w+)", files("kubernetes.yaml")))))
+def test_the_probes_of_kubernetes_ask_what_answers(client: Client, path: str) -> None:
+    assert client.get(path).status_code == 200
+
+
+def test_each_variable_in_a_file_is_documented() -> None:
+    text = files(*RUNNING)
+    named = set(
+        re.findall(r"\b(TOOLBELT_[A-Z_]+|[A-Z]+_URL|ALLOWED_HOSTS|SECRET_KEY|FORWARDED_ALLOW_IPS)\b", text)
+    )
+    documented = (pages.REFERENCE / "environment.md").read_text()
+    assert {name for name in named if f"`{name}`" not in documented} == set()
