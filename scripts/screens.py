@@ -195,6 +195,8 @@ SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "tools": ("/tools/", nothing),
     "tool": ("/tools/github__issue_write/", nothing),
     "calls": ("/calls/", nothing),
+    "call": ("/calls/1/", nothing),
+    "account-zone": ("/account/", nothing),
     "calls-unused": ("/calls/?agent=assistant", show("#unused-title")),
     "access-confirm": ("/agents/assistant/", ask),
     "access": ("/agents/assistant/?open=toolkit-research", flip),

@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python import base
 from django.contrib.auth import get_user_model
 from django.urls import get_resolver
+from django.utils import timezone
 from playwright.sync_api import Page, ViewportSize, expect
 
 from tests import factories
@@ -42,7 +43,7 @@ SOME_OF_EACH_KIND = (
     "/toolkits/issues/edit/",
     "/tools/?q=git_status",
     "/loadouts/secure-review/edit/",
-    "/plugins/?q=files",
+    "/plugins/?q=vault",
     "/compare/?a=kiosk&b=runner",
     "/agents/generalist/settings/",
     "/agents/kiosk/preview/",
@@ -93,13 +94,14 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "tools": ("/tools/?q=git_status", "/tools/?q=nothing"),
     "tool": ("/tools/git__git_status/",),
     "calls": ("/calls/", "/calls/?agent=runner"),
+    "call": ("/calls/1/",),
     "changes": ("/changes/", "/changes/?person=nobody"),
     "compare": ("/compare/", "/compare/?a=kiosk&b=runner", "/compare/?a=loadout:minimal&b=kiosk&show=all"),
     "belt": ("/belt/",),
     "tokens": ("/tokens/",),
-    "plugins": ("/plugins/?q=files",),
-    "plugin": ("/plugins/files/",),
-    "review": ("/review/", "/review/?plugin=files"),
+    "plugins": ("/plugins/?q=vault",),
+    "plugin": ("/plugins/vault/",),
+    "review": ("/review/", "/review/?plugin=vault"),
     "add_server": ("/plugins/add/",),
     "add_client_plugin": ("/plugins/add/client/",),
     "login": (),  # for who is not logged in
@@ -145,6 +147,7 @@ NO_PAGES = {
     "create_toolkit",
     "swap",
     "copy",
+    "download_calls",
     "download_changes",
     "export_belt",
     "check_belt",
@@ -277,7 +280,16 @@ def eventful(demo: str) -> None:
     """Let there be something on each page, and let olive into all of them."""
     let_into_everything("olive")
     switches.flip(writing.by("otto", via="api").replace(reason="Too many."), "omni", "tickets", False)
-    servers.changed()
+    servers.changed("vault")
+    models.CallRecord.objects.create(
+        pk=1,
+        agent="assistant",
+        tool="arxiv",
+        at=timezone.now(),
+        outcome="ok",
+        duration_ms=7,
+        arguments={"q": "x"},
+    )
     calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="s1")
 
 

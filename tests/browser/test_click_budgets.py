@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from tests.browser import clicks, operating
 from tests.browser.conftest import OpensPage
 from tests.web import servers
+from toolbelt import models
 from toolbelt.store import snapshots
 
 pytestmark = pytest.mark.browser
@@ -23,19 +27,20 @@ def test_a_toolkit_is_off_for_one_agent_after_two_clicks(open_page: OpensPage) -
 
 
 def changed_tool() -> None:
-    """Let a server change an approved tool, whose texts are harmless."""
-    servers.add()
-    servers.answer(servers.READ, servers.WRITE)
-    servers.approve()
-    servers.answer(servers.READ, servers.WRITE_NOW)
+    """Let a server change an approved tool, whose texts are harmless; all else is approved."""
+    models.Tool.objects.update(seen=True, approved_version=None)
+    servers.add("vault")
+    servers.answer(servers.READ, servers.WRITE, name="vault")
+    servers.approve("vault")
+    servers.answer(servers.READ, servers.WRITE_NOW, name="vault")
 
 
 def test_a_changed_tool_is_approved_after_two_clicks(open_page: OpensPage) -> None:
     changed_tool()
     job = clicks.Job(open_page())
     operating.menu(job.page).get_by_role("link", name="Review").click()
-    job.page.get_by_role("button", name="Approve files__write").click()
-    expect(operating.notice(job.page)).to_contain_text("files__write approved.")
+    job.page.get_by_role("button", name="Approve vault__write").click()
+    expect(operating.notice(job.page)).to_contain_text("vault__write approved.")
     assert job.presses == 2
 
 
@@ -45,7 +50,7 @@ def test_the_first_changed_tool_is_approved_with_one_click_and_one_key(open_page
     operating.menu(job.page).get_by_role("link", name="Review").click()
     job.page.get_by_role("heading", name="Review", exact=True).wait_for()
     job.page.keyboard.press("a")
-    expect(operating.notice(job.page)).to_contain_text("files__write approved.")
+    expect(operating.notice(job.page)).to_contain_text("vault__write approved.")
     assert job.presses == 2
 
 
@@ -71,3 +76,23 @@ def test_a_new_agent_is_connected_after_five_clicks(open_page: OpensPage) -> Non
     expect(job.page.locator("#way-claude-code")).to_contain_text("/mcp/newcomer")
     # Choosing from the list is a click that the browser draws outside the page.
     assert job.presses + 1 <= 5
+
+
+def test_who_changed_a_thing_yesterday_is_known_after_two_clicks(open_page: OpensPage) -> None:
+    for key, days in (("issues", 1), ("notion_docs", 3)):
+        models.AuditEntry.objects.create(
+            at=timezone.now() - dt.timedelta(days=days),
+            actor="sam",
+            via="api",
+            action="switch.set",
+            subject_kind="agent",
+            subject_key="assistant",
+            key=key,
+            after=True,
+        )
+    job = clicks.Job(open_page())
+    operating.menu(job.page).get_by_role("link", name="Audit log").click()
+    job.page.get_by_role("radio", name="Yesterday").check(force=True)
+    expect(job.page.locator("#log")).to_contain_text("sam turned on issues for assistant")
+    expect(job.page.locator("#log")).not_to_contain_text("notion_docs")
+    assert job.presses == 2

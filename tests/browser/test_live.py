@@ -129,7 +129,7 @@ def change(kind: str, name: str, **changes: Any) -> None:
 
 
 def test_pages_of_what_is_shared_follow(open_live: OpensPage) -> None:
-    servers.changed()
+    servers.changed("vault")
 
     def stop(kind: blocking.Kind, name: str) -> None:
         blocking.set_blocked(OTTO, kind, name, True, was=False)
@@ -145,7 +145,7 @@ def test_pages_of_what_is_shared_follow(open_live: OpensPage) -> None:
             "76 tools",
         ),
         "/tools/git__git_status/": (lambda: stop("tool", "git__git_status"), "for all agents"),
-        "/plugins/files/": (lambda: stop("plugin", "files"), "Unblock"),
+        "/plugins/vault/": (lambda: stop("plugin", "vault"), "Unblock"),
     }
     page = open_live("/")
     for address, (act, text) in changes.items():

@@ -42,12 +42,12 @@ def approve(name: str = "files") -> None:
     decisions.approve(SHELL.actor, name, shown(name))
 
 
-def changed() -> None:
+def changed(name: str = "files") -> None:
     """Let a server answer, approve it, and let it change behind our back in every way there is."""
-    add(title="Files")
-    answer(READ, WRITE, LIST)
-    approve()
-    answer(READ, WRITE_NOW, LIST_NOW, HOSTILE)
+    add(name, title="Files")
+    answer(READ, WRITE, LIST, name=name)
+    approve(name)
+    answer(READ, WRITE_NOW, LIST_NOW, HOSTILE, name=name)
 
 
 def shown(name: str = "files") -> dict[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
+import io
 import re
 from typing import Any
 
@@ -15,6 +17,7 @@ from tests import factories
 from tests.web import acting
 from toolbelt import models
 from toolbelt.control.reports import usage
+from toolbelt.store import calls as stored_calls
 from toolbelt.web.calls import view_model as calls
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -109,10 +112,13 @@ def test_the_chart_has_a_bar_a_day_and_says_itself_in_words(reader: Client) -> N
     call(days_ago=2, outcome="tool-failed")
     since = timezone.localdate() - dt.timedelta(days=3)
     chart = look(reader, since=since.isoformat()).chart
-    assert [bar.good for bar in chart.bars] == [0, 67, 0, 33]
-    assert [bar.failed for bar in chart.bars] == [0, 33, 0, 0]
+    assert [bar.good for bar in chart.bars] == [0, 50, 0, 25]
+    assert [bar.failed for bar in chart.bars] == [0, 25, 0, 0]
     assert chart.words.startswith("4 calls in 4 days, most on ")
-    assert chart.bars[1].words.endswith(": 3 calls, 0 refused, 1 failed")
+    assert chart.bars[1].words == "3 calls, 0 refused, 1 failed"
+    assert chart.scale == ("4", "2", "0")
+    days = [f"{timezone.localdate() - dt.timedelta(days=back):%-d %b}" for back in (3, 2, 1, 0)]
+    assert [label.words for label in chart.days] == days
 
 
 def test_it_is_narrowed_by_the_address(reader: Client) -> None:
@@ -143,14 +149,108 @@ def test_where_there_are_too_many_calls_to_add_up_it_begins_later_for_who_asks_f
     for days_ago in (0, 1, 6, 29):
         call(days_ago=days_ago)
     first = timezone.localdate() - dt.timedelta(days=days - 1)
-    assert look(reader).since == first.isoformat()
+    assert look(reader).period.since == first.isoformat()
     asked = timezone.localdate() - dt.timedelta(days=40)
-    assert look(reader, since=asked.isoformat()).since == asked.isoformat()
+    assert look(reader, since=asked.isoformat()).period.since == asked.isoformat()
+
+
+@pytest.mark.parametrize(
+    ("period", "days_ago"), [("today", [0]), ("yesterday", [1]), ("7d", [0, 1, 6]), ("30d", [0, 1, 6, 29])]
+)
+def test_a_preset_is_the_days_up_to_today(reader: Client, period: str, days_ago: list[int]) -> None:
+    called = {call(days_ago=back).pk: back for back in (0, 1, 6, 29, 30)}
+    page = look(reader, period=period)
+    assert sorted(called[one.call.id] for one in page.calls) == days_ago
+    assert [choice.value for choice in page.period.choices if choice.chosen] == [period]
+    assert period in page.download_url
+
+
+def test_a_preset_has_precedence_over_days_and_days_are_custom(reader: Client) -> None:
+    call(days_ago=3)
+    day = (timezone.localdate() - dt.timedelta(days=3)).isoformat()
+    assert len(look(reader, period="today", since=day).calls) == 0
+    page = look(reader, since=day, until=day)
+    assert len(page.calls) == 1
+    assert [choice.value for choice in page.period.choices if choice.chosen] == ["custom"]
+    assert [choice.value for choice in look(reader).period.choices if choice.chosen] == ["30d"]
+
+
+def test_the_values_of_the_charts_stand_in_tables_that_lead_to_each_day(reader: Client) -> None:
+    call(agent="ada", days_ago=2)
+    call(agent="ada", days_ago=1)
+    day = timezone.localdate() - dt.timedelta(days=2)
+    html = reader.get("/calls/?agent=ada").content.decode()
+    address = f"/calls/?agent=ada&amp;period=custom&amp;since={day}&amp;until={day}"
+    assert f'<a href="{address}">{day:%A, %-d %B}</a>' in html
+    assert len(reader.get(address.replace("&amp;", "&")).context["page"].calls) == 1
+    assert "Duration by day as a table" in html
+
+
+def test_a_call_has_a_page_with_all_that_was_recorded(reader: Client) -> None:
+    told = {
+        "session": "s1",
+        "request_id": "req-7",
+        "arguments_bytes": 20,
+        "result_bytes": 1500,
+        "revision": 3,
+    }
+    made = call(outcome="tool-denied", reason="blocked", error="No.", arguments={"b": 1, "a": "<i>"}, **told)
+    html = acting.text(reader.get(look(reader).calls[0].url))
+    for text in (
+        "s1",
+        "req-7",
+        "20 bytes",
+        "1.5 KB",
+        "120 ms",
+        "Denied",
+        "No.",
+        "&lt;i&gt;",
+        "<code>blocked</code>",
+    ):
+        assert text in html, text
+    assert "<i>" not in html
+    assert f"/agents/ada/preview/?view=why&amp;tool=shell&amp;at={made.at:%Y-%m-%d}" in html
+    assert 'href="/agents/ada/sessions/"' in html
+    assert reader.get("/calls/999999/").status_code == 404
+
+
+def test_a_call_without_recorded_arguments_says_how_to_record_them(reader: Client) -> None:
+    made = call("gone", agent="nobody")
+    html = acting.text(reader.get(f"/calls/{made.pk}/"))
+    assert "TOOLBELT_RECORD_ARGUMENTS" in html
+    assert "/preview/" not in html
+
+
+def test_the_log_is_exported_as_it_is_narrowed_and_runs_no_formula(reader: Client) -> None:
+    call("papers", error='=cmd|"/c calc"!A1', arguments={"q": "x"})
+    call("shell")
+    call("papers", days_ago=40)
+    answer = reader.get(look(reader, tool="papers").download_url)
+    assert answer.streaming
+    assert answer.headers["Content-Disposition"].startswith('attachment; filename="calls-')
+    (line,) = csv.DictReader(io.StringIO(b"".join(answer).decode()))
+    assert (line["tool"], line["agent"], line["duration_ms"]) == ("papers", "ada", "120")
+    assert line["at"].endswith("+00:00")
+    assert line["error"] == '\'=cmd|"/c calc"!A1'
+    assert line["arguments"] == '{"q": "x"}'
+
+
+def test_a_long_export_is_read_in_parts(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_calls, "WALKED", 2)
+    for _ in range(5):
+        call()
+    assert len(b"".join(reader.get("/calls/download/")).splitlines()) == 6
+
+
+def test_who_may_not_see_calls_gets_neither_a_call_nor_the_export(viewer: Client) -> None:
+    made = call()
+    assert viewer.get(f"/calls/{made.pk}/").status_code == 403
+    assert viewer.get("/calls/download/").status_code == 403
 
 
 def test_what_ends_earlier_begins_earlier(reader: Client) -> None:
     last = timezone.localdate() - dt.timedelta(days=60)
-    assert look(reader, until=last.isoformat()).since == (last - dt.timedelta(days=29)).isoformat()
+    assert look(reader, until=last.isoformat()).period.since == (last - dt.timedelta(days=29)).isoformat()
 
 
 def test_the_log_is_paged_and_the_pages_keep_the_filter(reader: Client) -> None:
@@ -224,8 +324,8 @@ def test_durations_are_drawn_from_day_to_day(reader: Client) -> None:
     since = timezone.localdate() - dt.timedelta(days=3)
     lines = look(reader, since=since.isoformat()).lines
     assert (lines.median, lines.slow, lines.width) == ("12,50 36,75", "12,0 36,75", 36)
-    assert lines.most == "400 ms"
-    assert lines.dots[0].words.endswith("p50 200 ms, p95 400 ms")
+    assert lines.scale == ("400 ms", "200 ms", "0 ms")
+    assert (lines.dots[0].median, lines.dots[0].slow) == ("200 ms", "400 ms")
 
 
 def test_who_may_not_change_agents_is_not_offered_to(viewer: Client) -> None:

@@ -63,6 +63,8 @@ TABLE: Mapping[str, str] = {
     "sub_app": "every user",
     "calls": "every user",
     "changes": "every user",
+    "call": "every user",
+    "download_calls": "every user",
     "download_changes": "every user",
     "plugins": "every user",
     "plugin": "every user",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ ADMITTED, UNREPORTED = call_records.ADMITTED, call_records.UNREPORTED
 
 # How many records one statement deletes, so that others can write in between.
 AT_ONCE = 5000
+# How many records are read at once where all of them are.
+WALKED = 500
 
 _COLUMNS = {field.name: field for field in models.CallRecord._meta.concrete_fields if not field.primary_key}
 MAX_LENGTH = {name: field.max_length for name, field in _COLUMNS.items() if isinstance(field, orm.CharField)}
@@ -60,11 +62,6 @@ class Page:
     has_older: bool
 
 
-def are_any() -> bool:
-    """Return whether any call is recorded."""
-    return models.CallRecord.objects.exists()
-
-
 def page(
     *,
     agent: str = "",
@@ -92,6 +89,28 @@ def page(
         total=rows_.count(),
         has_older=len(rows) > size,
     )
+
+
+def find(call: int) -> Call | None:
+    """Return one call; None if there is none, or no longer."""
+    row = models.CallRecord.objects.filter(pk=call).first()
+    return _call(row) if row is not None else None
+
+
+def walk(
+    *,
+    agent: str = "",
+    tool: str = "",
+    outcome: str = "",
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+) -> Iterator[tuple[Call, ...]]:
+    """Yield all calls that match, newest first, a few hundred at a time."""
+    rows = matching(agent=agent, tool=tool, outcome=outcome, since=since, until=until).order_by("-id")
+    batch = tuple(map(_call, rows[:WALKED]))
+    while batch:
+        yield batch
+        batch = tuple(map(_call, rows.filter(pk__lt=batch[-1].id)[:WALKED])) if len(batch) == WALKED else ()
 
 
 def count_newer(

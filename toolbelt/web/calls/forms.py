@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from django import forms
 
-from toolbelt.web.kit import fields
+from toolbelt.web.kit import fields, periods
 
 
-class Calls(forms.Form):
+class Calls(periods.Period):
     """What narrows the log of calls, and where in it to look."""
 
     agent = forms.CharField(required=False, max_length=64)
     tool = forms.CharField(required=False, max_length=200)
     outcome = forms.CharField(required=False, max_length=20)
-    since = fields.Day(required=False)
-    until = fields.Day(required=False)
     older = forms.IntegerField(required=False, min_value=1)
     newer = forms.IntegerField(required=False, min_value=0)
     every = forms.BooleanField(required=False)

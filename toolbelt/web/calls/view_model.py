@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
@@ -15,7 +15,7 @@ from toolbelt.control.access import access_index
 from toolbelt.control.reports import usage
 from toolbelt.core import keys
 from toolbelt.web.calls import charts
-from toolbelt.web.kit import durations, paging, pieces, texts
+from toolbelt.web.kit import paging, periods, pieces, texts
 from toolbelt.web.kit import words as kit_words
 
 # How many days are shown by default: the first of these that has few enough calls to be added up.
@@ -55,10 +55,11 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
     says for which agents the reader may turn off unused tools.
     """
     today = timezone.localdate()
-    first, last = filters["since"] or _usual_first_day(filters, today), filters["until"] or None
-    asked = _narrowing(filters) | _period(first, last)
-    by_tool = usage.by_tool(**asked, timed=None if filters["every"] else MAX_TOOLS + 2)
-    log = usage.page(**asked, older_than=filters["older"] or None, size=AT_ONCE)
+    chosen, last = periods.days(filters)
+    first = chosen or _usual_first_day(filters, last or today)
+    matching = _narrowing(filters) | periods.moments(first, last)
+    by_tool = usage.by_tool(**matching, timed=None if filters["every"] else MAX_TOOLS + 2)
+    log = usage.page(**matching, older_than=filters["older"] or None, size=AT_ONCE)
     index = access_index.load()
     kept = _kept(filters)
     count, wrong = sum(tool.calls for tool in by_tool), sum(tool.errors for tool in by_tool)
@@ -72,20 +73,21 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
             filters["outcome"],
             "Any outcome",
         ),
-        since=first.isoformat(),
-        until=last.isoformat() if last else "",
+        period=periods.present(filters, first=first),
+        day_url=f"{path}?{urlencode({**_narrowed(filters), 'period': periods.CUSTOM})}&",
+        download_url=f"{reverse('web:download_calls')}?{urlencode(kept)}",
         narrowed=bool(kept),
         matches=kit_words.counted(count, "call")
         + (f", {kit_words.number(wrong)} with errors" if wrong else ""),
-        chart=charts.chart(usage.by_day(**asked), first, min(last or today, today)),
-        lines=charts.lines(usage.took_by_day(**asked), first, min(last or today, today)),
+        chart=charts.chart(usage.by_day(**matching), first, min(last or today, today)),
+        lines=charts.lines(usage.took_by_day(**matching), first, min(last or today, today)),
         figures=tuple(
             itertools.islice(_figures(by_tool, there, path, kept), None if is_whole else MAX_TOOLS)
         ),
         every_url="" if is_whole else f"{path}?{urlencode({**kept, 'every': 'yes'})}",
         every_words=f"Show all {kit_words.number(len(by_tool))}",
-        unused=_unused(index, filters, path, _period(first, last), may_flip),
-        calls=tuple(_call(call, there, agents) for call in log.calls),
+        unused=_unused(index, filters, path, periods.moments(first, last), may_flip),
+        calls=tuple(line(call, there, agents) for call in log.calls),
         pages=_pages(log, kept, path, bool(filters["older"])),
         news=None
         if filters["older"] or (last and last < today)
@@ -93,11 +95,19 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
     )
 
 
+def asked(filters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the filters ask the log for; without a period, for the one that the page begins with."""
+    first, last = periods.days(filters)
+    first = first or _usual_first_day(filters, last or timezone.localdate())
+    return _narrowing(filters) | periods.moments(first, last)
+
+
 def news(filters: Mapping[str, Any], *, path: str, newest: int) -> pieces.View:
     """Return how many calls there are since the call ``newest``, narrowed by ``filters``."""
     # No older call is counted then, so the first day, which may take long to choose, is not needed.
-    since = filters["since"] or (None if newest else _usual_first_day(filters, timezone.localdate()))
-    period = _period(since, filters["until"] or None)
+    first, last = periods.days(filters)
+    since = first or (None if newest else _usual_first_day(filters, last or timezone.localdate()))
+    period = periods.moments(since, last)
     count = usage.count_newer(newest, most=MAX_NEWS, **_narrowing(filters), **period)
     many = f"{kit_words.number(count)} or more new calls" if count == MAX_NEWS else ""
     new = many or kit_words.counted(count, "new call")
@@ -121,28 +131,24 @@ def _offered(field: str, chosen: str) -> dict[str, str]:
 
 
 def _kept(filters: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: filters[name] for name in ("agent", "tool", "outcome", "since", "until") if filters[name]}
+    return _narrowed(filters) | periods.kept(filters)
+
+
+def _narrowed(filters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in _narrowing(filters).items() if value}
 
 
 def _narrowing(filters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: filters[name] for name in ("agent", "tool", "outcome")}
 
 
-def _usual_first_day(filters: Mapping[str, Any], today: dt.date) -> dt.date:
+def _usual_first_day(filters: Mapping[str, Any], last: dt.date) -> dt.date:
     """Return the first day if the reader chose none."""
-    last = filters["until"] or today
     *long, shortest = [last - dt.timedelta(days=days - 1) for days in USUAL_DAYS]
     for first in long:
-        if not usage.are_more(MAX_CALLS, **_narrowing(filters), **_period(first, last)):
+        if not usage.are_more(MAX_CALLS, **_narrowing(filters), **periods.moments(first, last)):
             return first
     return shortest
-
-
-def _period(first: dt.date | None, last: dt.date | None) -> dict[str, Any]:
-    return {
-        "since": durations.midnight(first) if first else None,
-        "until": durations.midnight(last + dt.timedelta(days=1)) if last else None,
-    }
 
 
 def _figures(
@@ -216,11 +222,13 @@ def _unused_tool(
     )
 
 
-def _call(call: usage.Call, there: Iterable[str], agents: Iterable[str]) -> pieces.View:
+def line(call: usage.Call, there: Collection[str], agents: Collection[str]) -> pieces.View:
+    """Present one call; ``there`` are the tools that exist, and ``agents`` the agents."""
     state, word = _OUTCOMES.get(call.outcome, ("dormant", call.outcome))
     asked = {"view": "why", "tool": call.tool, "at": call.at.isoformat()}
     return pieces.View(
         call=call,
+        url=reverse("web:call", args=[call.id]),
         agent=texts.visible(call.agent),
         agent_url=reverse("web:agent_access", args=[call.agent]) if call.agent in agents else "",
         tool=texts.visible(call.tool),
@@ -228,9 +236,9 @@ def _call(call: usage.Call, there: Iterable[str], agents: Iterable[str]) -> piec
         state=state,
         outcome=word,
         error=texts.visible(kit_words.cut(call.error, MAX_ERROR_LENGTH)),
-        # Why the agent did not have the tool, as of the call.
+        # Why the agent had the tool or not, as of the call.
         why_url=f"{reverse('web:preview', args=[call.agent])}?{urlencode(asked)}"
-        if call.reason and call.tool in there and call.agent in agents
+        if call.tool in there and call.agent in agents
         else "",
         session=texts.visible(kit_words.cut(call.session, 80)),
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from django import forms
 
+from toolbelt.web.kit import periods
 
-class Changes(forms.Form):
+
+class Changes(periods.Period):
     """What narrows the audit log, and where in it to look."""
 
     person = forms.CharField(required=False, max_length=150)
@@ -14,8 +16,6 @@ class Changes(forms.Form):
     key = forms.CharField(required=False, max_length=64)
     via = forms.CharField(required=False, max_length=7)
     batch = forms.UUIDField(required=False)
-    since = forms.DateField(required=False)
-    until = forms.DateField(required=False)
     older = forms.IntegerField(required=False, min_value=1)
     newer = forms.IntegerField(required=False, min_value=1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import heapq
 import itertools
 from collections.abc import Callable, Iterable, Mapping
@@ -13,10 +12,10 @@ from django.utils.http import urlencode
 
 from toolbelt.control import undo
 from toolbelt.control.reports import queries
-from toolbelt.web.kit import durations, entries, paging, pieces, words
+from toolbelt.web.kit import entries, paging, periods, pieces, words
 
 # What narrows the log, by the names in the address.
-FILTERS = ("person", "agent", "action", "key", "via", "batch", "since", "until")
+FILTERS = ("person", "agent", "action", "key", "via", "batch")
 _FAMILIES = {
     "switch.set": "Switch set",
     "switch.clear": "Switch reset",
@@ -77,7 +76,7 @@ def log(
     lines = _with_unrecorded(recorded, waiting)
     narrowed = {
         name: str(filters[name]) for name in FILTERS if filters[name] and not (agent and name == "agent")
-    }
+    } | periods.kept(filters)
     return pieces.View(
         log_page=log_page,
         days=tuple(
@@ -92,8 +91,7 @@ def log(
             filters["action"],
             "Any change",
         ),
-        since=str(filters["since"]),
-        until=str(filters["until"]),
+        period=periods.present(filters, anything="Any time"),
         narrowed=narrowed,
         matches=f"{words.counted(log_page.total, 'change')}, newest first"
         + (f"; {words.counted(len(waiting), 'ended setting')} not yet logged" if waiting else ""),
@@ -103,6 +101,7 @@ def log(
 
 def asked(filters: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the filters ask the log for; the day of ``until`` is the last one that counts."""
+    first, last = periods.days(filters)
     return {
         "actor": filters["person"],
         "agent": filters["agent"],
@@ -110,19 +109,8 @@ def asked(filters: Mapping[str, Any]) -> dict[str, Any]:
         "key": filters["key"],
         "via": filters["via"],
         "batch": filters["batch"] or None,
-        "since": _midnight(filters["since"]),
-        "until": _midnight(filters["until"], days=1),
+        **periods.moments(first, last),
     }
-
-
-def _midnight(day: dt.date | str, days: int = 0) -> dt.datetime | None:
-    """Return the first moment of a day, or of one so many days later; none for a day beyond the calendar."""
-    if not isinstance(day, dt.date):
-        return None
-    try:
-        return durations.midnight(day + dt.timedelta(days=days))
-    except (OverflowError, ValueError):
-        return None
 
 
 def _act(log_page: Any, may_undo: Callable[[queries.Entry], bool], path: str) -> pieces.View | None:

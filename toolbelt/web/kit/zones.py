@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zoneinfo
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 from django.conf import settings
@@ -56,7 +56,7 @@ def chosen(request: http.Request) -> str:
 
 def choose(request: http.Request, zone: str) -> None:
     """Let the account of this session have a zone; empty: none."""
-    preferences.set_time_zone(request.user.pk, zone)
+    preferences.set_time_zone(cast("int", request.user.pk), zone)
     request.session[_CHOSEN] = zone
 
 

@@ -1,0 +1,34 @@
+"""The page of one call."""
+
+from __future__ import annotations
+
+import json
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from toolbelt.control.access import access_index
+from toolbelt.control.reports import usage
+from toolbelt.web.calls import view_model
+from toolbelt.web.kit import pieces, texts
+
+
+def page(call: usage.Call, index: access_index.AccessIndex) -> pieces.View:
+    """Return the page."""
+    agents = {holder.agent.key for holder in index.holders}
+    shown = view_model.line(call, index.catalog.tools, agents)
+    shown.error = texts.text(call.error) if call.error else None
+    shown.plugin = texts.visible(call.plugin)
+    shown.plugin_url = (
+        reverse("web:plugin", args=[call.plugin]) if call.plugin in index.catalog.plugins else ""
+    )
+    shown.session = texts.visible(call.session)
+    shown.session_url = reverse("web:sessions", args=[call.agent]) if shown.agent_url else ""
+    shown.request_id = texts.visible(call.request_id)
+    shown.arguments = (
+        None
+        if call.arguments is None
+        else texts.text(json.dumps(call.arguments, indent=2, ensure_ascii=False, sort_keys=True))
+    )
+    shown.others_url = f"{reverse('web:calls')}?{urlencode({'agent': call.agent, 'tool': call.tool})}"
+    return shown

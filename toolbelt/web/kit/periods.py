@@ -1,0 +1,77 @@
+"""The period of a log or a chart: a preset, or days of the reader's choice, in the reader's time zone."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+
+from toolbelt.web.kit import durations, fields, pieces
+
+CUSTOM = "custom"
+# How many days ago each preset begins and ends.
+_PRESETS = {"today": (0, 0), "yesterday": (1, 1), "7d": (6, 0), "30d": (29, 0)}
+_LABELS = {"today": "Today", "yesterday": "Yesterday", "7d": "7 days", "30d": "30 days", CUSTOM: "Custom"}
+# What narrows a list to a period, by the names in the address.
+NAMES = ("period", "since", "until")
+
+
+class Period(forms.Form):
+    """A preset, or the first and the last day."""
+
+    period = forms.ChoiceField(required=False, choices=list(_LABELS.items()))
+    since = fields.Day(required=False)
+    until = fields.Day(required=False)
+
+
+def days(filters: Mapping[str, Any]) -> tuple[dt.date | None, dt.date | None]:
+    """Return the first and the last day, None without one. A preset has precedence over days."""
+    if filters["period"] in _PRESETS:
+        today = timezone.localdate()
+        first, last = (today - dt.timedelta(days=back) for back in _PRESETS[filters["period"]])
+        return first, last
+    return filters["since"] or None, filters["until"] or None
+
+
+def moments(first: dt.date | None, last: dt.date | None) -> dict[str, Any]:
+    """Return when the first day begins, and when the last one ends."""
+    return {
+        "since": durations.midnight(first) if first else None,
+        "until": durations.midnight(last + dt.timedelta(days=1)) if last else None,
+    }
+
+
+def kept(filters: Mapping[str, Any]) -> dict[str, str]:
+    """Return what an address needs to name the same period."""
+    names = ("period",) if filters["period"] in _PRESETS else NAMES
+    return {name: str(filters[name]) for name in names if filters[name]}
+
+
+def present(
+    filters: Mapping[str, Any],
+    *,
+    anything: str = "",
+    first: dt.date | None = None,
+    last: dt.date | None = None,
+) -> pieces.View:
+    """Return what the reader chooses from; ``anything`` labels no choice. ``first`` and ``last`` are shown if none was
+    chosen.
+    """
+    chosen = filters["period"] or (CUSTOM if filters["since"] or filters["until"] else "")
+    since, until = filters["since"] or first, filters["until"] or last
+    if not chosen and first is not None:
+        chosen = _preset_of(first)
+    return pieces.View(
+        choices=pieces.choices(_LABELS, chosen, anything),
+        since=since.isoformat() if since else "",
+        until=until.isoformat() if until else "",
+    )
+
+
+def _preset_of(first: dt.date) -> str:
+    """Return the preset that begins on this day and lasts until today."""
+    back = (timezone.localdate() - first).days
+    return next((name for name, period in _PRESETS.items() if period == (back, 0)), CUSTOM)
