@@ -101,3 +101,15 @@ def test_three_agents_have_one_tool_on_on_request_and_off(demo: None) -> None:
         "generalist": ("discoverable", "budget"),
         "kiosk": ("denied", "switch-off"),
     }
+
+
+def test_the_audit_log_has_the_change_that_the_program_declared_in_a_few_lines(
+    demo: None, admin_client: test.Client
+) -> None:
+    page = admin_client.get("/changes/?person=agent:support-desk").context["page"]
+    [entry] = [entry for day in page.days for entry in day.entries]
+    assert entry.subject == "helpdesk__refund_order"
+    assert {difference.what for difference in entry.differences} == {
+        "description",
+        "input_schema.properties.cents.maximum",
+    }

@@ -292,3 +292,21 @@ def test_a_long_log_is_sent_while_it_is_read(operator: Client) -> None:
     parts = list(asked)
     assert len(parts) == 4
     assert [entry["name"] for entry in json.loads(b"".join(parts))] == [f"t{n}" for n in reversed(range(450))]
+
+
+def test_a_version_that_was_approved_is_named_by_the_beginning_of_its_hash_and_not_repeated(
+    operator: Client,
+) -> None:
+    fields = {"approved": "sha256:" + "0123456789abcdef" * 4, "approved_version": {"description": "Read."}}
+    models.AuditEntry.objects.create(
+        actor="olive",
+        via="screen",
+        action="tool.change",
+        subject_kind="tool",
+        subject_key="clock__now",
+        before={},
+        after=fields,
+        batch=uuid.uuid4(),
+    )
+    [entry] = listed(look(operator))
+    assert [(line.what, line.after) for line in entry.differences] == [("approved", "sha256:0123456789ab…")]

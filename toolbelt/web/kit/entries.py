@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -31,6 +32,8 @@ _ACTIONS = {
     "agent.operators": "changed the operators of",
     "user.roles": "changed the roles of",
 }
+# Fields with a hash, and how much of it identifies a version to a reader.
+_HASHES, _HASH_LENGTH = frozenset({"approved", "details_approved"}), len("sha256:") + 12
 # What cannot be taken back: by removing it again, or at all.
 _STAYS = frozenset(
     {
@@ -179,4 +182,13 @@ def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
     if entry.before is None or entry.after is None:
         # Made or removed whole: the name says it, and the rest would fill pages.
         return ()
-    return differences.lines(before, after)
+    return differences.lines(_in_short(before), _in_short(after))
+
+
+def _in_short(side: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields without the copy of an approved version, and with the beginnings of hashes."""
+    return {
+        field: value[:_HASH_LENGTH] + "…" if field in _HASHES and value else value
+        for field, value in side.items()
+        if field != "approved_version"
+    }
