@@ -11,11 +11,13 @@ from django.test import Client
 from django.utils import timezone
 
 from tests import factories
-from tests.web import acting
+from tests.web import acting, servers
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.access import switches
 from toolbelt.control.catalog import blocking
+from toolbelt.control.people import tokens
+from toolbelt.runtime import credentials
 
 pytestmark = [pytest.mark.django_db]
 
@@ -40,10 +42,50 @@ def call(*, days_ago: int = 0, outcome: str = "ok") -> None:
     models.CallRecord.objects.create(tool="shell", agent="ada", at=at, outcome=outcome, duration_ms=10)
 
 
-def test_an_empty_installation_says_how_to_begin(operator: Client) -> None:
-    html = acting.text(operator.get("/"))
-    assert "Nothing is configured yet" in html
+def done(browser: Client) -> dict[str, bool]:
+    return {step.title: step.is_done for step in look(browser).steps}
+
+
+def test_an_empty_installation_greets_with_the_first_steps_and_the_demo(admin_client: Client) -> None:
+    html = acting.text(admin_client.get("/"))
     assert "manage.py demo</code>" in html
+    assert '<a class="button primary small" href="/plugins/add/">Add server</a>' in html
+    assert done(admin_client) == {
+        "Add a server": False,
+        "Review its tools": False,
+        "Create an agent": False,
+        "Connect it": False,
+        "Call a tool": False,
+    }
+
+
+def test_the_first_steps_tick_themselves_and_disappear_with_the_first_call(admin_client: Client) -> None:
+    def ticked() -> list[str]:
+        return [title for title, is_done in done(admin_client).items() if is_done]
+
+    servers.add()
+    assert ticked() == ["Add a server"]
+    servers.answer(servers.READ, servers.WRITE)
+    assert ticked() == ["Add a server"]
+    servers.approve()
+    assert ticked() == ["Add a server", "Review its tools"]
+    assert "manage.py demo" not in admin_client.get("/").content.decode()
+    factories.agent("ada")
+    assert ticked() == ["Add a server", "Review its tools", "Create an agent"]
+    issued = tokens.issue(writing.by("olive", via="command"), agent="ada")
+    assert "Connect it" not in ticked()
+    credentials.recognize(issued.text)
+    credentials.write_uses()
+    assert ticked()[-1] == "Connect it"
+    call()
+    assert look(admin_client).steps == ()
+
+
+def test_who_may_not_take_a_step_is_told_who_does(viewer: Client) -> None:
+    html = acting.text(viewer.get("/"))
+    assert "An administrator does this." in html
+    assert "/plugins/add/" not in html
+    assert "/new/agent/" not in html
 
 
 def test_each_agent_stands_there_with_what_it_has(reader: Client) -> None:

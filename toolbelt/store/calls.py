@@ -62,6 +62,11 @@ class Page:
     has_older: bool
 
 
+def are_any() -> bool:
+    """Return whether any call is recorded."""
+    return models.CallRecord.objects.exists()
+
+
 def page(
     *,
     agent: str = "",

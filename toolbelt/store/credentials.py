@@ -78,6 +78,11 @@ def listed(agent: str = "") -> list[Token]:
     return [stored.token for stored in _stored(**({"agent__key": agent} if agent else {}))]
 
 
+def is_any_agent_connected() -> bool:
+    """Return whether any agent's token was ever used."""
+    return models.ApiToken.objects.filter(agent__isnull=False, last_used__isnull=False).exists()
+
+
 def useless(now: dt.datetime) -> list[Token]:
     """Return the valid tokens that are rejected all the same: their agent is archived, or their user is not active."""
     return [stored.token for stored in _stored() if stored.token.is_valid(now) and not stored.is_active]

@@ -6,9 +6,10 @@ import datetime as dt
 import itertools
 from collections.abc import Callable, Sequence
 
+from django.urls import reverse
 from django.utils import timezone
 
-from toolbelt.control.reports import overview, queries, usage
+from toolbelt.control.reports import first_steps, overview, queries, usage
 from toolbelt.web.agents import view_model as agents
 from toolbelt.web.kit import durations, entries, pieces, words
 from toolbelt.web.review import concerns
@@ -33,9 +34,12 @@ def page(*, may_see_calls: bool, may_undo: Callable[[queries.Entry], bool]) -> p
     )
     more = concerns.count(loaded.attention) - MAX_CONCERNS
     count = len(loaded.attention.agents)
+    begun = first_steps.load()
     rest = loaded.today.total - len(loaded.today.entries)
     return pieces.View(
         configured=bool(count),
+        steps=_steps(begun) if begun else (),
+        offers_demo=begun is not None and begun.is_empty,
         summary=f"{words.counted(count, 'agent')}, {words.tools(loaded.total)} in the catalog",
         concerns=tuple(itertools.islice(concerns.lines(loaded.attention), MAX_CONCERNS)),
         more_concerns=f"and {words.number(more)} more" if more > 0 else "",
@@ -48,6 +52,60 @@ def page(*, may_see_calls: bool, may_undo: Callable[[queries.Entry], bool]) -> p
         may_see_calls=may_see_calls,
         agents=tuple(map(agents.present, loaded.listed)),
         more_agents=f"All {words.number(count)} agents" if count > MAX_AGENTS else "",
+    )
+
+
+def _steps(begun: first_steps.FirstSteps) -> tuple[pieces.View, ...]:
+    """Return the first steps; ``is_next`` is the first that is not done. ``to`` is the permission that it needs."""
+    agent = [begun.agent] if begun.agent else []
+    every = [
+        (
+            begun.has_server,
+            "Add a server",
+            "An MCP server, or your own program, is where tools come from.",
+            reverse("web:add_server"),
+            "Add server",
+            "toolbelt.add_plugin",
+        ),
+        (
+            begun.is_reviewed,
+            "Review its tools",
+            "No agent gets a tool of a server before you approve it.",
+            reverse("web:review"),
+            "Review",
+            "toolbelt.change_tool",
+        ),
+        (
+            bool(begun.agent),
+            "Create an agent",
+            "It decides which tools a model receives.",
+            reverse("web:new_agent"),
+            "New agent",
+            "toolbelt.add_agent",
+        ),
+        (
+            begun.is_connected,
+            "Connect it",
+            "With Claude Code, Cursor, an agent framework, or your own code.",
+            reverse("web:connect", args=agent) if agent else "",
+            "Connect",
+            "",
+        ),
+        (
+            False,
+            "Call a tool",
+            "Ask the agent for something that needs one of its tools. These steps then disappear.",
+            reverse("web:agent_access", args=agent) if agent else "",
+            "View its tools",
+            "",
+        ),
+    ]
+    following = [not done for done, *_ in every].index(True)
+    return tuple(
+        pieces.View(
+            is_done=done, title=title, about=about, url=url, act=act, to=to, is_next=number == following
+        )
+        for number, (done, title, about, url, act, to) in enumerate(every)
     )
 
 

@@ -17,4 +17,5 @@ def page(request: http.Request) -> HttpResponse:
     shown = view_model.page(
         may_see_calls=rights.may_read(user, "call_record"), may_undo=rights.undo_check(user)
     )
+    shown.permissions = user.get_all_permissions()
     return responses.show(request, shown, "home/home.html")

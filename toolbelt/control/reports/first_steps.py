@@ -1,0 +1,43 @@
+"""How far an installation is set up, computed from what it contains: nothing of this is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolbelt.control.config import installation
+from toolbelt.control.reports import queries
+from toolbelt.core import catalog
+from toolbelt.store import calls, credentials, snapshots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstSteps:
+    """Which steps are done: a server was added, its tools are reviewed, there is an agent (``agent`` is the first one's
+    key), and it has connected. ``is_empty``: nothing at all is configured, so the demo can be loaded.
+    """
+
+    has_server: bool
+    is_reviewed: bool
+    agent: str
+    is_connected: bool
+    is_empty: bool
+
+
+def load() -> FirstSteps | None:
+    """Return the first steps, or None if an agent has called a tool, because nothing is left to do then."""
+    if calls.are_any():
+        return None
+    stored, agents = snapshots.catalog(), queries.agent_keys()
+    servers = {plugin.name for plugin in stored.plugins.values() if plugin.runner != "code"}
+    tools = [tool for tool in stored.tools.values() if tool.plugin in servers and not tool.retired]
+    return FirstSteps(
+        has_server=bool(servers),
+        is_reviewed=bool(tools) and not any(map(_waits, tools)),
+        agent=agents[0] if agents else "",
+        is_connected=credentials.is_any_agent_connected(),
+        is_empty=not installation.is_configured(),
+    )
+
+
+def _waits(tool: catalog.Tool) -> bool:
+    return not tool.seen or bool(tool.approved_version)
