@@ -292,3 +292,24 @@ def test_a_plugin_that_cannot_be_written_says_where(tmp_path: Path) -> None:
 
     with pytest.raises(CommandError, match=r"Cannot write .*file/weather: Not a directory\.$"):
         run("startplugin", "weather", str(tmp_path / "file" / "weather"))
+
+
+def test_a_plugin_of_the_agents_own_program_is_created_with_those_who_may_declare_it(db: None) -> None:
+    factories.agent("ada")
+    create = (
+        "plugins",
+        "create",
+        "shop",
+        "--namespace",
+        "shop",
+        "--declared-by",
+        "ada",
+        "--reason",
+        "New shop",
+    )
+    assert run(*create)[0] == "shop created. Declare its tools, then review them.\n"
+    plugin = snapshots.catalog().plugins["shop"]
+    assert (plugin.runner, plugin.namespace, plugin.declared_by) == ("client", "shop", ("ada",))
+    assert models.AuditEntry.objects.get().reason == "New shop"
+    with pytest.raises(CommandError, match="already exists"):
+        run("plugins", "create", "shop")

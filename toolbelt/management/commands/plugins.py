@@ -1,11 +1,11 @@
-"""``manage.py plugins ACTION``: list, check, sync, enable and disable plugins."""
+"""``manage.py plugins ACTION``: list, check, sync, create, enable and disable plugins."""
 
 from __future__ import annotations
 
 import argparse
 import getpass
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from django import db
@@ -13,6 +13,7 @@ from django.core.management.base import CommandError
 
 from toolbelt import conf
 from toolbelt.control import writing
+from toolbelt.control.catalog import entries
 from toolbelt.control.servers import plugins as configured
 from toolbelt.core import catalog, errors
 from toolbelt.management import columns, terminal
@@ -21,7 +22,7 @@ from toolbelt.runtime import plugins as running
 
 
 class Command(terminal.Command):
-    """List, check, enable, disable or sync plugins."""
+    """List, check, sync, create, enable or disable plugins."""
 
     help = "Manage the plugins that are installed and listed in TOOLBELT_PLUGINS_FILE."
 
@@ -33,6 +34,20 @@ class Command(terminal.Command):
             "check", help="load and initialize every plugin; exit with 1 if one has a problem"
         )
         commands.add_parser("sync", help="store the plugins' tools: new, changed and removed")
+        create = commands.add_parser(
+            "create", help="create a plugin whose tools the agent's own program runs"
+        )
+        create.add_argument("name", metavar="NAME", help="the plugin's name")
+        create.add_argument("--namespace", metavar="NS", default="", help="the beginning of its tools' keys")
+        create.add_argument("--title", metavar="TEXT", default="", help="its title in the dashboard")
+        create.add_argument(
+            "--declared-by",
+            metavar="AGENT",
+            action="append",
+            default=[],
+            help="an agent whose program may declare the tools; can be repeated (default: operators only)",
+        )
+        create.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
         for name, description in (
             ("enable", "switch a plugin on; syncs a new plugin, and retries a failed one"),
             ("disable", "switch a plugin off for every agent"),
@@ -52,6 +67,8 @@ class Command(terminal.Command):
                     self._check()
                 case "sync":
                     self._synced(configured.sync(_write(), running.initialize()))
+                case "create":
+                    self._create(options)
                 case "enable":
                     self._enable(options["name"], options["reason"])
                 case "disable":
@@ -62,6 +79,12 @@ class Command(terminal.Command):
             raise CommandError(str(error)) from error
         finally:
             running.stop()
+
+    def _create(self, options: Mapping[str, Any]) -> None:
+        fields = {field: options[field] for field in ("name", "namespace", "title", "declared_by")}
+        entry = {field: value for field, value in fields.items() if value}
+        entries.create(_write(options["reason"]), "plugin", entry)
+        self.stdout.write(f"{entry['name']} created. Declare its tools, then review them.")
 
     def _check(self) -> None:
         failed = [plugin for plugin in running.initialize() if plugin.state == "failed"]
