@@ -240,8 +240,6 @@
     for (const menu of every("details.acts[open], details.you[open]")) menu.open = menu.contains(target);
     const copier = target.closest("[data-copies]");
     if (copier) copy(copier);
-    const opener = target.closest("[data-opens]");
-    if (opener) byId(opener.dataset.opens).showModal();
   });
 
   document.addEventListener("keydown", (event) => {

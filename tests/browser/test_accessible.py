@@ -57,6 +57,8 @@ SOME_OF_EACH_KIND = (
 PAGES: Mapping[str, tuple[str, ...]] = {
     "home": ("/",),
     "help": ("/help/",),
+    "search": ("/search/", "/search/?q=turn+off+slack+for+assistant"),
+    "flip": ("/flip/?agent=assistant&key=team_chat&on=off",),
     "status": ("/status/",),
     "account": ("/account/",),
     "new_agent": ("/new/agent/",),
@@ -218,6 +220,12 @@ def open_menu(page: Page) -> None:
     expect(page.locator(".acts-body:popover-open .acts-effects")).to_be_visible()
 
 
+def jump(page: Page) -> None:
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Search or say what to do").fill("turn off slack for assistant")
+    expect(page.get_by_role("option", name="Turn off team_chat for assistant")).to_be_visible()
+
+
 def open_bulk(page: Page) -> None:
     page.get_by_text("Bulk actions").click()
 
@@ -234,6 +242,7 @@ STEPS: Mapping[str, tuple[str, Callable[[Page], None]]] = {
     "a token": ("/tokens/?agent=runner", issue),
     "a proposal": ("/loadouts/secure-review/edit/", propose),
     "a refused form": ("/agents/runner/settings/", save_nonsense),
+    "search and jump": ("/agents/", jump),
     "the shortcuts": ("/agents/", lambda page: page.keyboard.press("?")),
 }
 

@@ -154,6 +154,7 @@ def test_each_address_takes_only_what_it_is_for(operator: Client) -> None:
 PAGES = [
     "/",
     "/help/",
+    "/search/?q=issue",
     "/status/",
     "/account/",
     "/agents/",

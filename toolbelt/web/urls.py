@@ -23,6 +23,7 @@ from toolbelt.web.plugins import client_plugins, detail_views
 from toolbelt.web.plugins import views as plugins
 from toolbelt.web.preview import views as preview
 from toolbelt.web.review import views as review
+from toolbelt.web.search import views as search
 from toolbelt.web.sessions import views as sessions
 from toolbelt.web.settings import views as settings
 from toolbelt.web.status import views as status
@@ -46,6 +47,8 @@ register_converter(Name, "name")
 
 urlpatterns = [
     path("", home.page, name="home"),
+    path("search/", search.page, name="search"),
+    path("flip/", search.flip, name="flip"),
     path("live/", live.stream, name="live"),
     path("login/", login.Login.as_view(), name="login"),
     path("logout/", login.Logout.as_view(), name="logout"),

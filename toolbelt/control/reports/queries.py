@@ -170,6 +170,11 @@ def agent_keys() -> list[str]:
     return agent_rows.keys()
 
 
+def agents_briefly() -> list[agents.Agent]:
+    """Return all agents in order, with only what people identify them by."""
+    return agent_rows.briefly()
+
+
 def is_any_agent() -> bool:
     """Return whether there is any agent, archived or not."""
     return bool(entries.names("agent"))

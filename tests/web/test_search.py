@@ -1,0 +1,139 @@
+"""What does a search find, what does it offer to do, and does it change nothing?"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+
+from tests.web import acting
+from toolbelt.control.access import access_index
+from toolbelt.control.catalog import entries
+from toolbelt.core import search
+from toolbelt.testing import OPERATOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+
+def found(browser: Client, text: str) -> dict[str, list[Any]]:
+    page = browser.get("/search/", {"q": text}).context["page"]
+    return {group.title: list(group.results) for group in page.groups}
+
+
+def titles(browser: Client, text: str, kind: str) -> list[str]:
+    return [result.key or result.title for result in found(browser, text).get(kind, [])]
+
+
+def test_agents_toolkits_tools_and_pages_are_found_by_name(operator: Client) -> None:
+    assert titles(operator, "ada", "Agents")[0] == "ada"
+    assert titles(operator, "ISSUES", "Toolkits")[0] == "issues"
+    assert titles(operator, "shell", "Tools")[0] == "shell"
+    assert titles(operator, "audit", "Pages") == ["Audit log"]
+    assert titles(operator, "who changed", "Pages") == ["Audit log"]
+
+
+def test_tools_come_in_the_order_of_an_agents_search_and_toolkits_by_their_tools(operator: Client) -> None:
+    stored = access_index.catalog_view().catalog
+    results = titles(operator, "read an issue", "Tools")
+    assert results
+    assert results == [hit.tool for hit in search.search(stored, stored.tools, "read an issue", len(results))]
+    assert "issues" in titles(operator, "read an issue", "Toolkits")
+
+
+def test_archived_agents_are_not_found(operator: Client) -> None:
+    entries.change(OPERATOR.replace(confirm=True), "agent", "ada", {"archived": True})
+    assert "ada" not in titles(operator, "ada", "Agents")
+
+
+def test_nothing_searched_for_shows_every_page_that_its_reader_may_open(
+    viewer: Client, admin_client: Client
+) -> None:
+    shown = {result.title: result.url for result in found(viewer, "")["Pages"]}
+    assert {"Overview", "Review", "Matrix", "Audit log"} <= set(shown)
+    assert not {"New agent", "Tokens", "System status"} & set(shown)
+    assert all(viewer.get(url).status_code == 200 for url in shown.values())
+    everything = {result.title: result.url for result in found(admin_client, "")["Pages"]}
+    assert {"New agent", "Tokens", "System status"} <= set(everything)
+    assert all(admin_client.get(url).status_code == 200 for url in everything.values())
+
+
+@pytest.mark.parametrize("text", ["turn off issues for ada", "issues off", "off issues for ada?"])
+def test_a_sentence_offers_to_turn_something_off_and_changes_nothing(operator: Client, text: str) -> None:
+    before = acting.stored()
+    actions = found(operator, text).get("Actions", [])
+    if "for" in text:
+        assert actions[0].title == "Turn off issues for ada"
+        answer = operator.get(actions[0].url)
+        question = answer.context["confirmation"]
+        assert (answer.status_code, question.title) == (200, "Turn off issues for ada?")
+        assert question.effect.tools[1] < question.effect.tools[0]
+    assert acting.stored() == before
+
+
+def test_the_question_turns_it_off_when_it_is_confirmed(operator: Client) -> None:
+    question = operator.get("/flip/?agent=ada&key=issues&on=off").context["confirmation"]
+    answer = operator.post(question.action, {**dict(question.fields), "reason": "Too many."})
+    assert (answer.status_code, urlsplit(answer.headers["Location"]).path) == (303, "/agents/ada/")
+    assert acting.stored().switches["issues"] is False
+    assert acting.newest().reason == "Too many."
+
+
+def test_one_tool_is_asked_about_as_an_override(operator: Client) -> None:
+    question = operator.get("/flip/?agent=ada&key=shell&on=on").context["confirmation"]
+    assert question.action == "/agents/ada/overrides/shell/"
+
+
+def test_who_may_not_flip_is_offered_no_flip(viewer: Client) -> None:
+    assert "Actions" not in found(viewer, "turn off issues for ada")
+    assert viewer.get("/flip/?agent=ada&key=issues&on=off").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "agent=ada&key=nothing&on=off", "agent=nobody&key=issues&on=off", "agent=ada&key=issues&on=x"],
+)
+def test_a_flip_of_nothing_is_not_found(operator: Client, query: str) -> None:
+    assert operator.get(f"/flip/?{query}").status_code == 404
+
+
+def test_why_leads_to_the_explanation_for_that_agent(operator: Client) -> None:
+    for text in ("why is shell off for ada", "Why can't ada use shell?"):
+        action = found(operator, text)["Actions"][0]
+        assert action.title == "Why is shell on or off for ada?"
+        assert operator.get(action.url).context["page"].why.tool == "shell"
+
+
+@pytest.mark.parametrize("word", ["connect", "preview", "sessions", "history", "settings"])
+def test_a_page_of_an_agent_is_named_with_it(operator: Client, word: str) -> None:
+    (action,) = found(operator, f"{word} ada")["Actions"]
+    assert action.url == f"/agents/ada/{word}/"
+
+
+def test_what_is_typed_and_what_servers_write_is_shown_as_text(operator: Client) -> None:
+    entries.change(OPERATOR.replace(confirm=True), "tool", "shell", {"title": "<b>shell</b>"})
+    html = operator.get("/search/", {"q": "shell <script>"}).content.decode()
+    assert "<script>" not in html.partition("<main")[2]
+    assert "&lt;b&gt;shell&lt;/b&gt;" in html
+
+
+def test_the_dialog_gets_options_and_the_page_links(operator: Client) -> None:
+    options = operator.get("/search/", {"q": "ada"}, headers=acting.HTMX).content.decode()
+    assert '<a class="jump-result" href="/agents/ada/" id="jump-0" role="option"' in options
+    assert 'id="jump-status" hx-swap-oob="innerHTML">' in options
+    links = acting.text(operator.get("/search/", {"q": "ada"}))
+    assert '<a class="jump-result" href="/agents/ada/">' in links
+
+
+def test_a_search_asks_the_same_few_questions_however_much_there_is(
+    operator: Client, more_tools: Any
+) -> None:
+    def look() -> Any:
+        return operator.get("/search/", {"q": "turn off issues for ada"}, headers=acting.HTMX)
+
+    look()
+    of_few = acting.queries(look)
+    more_tools(50)
+    look()
+    assert acting.queries(look) == of_few

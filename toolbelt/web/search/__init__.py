@@ -1,0 +1,1 @@
+"""Search and jump: agents, toolkits, tools, pages, and actions in words."""

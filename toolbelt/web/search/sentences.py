@@ -1,0 +1,40 @@
+"""What an operator asks for in words: "turn off slack for assistant", "why is slack off for assistant"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Verb = Literal["on", "off", "why", "connect", "preview", "sessions", "history", "settings"]
+
+_FOR = r"(?:\s+(?:for|in|of)\s+(?P<who>.+))?"
+_STATES = r"(?:not\s+)?(?:on request|on|off|blocked|unavailable)"
+_FORMS = (
+    rf"(?:(?:turn|switch|set|flip)\s+)?(?P<verb>on|off)\s+(?P<what>.+?){_FOR}",
+    rf"(?:turn|switch|set|flip)\s+(?P<what>.+?)\s+(?P<verb>on|off){_FOR}",
+    r"(?P<verb>why)\s+(?:can't|can’t|cannot|can|does|doesn't|doesn’t)\s+(?P<who>.+?)\s+(?:not\s+)?(?:use|have|call|see)\s+(?P<what>.+)",
+    rf"(?P<verb>why)\s+(?:(?:is|are|isn't|isn’t)\s+)?(?P<what>.+?)(?:\s+{_STATES})?{_FOR}",
+    r"(?P<verb>connect|preview|sessions|history|settings)(?:\s+(?:for|of))?\s+(?P<who>.+)",
+)
+_PATTERNS = tuple(re.compile(form, re.IGNORECASE) for form in _FORMS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """A request: ``what`` names a toolkit or tool, and ``who`` an agent; either may be empty."""
+
+    verb: Verb
+    what: str = ""
+    who: str = ""
+
+
+def parse(text: str) -> Sentence | None:
+    """Return the request that a text makes, or None if it only names something."""
+    line = " ".join(text.split()).rstrip("?. ")
+    for pattern in _PATTERNS:
+        if match := pattern.fullmatch(line):
+            parts = {"what": "", "who": "", **match.groupdict(default="")}
+            verb: Verb = parts["verb"].lower()  # type: ignore[assignment]
+            return Sentence(verb=verb, what=parts["what"], who=parts["who"])
+    return None

@@ -1,0 +1,191 @@
+"""What a search finds, by kind: actions, agents, toolkits, tools and pages that its reader may see."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from toolbelt.control.access import access_index
+from toolbelt.control.people import rights
+from toolbelt.control.reports import queries
+from toolbelt.core import agents, catalog, search
+from toolbelt.web.kit import pieces, texts, words
+from toolbelt.web.search import pages, sentences
+
+MAX_HITS = 30
+MAX_OF_KIND = 7
+# How many things of a kind, and how many agents, a sentence may mean.
+MAX_MEANT = 3
+
+
+def page(text: str, user: rights.User) -> pieces.View:
+    """Return what is found for a text; without one, every page. ``number`` counts the results from 0."""
+    asked = sentences.parse(text)
+    stored = access_index.catalog_view().catalog
+    what, who = (asked.what, asked.who) if asked else (text, text)
+    tools = _tools(stored, what)
+    toolkits = _toolkits(stored, what, tools)
+    plugins = _plugins(stored, what)
+    consumers = _agents(queries.agents_briefly(), who)
+    meant = _Meant(plugins=plugins, toolkits=toolkits, tools=tools, agents=consumers if who else ())
+    actions = _actions(asked, meant, user) if asked else ()
+    groups = (
+        ("Actions", actions),
+        ("Agents", map(_agent, consumers)),
+        ("Toolkits", map(_toolkit, toolkits)),
+        ("Tools", map(_tool, tools)),
+        ("Servers & plugins", map(_plugin, plugins)),
+        ("Pages", () if asked else pages.matching(text, user)),
+    )
+    number = itertools.count()
+    shown = []
+    for title, found in groups:
+        results = tuple(itertools.islice(found, MAX_OF_KIND if text.strip() else None))
+        for result in results:
+            result.number = next(number)
+        if results:
+            shown.append(pieces.View(title=title, results=results))
+    return pieces.View(query=text, groups=tuple(shown), count=next(number))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Meant:
+    """What a sentence may mean, the likeliest first of each kind."""
+
+    plugins: Sequence[catalog.Plugin]
+    toolkits: Sequence[catalog.Toolkit]
+    tools: Sequence[catalog.Tool]
+    agents: Sequence[agents.Agent]
+
+
+def _actions(asked: sentences.Sentence, meant: _Meant, user: rights.User) -> Iterator[pieces.View]:
+    """Yield what the sentence may ask for; each leads to a page, and changes nothing."""
+    if asked.verb == "why":
+        yield from _explanations(meant)
+    elif asked.verb not in ("on", "off"):
+        for agent in meant.agents[:MAX_MEANT]:
+            title = f"{asked.verb.capitalize()} {agent.key}"
+            yield _result(title, reverse(f"web:{asked.verb}", args=[agent.key]))
+    elif asked.who:
+        may_flip = rights.flip_check(user)
+        for agent in meant.agents[:MAX_MEANT]:
+            if may_flip(agent.key):
+                yield from _flips(asked.verb, meant, agent.key)
+    else:
+        for toolkit in meant.toolkits[:MAX_MEANT]:
+            address = reverse("web:toolkit", args=[toolkit.key])
+            yield _result(f"Turn {asked.verb} {toolkit.key} …", address, about="Choose the agents")
+
+
+def _explanations(meant: _Meant) -> Iterator[pieces.View]:
+    for tool, agent in itertools.product(meant.tools[:MAX_MEANT], meant.agents[:MAX_MEANT]):
+        address = reverse("web:preview", args=[agent.key])
+        query = urlencode({"view": "why", "tool": tool.key})
+        yield _result(f"Why is {tool.key} on or off for {agent.key}?", f"{address}?{query}")
+
+
+def _flips(verb: str, meant: _Meant, agent: str) -> Iterator[pieces.View]:
+    """Yield what could be turned on or off for one agent: a toolkit, all tools of a plugin, or one tool."""
+    toolkits, tools = meant.toolkits[:MAX_MEANT], meant.tools[:MAX_MEANT]
+    for key in (*(toolkit.key for toolkit in toolkits), *(tool.key for tool in tools)):
+        query = urlencode({"agent": agent, "key": key, "on": verb})
+        yield _result(f"Turn {verb} {key} for {agent}", f"{reverse('web:flip')}?{query}")
+    state = "tools-true" if verb == "on" else "tools-false"
+    for plugin in meant.plugins[:1]:
+        query = urlencode({"plugin": plugin.name, "for": agent, "set": state})
+        yield _result(
+            f"Turn {verb} all tools of {plugin.name} for {agent}", f"{reverse('web:bulk_tools')}?{query}"
+        )
+
+
+def _tools(stored: catalog.Catalog, text: str) -> list[catalog.Tool]:
+    """Return the tools that the text finds, in the order of an agent's search; one with this very key comes first."""
+    if not text.strip():
+        return []
+    keys = [tool.key for tool in stored.tools.values() if not tool.retired]
+    found = [stored.tools[hit.tool] for hit in search.search(stored, keys, text, MAX_HITS)]
+    exact = stored.tools.get(text.strip())
+    return list(dict.fromkeys([exact, *found])) if exact else found
+
+
+def _toolkits(stored: catalog.Catalog, text: str, tools: Sequence[catalog.Tool]) -> list[catalog.Toolkit]:
+    """Return the toolkits that the text names, then those with most of the tools that it finds first."""
+    if not text.strip():
+        return []
+    ranks = {tool.key: rank for rank, tool in enumerate(tools)}
+    ranked = []
+    for toolkit in stored.toolkits.values():
+        named = _named(text, toolkit.key, toolkit.title)
+        share = sum(1 / (1 + ranks[member.tool]) for member in toolkit.members if member.tool in ranks)
+        if named is not None or share:
+            ranked.append((3 if named is None else named, -share, toolkit.key))
+    return [stored.toolkits[key] for *_, key in sorted(ranked)]
+
+
+def _plugins(stored: catalog.Catalog, text: str) -> list[catalog.Plugin]:
+    """Return the servers and plugins that the text names."""
+    if not text.strip():
+        return []
+    named = [(_named(text, plugin.name, plugin.title), plugin) for plugin in stored.plugins.values()]
+    found = [(rank, plugin.name, plugin) for rank, plugin in named if rank is not None]
+    return [plugin for *_, plugin in sorted(found, key=lambda entry: entry[:2])]
+
+
+def _agents(every: Iterable[agents.Agent], text: str) -> list[agents.Agent]:
+    """Return the agents that the text names, or describes; archived ones are left out."""
+    if not text.strip():
+        return []
+    ranked = []
+    for place, agent in enumerate(agent for agent in every if not agent.archived):
+        named = _named(text, agent.key, agent.title)
+        if named is not None or words.contains(text, agent.role, agent.description):
+            ranked.append((3 if named is None else named, place, agent))
+    return [agent for *_, agent in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def _named(text: str, *names: str) -> int | None:
+    """Return how well a text names a thing: 0 exactly, 1 from its beginning, 2 within it, None not at all."""
+    wanted = _plain(text)
+    found = [(wanted == name, name.startswith(wanted)) for name in map(_plain, names) if wanted in name]
+    return min((0 if same else 1 if begins else 2 for same, begins in found), default=None)
+
+
+def _plain(name: str) -> str:
+    return name.strip().casefold().replace("_", " ").replace("-", " ")
+
+
+def _agent(agent: agents.Agent) -> pieces.View:
+    return _result(
+        agent.title or agent.key, reverse("web:agent_access", args=[agent.key]), agent.key, agent.role
+    )
+
+
+def _toolkit(toolkit: catalog.Toolkit) -> pieces.View:
+    return _result(
+        toolkit.title or toolkit.key,
+        reverse("web:toolkit", args=[toolkit.key]),
+        toolkit.key,
+        words.tools(len(toolkit.members)),
+    )
+
+
+def _tool(tool: catalog.Tool) -> pieces.View:
+    return _result(
+        texts.visible(tool.title) or tool.key,
+        reverse("web:tool", args=[tool.key]),
+        tool.key,
+        texts.visible(words.cut(tool.description, 90)),
+    )
+
+
+def _plugin(plugin: catalog.Plugin) -> pieces.View:
+    title = texts.visible(plugin.title) or plugin.name
+    return _result(title, reverse("web:plugin", args=[plugin.name]), plugin.name)
+
+
+def _result(title: str, url: str, key: str = "", about: str = "") -> pieces.View:
+    return pieces.View(title=title, url=url, key="" if key == title else key, about=about)
