@@ -120,7 +120,7 @@
   document.addEventListener("htmx:configRequest", ({ target, detail }) => {
     touched.delete(target);
     if (detail.verb === "get") return;
-    target.querySelector("[popover]:popover-open")?.hidePopover();
+    (target.closest("[popover]") ?? target.querySelector("[popover]:popover-open"))?.hidePopover();
     lastControl = target.contains(document.activeElement) ? document.activeElement : lastControl;
     byId("live").textContent = "";
     detail.parameters.tools = [...new Set(every("[data-tool]").map((part) => part.dataset.tool))].join(" ");
@@ -161,6 +161,17 @@
     const field = form?.querySelector('[aria-invalid="true"]');
     (field ?? form?.querySelector('[role="alert"]'))?.scrollIntoView({ block: "center" });
     field?.focus({ preventScroll: true });
+  });
+
+  // What a link leads to, in a popover beside it.
+  document.addEventListener("htmx:afterSwap", ({ detail: { target, requestConfig } }) => {
+    if (!target.matches("[popover]")) return;
+    const box = requestConfig.elt.getBoundingClientRect();
+    target.showPopover();
+    if (innerWidth < 640) return;
+    target.style.margin = 0;
+    target.style.left = `${Math.max(8, Math.min(box.left, innerWidth - target.offsetWidth - 16))}px`;
+    target.style.top = `${Math.max(8, Math.min(box.bottom + 4, innerHeight - target.offsetHeight - 16))}px`;
   });
 
   // Others have changed what is stored (patch.js).

@@ -62,8 +62,9 @@
     );
   }
 
-  // The operator decides what is open; and a form keeps its token.
+  // The operator decides what is open; a row keeps its group, and a form its token.
   function keeps(element, name) {
+    if (name === "data-group") return true;
     if (name === "open") return element.localName === "details";
     return name === "value" && ["csrfmiddlewaretoken", "next"].includes(element.name);
   }
@@ -98,6 +99,8 @@
     const known = new Map();
     for (const child of old.childNodes) if (keyOf(child) && !known.has(keyOf(child))) known.set(keyOf(child), child);
     let next = old.firstChild;
+    // A row stays where the operator sees it, wherever its state would put it now.
+    const stays = new Set();
     for (const wanted of [...fresh.childNodes]) {
       const key = keyOf(wanted);
       let found = key ? known.get(key) : next;
@@ -105,6 +108,7 @@
       while (!key && found && !isSame(found, wanted)) found = found.nextSibling;
       if (found && isSame(found, wanted)) {
         if (found === next) next = next.nextSibling;
+        else if ("row" in (found.dataset ?? {})) stays.add(found);
         else old.insertBefore(found, next);
         patch(found, wanted);
       } else {
@@ -116,6 +120,7 @@
     while (next) {
       const gone = next;
       next = next.nextSibling;
+      if (stays.has(gone)) continue;
       const used = [...inUse].filter((unit) => gone.contains(unit));
       if (!used.length) gone.remove();
       else waiting.set(gone, null);

@@ -6,7 +6,8 @@
   const every = (selector, within = document) => [...within.querySelectorAll(selector)];
   const list = () => every("[data-rows]").find((found) => found.checkVisibility());
   const rows = () => every("[data-row]", list()).filter((row) => row.checkVisibility());
-  const handle = (row) => row.querySelector("summary, a, button");
+  // A row that takes the focus itself keeps it while its controls are pressed.
+  const handle = (row) => (row.hasAttribute("tabindex") ? row : row.querySelector("summary, a, button"));
   const isOff = () => {
     try {
       return localStorage.getItem("toolbelt:shortcuts") === "off";
@@ -16,7 +17,7 @@
   };
 
   function current() {
-    return rows().findIndex((row) => row.contains(document.activeElement));
+    return rows().findLastIndex((row) => row.contains(document.activeElement));
   }
 
   function go(place) {
@@ -30,7 +31,7 @@
     const row = rows()[Math.max(0, current())];
     const control = row?.querySelector(`[data-key="${CSS.escape(key)}"]`);
     if (!control) return false;
-    control.focus({ preventScroll: true });
+    if (handle(row) !== row) control.focus({ preventScroll: true });
     control.click();
     return true;
   }
@@ -38,6 +39,8 @@
   document.addEventListener("keydown", (event) => {
     if (!list() || isOff() || event.ctrlKey || event.metaKey || event.altKey || event.key.length > 1) return;
     if (event.target.closest("input:not([type=radio], [type=checkbox]), select, textarea, dialog")) return;
+    // The space bar is for the row that has the focus: a control in it uses the key itself.
+    if (event.key === " " && !event.target.matches("[data-row]")) return;
     const last = rows().length - 1;
     if (event.key === "j") go(Math.min(last, current() + 1));
     else if (event.key === "k") go(Math.max(0, current() - 1));

@@ -13,8 +13,17 @@ def section(page: Page, toolkit: str) -> Locator:
     return page.locator(f"[data-section='toolkit-{toolkit}']")
 
 
+def unfold(page: Page, group: str) -> None:
+    """Unfold a group of sections: "off", or "loose"."""
+    heading = page.locator(f"#group-{group}")
+    if heading.get_attribute("open") is None:
+        heading.locator("summary").click()
+
+
 def switch(page: Page, toolkit: str) -> Locator:
-    """Find the switch of a toolkit."""
+    """Find the switch of a toolkit; what is off is unfolded first."""
+    if section(page, toolkit).get_attribute("data-group") == "off":
+        unfold(page, "off")
     return section(page, toolkit).get_by_role("switch")
 
 
@@ -34,10 +43,25 @@ def choose(page: Page, toolkit: str, tool: str, word: str) -> None:
     save(row(page, toolkit, tool))
 
 
+def show(page: Page, word: str) -> None:
+    """Choose what the filter of the Access page shows; on a phone it is behind a button."""
+    opener = page.get_by_role("button", name="Filters")
+    if opener.is_visible() and not page.locator("#filters:popover-open").count():
+        opener.click()
+    page.locator("#filter").get_by_role("radio", name=re.compile(rf"^{word}\b")).check(force=True)
+
+
+def summary(page: Page, toolkit: str) -> Locator:
+    """Find what opens a toolkit's tools: it lies below the whole row, so it is pressed with the keyboard here."""
+    return section(page, toolkit).locator("summary")
+
+
 def opened(page: Page, toolkit: str) -> Locator:
     """Open a toolkit's tools; give the section once they are there."""
     found = section(page, toolkit)
-    found.locator("summary").click()
+    if found.get_attribute("data-group") == "off":
+        unfold(page, "off")
+    summary(page, toolkit).press("Enter")
     if not runs_scripts(page):
         found.get_by_role("link", name="Show").click()
     found.locator("li.tool").first.wait_for()

@@ -73,6 +73,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "sessions": ("/agents/assistant/sessions/", "/agents/runner/sessions/"),
     "effect": ("/agents/assistant/effect/devops/",),
+    "why": ("/agents/assistant/why/tickets/", "/agents/kiosk/why/git__git_status/"),
     "bulk_agent": ("/agents/assistant/bulk/?q=git&set=tools-false",),
     "bulk_tools": ("/bulk/tools/?q=git&for=kiosk&set=tools-false",),
     "bulk_agents": ("/bulk/agents/?key=devops&set=toolkits-true",),

@@ -96,3 +96,30 @@ def test_who_changed_a_thing_yesterday_is_known_after_two_clicks(open_page: Open
     expect(job.page.locator("#log")).to_contain_text("sam turned on issues for assistant")
     expect(job.page.locator("#log")).not_to_contain_text("notion_docs")
     assert job.presses == 2
+
+
+def test_why_a_toolkit_or_a_tool_is_off_is_answered_after_two_clicks(open_page: OpensPage) -> None:
+    job = clicks.Job(open_page())
+    job.open_agent("assistant")
+    operating.section(job.page, "devops").locator(".section-head .why-link").click()
+    expect(job.page.locator("#why")).to_contain_text("In toolkit devops, which the agent may load.")
+    expect(job.page.locator("#why").get_by_role("button").last).to_have_text("Turn toolkit devops on")
+    assert job.presses == 2
+
+    job = clicks.Job(open_page())
+    job.open_agent("assistant")
+    job.filter("issue_write")
+    operating.row(job.page, "issues", "github__issue_write").locator(".why-link").click()
+    expect(job.page.locator("#why")).to_contain_text("Nothing grants it.")
+    assert job.presses == 2
+
+
+def test_a_tool_is_on_for_two_hours_after_three_clicks(open_page: OpensPage) -> None:
+    job = clicks.Job(open_page())
+    job.open_agent("assistant")
+    job.filter("git_status")
+    operating.row(job.page, "local_git", "git__git_status").locator(".acts-opener").click()
+    job.page.locator(".acts-body:popover-open").get_by_role("button", name="On for 2 hours").click()
+    expect(operating.notice(job.page)).to_contain_text("git__git_status is on for assistant until")
+    assert "git__git_status" in snapshots.find("assistant", None).agent.ends
+    assert job.presses == 3

@@ -43,6 +43,8 @@ def test_space_flips_a_switch_and_the_third_state_is_a_button_beside_it(runner: 
     switch = operating.switch(runner, "local_git")
     switch.focus()
     runner.keyboard.press("Tab")
+    expect(operating.section(runner, "local_git").locator(".why-link").first).to_be_focused()
+    runner.keyboard.press("Tab")
     other = operating.section(runner, "local_git").locator("[data-other]")
     expect(other).to_be_focused()
     expect(other).to_contain_text("Reset to default")
@@ -117,7 +119,50 @@ def test_what_takes_its_own_button_away_leaves_the_focus_somewhere(runner: Page)
     reset.focus()
     runner.keyboard.press("Enter")
     expect(reset).to_have_count(0)
-    assert operating.focus(runner) == "toolkit-local_git:counts"
+    assert operating.focus(runner) == "toolkit-local_git:overrides"
+
+
+def test_keys_go_through_the_rows_and_press_what_is_in_them(open_page: OpensPage) -> None:
+    page = open_page("/agents/runner/")
+    first, second = page.locator(".section").nth(0), page.locator(".section").nth(1)
+    page.keyboard.press("j")
+    expect(first).to_be_focused()
+    page.keyboard.press("j")
+    expect(second).to_be_focused()
+    page.keyboard.press("k")
+    expect(first).to_be_focused()
+    page.keyboard.press("x")
+    expect(first.locator("[name=pick]")).to_be_checked()
+    shown = first.get_by_role("switch").get_attribute("aria-checked")
+    page.keyboard.press("Space")
+    expect(first.get_by_role("switch")).not_to_have_attribute("aria-checked", str(shown))
+    expect(first).to_be_focused()
+    page.keyboard.press("e")
+    expect(first.locator("li.tool").first).to_be_visible()
+    page.keyboard.press("j")
+    expect(first.locator("li.tool").first).to_be_focused()
+    page.get_by_role("searchbox").focus()
+    page.keyboard.type("jx")
+    expect(page.get_by_role("searchbox")).to_have_value("jx")
+
+
+def test_a_reason_opens_the_decision_and_closing_it_brings_the_focus_back(runner: Page) -> None:
+    reason = operating.section(runner, "local_git").locator(".section-head .why-link")
+    reason.focus()
+    runner.keyboard.press("Enter")
+    panel = runner.locator("#why")
+    expect(panel).to_be_visible()
+    expect(panel).to_contain_text("Toolkit local_git is on.")
+    runner.keyboard.press("Tab")
+    assert runner.evaluate("document.querySelector('#why').contains(document.activeElement)")
+    runner.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(reason).to_be_focused()
+    runner.keyboard.press("Enter")
+    panel.get_by_role("button", name="Turn toolkit local_git off").click()
+    expect(operating.notice(runner)).to_contain_text("local_git is off for runner.")
+    expect(panel).to_be_hidden()
+    expect(operating.switch(runner, "local_git")).to_have_attribute("aria-checked", "false")
 
 
 def test_shortcuts_find_the_filter_and_the_content_and_can_be_switched_off(runner: Page) -> None:

@@ -69,7 +69,7 @@ def test_a_filter_that_a_flip_overtakes_is_asked_again(runner: Page) -> None:
 @looks.with_scripts
 def test_a_section_that_a_flip_overtakes_is_asked_for_again(runner: Page) -> None:
     line = network.Line(runner, "GET")
-    operating.section(runner, "local_git").locator("summary").click()
+    operating.summary(runner, "local_git").press("Enter")
     line.wait_for(1)
     turn_off(runner)
     line.wait_for(2)
@@ -81,7 +81,7 @@ def test_a_section_that_a_flip_overtakes_is_asked_for_again(runner: Page) -> Non
 def test_what_comes_while_a_flip_is_under_way_takes_away_nothing(runner: Page) -> None:
     reads, changes = network.Line(runner, "GET"), network.Line(runner, "POST")
     section = operating.section(runner, "local_git")
-    section.locator("summary").click()
+    operating.summary(runner, "local_git").press("Enter")
     reads.wait_for(1)
     operating.switch(runner, "local_git").click()
     changes.wait_for(1)
@@ -104,7 +104,7 @@ def test_what_is_asked_while_flips_are_under_way_waits_for_the_last(open_page: O
         changes.wait_for(count)
     with asking(page, "show=") as asked:
         for word in ("Overridden", "On"):
-            page.locator("#filter").get_by_role("radio", name=re.compile(rf"^{word}\b")).check(force=True)
+            operating.show(page, word)
         changes.deliver(1)
         expect(operating.notice(page)).to_contain_text("notion_docs is off for assistant.")
         changes.deliver(0)
@@ -119,7 +119,7 @@ def test_a_flip_that_gets_lost_holds_up_nothing(open_page: OpensPage) -> None:
     changes = network.Line(page, "POST")
     operating.switch(page, "local_git").click()
     changes.wait_for(1)
-    operating.section(page, "local_git").locator("summary").click()
+    operating.summary(page, "local_git").press("Enter")
     changes.lose(0)
     expect(operating.notice(page)).to_contain_text("Toolbelt did not respond.")
     # What is stored by now, the page could not know otherwise.
@@ -174,7 +174,7 @@ def test_the_filter_that_was_typed_last_wins_and_a_section_opens_with_what_fits(
     expect(status(runner)).to_be_visible()
     line.open()
     runner.get_by_role("searchbox").fill("")
-    runner.get_by_role("radio", name="Destructive").check(force=True)
+    operating.show(runner, "Destructive")
     expect(runner).to_have_url(re.compile("show=destructive"))
     section = operating.opened(runner, "local_git")
     expect(section.locator("li.tool").filter(has_not_text="destructive")).to_have_count(0)
@@ -184,14 +184,14 @@ def test_the_filter_that_was_typed_last_wins_and_a_section_opens_with_what_fits(
 def test_a_section_that_did_not_come_comes_when_it_is_opened_again(open_page: OpensPage) -> None:
     page = open_page("/agents/runner/", expects="ERR_CONNECTION_RESET|htmx:sendError")
     line = network.Line(page, "GET")
-    summary = operating.section(page, "local_git").locator("summary")
-    summary.click()
+    summary = operating.summary(page, "local_git")
+    summary.press("Enter")
     line.wait_for(1)
     line.lose(0)
     expect(operating.notice(page)).to_contain_text("Toolbelt did not respond.")
     line.open()
-    summary.click()
-    summary.click()
+    summary.press("Enter")
+    summary.press("Enter")
     expect(status(page)).to_be_visible()
 
 

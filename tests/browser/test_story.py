@@ -117,7 +117,7 @@ def test_an_override_that_is_asked_about_shows_what_is_stored_until_it_is_answer
 
 
 def test_overrides_of_a_section_are_reset_and_brought_back_as_one(access: Page) -> None:
-    section = operating.section(access, "team_chat")
+    section = operating.opened(access, "team_chat")
     for tool in ("slack__slack_list_channels", "slack__slack_post_message"):
         operating.choice(access, "team_chat", tool, "Off").check(force=True)
         expect(operating.row(access, "team_chat", tool)).to_contain_text("its override is off")

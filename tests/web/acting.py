@@ -17,6 +17,11 @@ HTMX = {"HX-Request": "true"}
 ACCESS = "/agents/ada/"
 
 
+def sections(page: Any) -> dict[str, Any]:
+    """Return the sections of an Access page by id, in the order in which they stand."""
+    return {section.id: section for group in page.groups for section in group.sections}
+
+
 def post(browser: Client, address: str, *, htmx: bool = True, **fields: Any) -> Any:
     """Send a form: to be answered in place, or to be led back."""
     return browser.post(address, fields, headers=HTMX if htmx else {})

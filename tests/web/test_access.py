@@ -28,7 +28,12 @@ def look(browser: Client, address: str = acting.ACCESS, **said: Any) -> Any:
 
 def shown(page: Any) -> dict[str, list[str]]:
     """List the tools that are there, by section."""
-    return {s.id: [row.key for row in s.tools or ()] for s in (*page.toolkits, *page.loose)}
+    return {name: [row.key for row in section.tools or ()] for name, section in acting.sections(page).items()}
+
+
+def rows(page: Any) -> dict[str, Any]:
+    """Return the rows of the tools that are there, by key."""
+    return {row.key: row for section in acting.sections(page).values() for row in section.tools or ()}
 
 
 def test_it_shows_every_toolkit_and_what_is_outside_of_them(operator: Client, belt: None) -> None:
@@ -44,12 +49,11 @@ def test_it_shows_every_toolkit_and_what_is_outside_of_them(operator: Client, be
 def test_it_says_what_the_agent_has_and_why(operator: Client, belt: None) -> None:
     page = look(operator)
     assert (page.agent.active, page.agent.total, page.agent.profile) == ("4", "6", "no loadout")
-    issues, releases, research = page.toolkits
+    issues, releases, research = list(acting.sections(page).values())[:3]
     assert (issues.active, issues.total, issues.switch.words) == (2, 2, "On")
     assert (releases.active, releases.switch.words, releases.switch.basis) == (1, "1 of 2 on", "Default")
     assert (research.hint, research.marks[0].word) == ("1 on request", "on request")
-    rows = {row.key: (row.state, row.reason) for s in (*page.toolkits, *page.loose) for row in s.tools}
-    assert rows == {
+    assert {key: (row.state, row.reason) for key, row in rows(page).items()} == {
         "github__issue_read": ("active", "toolkit issues is on"),
         "github__issue_write": ("active", "toolkit issues is on"),
         "github__merge": ("dormant", "nothing grants it"),
@@ -59,19 +63,53 @@ def test_it_says_what_the_agent_has_and_why(operator: Client, belt: None) -> Non
     }
 
 
+def test_sections_stand_in_groups_by_what_the_agent_has_of_them(operator: Client, belt: None) -> None:
+    acting.switch(operator, "issues", "false", "true")
+    page = look(operator)
+    found = [
+        (group.label, group.count, group.open, [one.key for one in group.sections]) for group in page.groups
+    ]
+    assert found == [
+        ("On request", 1, True, ["research"]),
+        ("Off", 2, False, ["issues", "releases"]),
+        ("Not in a toolkit", 2, False, ["acme.clock", ""]),
+    ]
+    by_policy = look(operator, sort="policy")
+    assert [group.label for group in by_policy.groups] == [""]
+    assert list(acting.sections(by_policy))[:3] == ["toolkit-issues", "toolkit-releases", "toolkit-research"]
+
+
+def test_a_folded_group_is_open_if_the_address_opens_one_of_its_sections(
+    operator: Client, belt: None
+) -> None:
+    folded = {group.state: group.open for group in look(operator).groups}
+    opened = {group.state: group.open for group in look(operator, open="plugin-acme.clock").groups}
+    assert (folded["loose"], opened["loose"]) == (False, True)
+
+
+def test_what_was_searched_for_is_marked_and_escaped(operator: Client, belt: None) -> None:
+    entries.change(OPERATOR, "toolkit", "research", {"title": "Read <b>papers</b>"})
+    html = acting.text(operator.get(acting.ACCESS, {"q": "PAPERS"}))
+    assert "Read &lt;b&gt;<mark>papers</mark>&lt;/b&gt;" in html
+    assert "<code><mark>papers</mark></code>" in html
+    hostile = acting.text(operator.get(acting.ACCESS, {"q": "<b>"}))
+    assert "Read <mark>&lt;b&gt;</mark>papers" in hostile
+    assert "<b>" not in hostile
+
+
 def test_inherit_says_what_it_would_give(operator: Client, belt: None) -> None:
     acting.override(operator, "shell", "false", "unset")
     page = look(operator)
-    rows = {row.key: (row.stored, row.inherits) for s in (*page.toolkits, *page.loose) for row in s.tools}
-    assert rows["shell"] == ("false", "on")
-    assert rows["clock__now"] == ("true", "off")
-    assert rows["papers"] == ("unset", "on request")
+    there = {key: (row.stored, row.inherits) for key, row in rows(page).items()}
+    assert there["shell"] == ("false", "on")
+    assert there["clock__now"] == ("true", "off")
+    assert there["papers"] == ("unset", "on request")
 
 
 def test_a_tool_that_says_nothing_of_itself_counts_as_destructive_and_says_so(
     operator: Client, belt: None
 ) -> None:
-    row = look(operator).loose[1].tools[0]
+    row = rows(look(operator))["shell"]
     assert (row.key, row.risk.word, row.risk.stated) == ("shell", "destructive", False)
     assert "the tool does not state its risk, so the highest applies" in acting.text(
         operator.get(acting.ACCESS)
@@ -115,7 +153,7 @@ def test_the_last_change_is_told_with_a_way_back(operator: Client, viewer: Clien
     assert (change.who, change.did, change.when.words) == ("olive", "turned off issues", "just now")
     assert change.entry == acting.newest().pk
     assert look(viewer).agent.last_change.entry is None
-    assert look(operator).toolkits[0].switch.since == "by olive, just now"
+    assert acting.sections(look(operator))["toolkit-issues"].switch.since == "by olive, just now"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +177,8 @@ def test_it_is_narrowed_by_what_is_typed_and_chosen(
     assert {key for tools in shown(page).values() for key in tools} == keys
     assert page.filter.narrowed
     assert page.filter.matches.startswith(f"{len(keys)} tool")
-    assert all(section.open for section in (*page.toolkits, *page.loose))
+    assert all(group.open for group in page.groups)
+    assert all(section.open for section in acting.sections(page).values())
 
 
 def test_nothing_that_fits_is_said_with_a_way_out(operator: Client, belt: None) -> None:
@@ -160,7 +199,7 @@ def test_nonsense_in_the_address_narrows_nothing(operator: Client, belt: None, s
 def test_typing_a_filter_gets_only_the_sections(operator: Client, belt: None) -> None:
     headers = {**acting.HTMX, "HX-Target": "sections"}
     html = acting.text(operator.get(acting.ACCESS, {"q": "papers"}, headers=headers))
-    assert html.startswith('<p class="matches"')
+    assert html.startswith('<span id="filter-count"')
     assert "<html" not in html
     assert "papers" in html
 
@@ -203,7 +242,7 @@ def test_a_long_description_is_cut_in_the_row_and_searched_whole(operator: Clien
     entries.change(
         OPERATOR, "tool", "papers", {"description": "Finds papers.\n\n" + "Much more. " * 90 + "Needle."}
     )
-    row = look(operator, q="needle").toolkits[0].tools[0]
+    row = rows(look(operator, q="needle"))["papers"]
     assert row.description.startswith("Finds papers. Much more.")
     assert row.description.endswith("…")
     assert len(row.description) <= 240
@@ -215,8 +254,7 @@ def test_above_a_hundred_tools_a_section_brings_its_tools_when_it_is_opened(
     more_tools(access.MAX_AT_ONCE)
     page = look(operator)
     assert shown(page)["toolkit-research"] == []
-    assert shown(page)["plugin-acme.clock"] == ["clock__now"]  # an override: where operators look first
-    section = next(section for section in page.toolkits if section.id == "toolkit-research")
+    section = acting.sections(page)["toolkit-research"]
     assert section.tools is None
     opened = look(operator, section.open_url)
     assert shown(opened)["toolkit-research"] == ["papers"]
@@ -234,10 +272,10 @@ def test_a_filter_that_fits_hundreds_of_tools_counts_them_and_opens_on_request(
     more_tools(access.MAX_AT_ONCE + 20)
     page = look(operator, q="one of many")
     assert page.filter.matches == "120 tools in 10 sections."
-    section = page.toolkits[0]
+    section = next(iter(acting.sections(page).values()))
     assert (section.tools, section.matching, section.open) == (None, 12, False)
-    assert len(look(operator, section.open_url).toolkits[0].tools) == 12
-    assert len(look(operator, section.open_url).toolkits) == 10
+    opened = acting.sections(look(operator, section.open_url))
+    assert (len(opened), len(opened[section.id].tools)) == (10, 12)
 
 
 def test_what_a_budget_does_is_told_by_number(operator: Client, belt: None) -> None:
@@ -258,11 +296,11 @@ def test_what_a_budget_does_is_told_by_number(operator: Client, belt: None) -> N
 def test_a_section_is_marked_by_what_stands_over_it(operator: Client, belt: None) -> None:
     entries.change(OPERATOR, "toolkit", "issues", {"blocked": True})
     entries.change(OPERATOR, "plugin", "acme.clock", {"active": False, "blocked": True})
-    page = look(operator)
-    assert [mark.word for mark in page.toolkits[0].marks] == ["blocked for everyone"]
-    assert [mark.word for mark in page.loose[0].marks] == ["off", "blocked for everyone"]
+    found = acting.sections(look(operator))
+    assert [mark.word for mark in found["toolkit-issues"].marks] == ["blocked for everyone"]
+    assert [mark.word for mark in found["plugin-acme.clock"].marks] == ["off", "blocked for everyone"]
     models.Plugin.objects.filter(name="acme.clock").update(status="failed")
-    assert look(operator).loose[0].marks[0].word == "failed"
+    assert acting.sections(look(operator))["plugin-acme.clock"].marks[0].word == "failed"
 
 
 def test_an_empty_catalog_says_what_to_do(operator: Client) -> None:

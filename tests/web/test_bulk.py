@@ -51,6 +51,13 @@ def test_what_the_access_page_shows_is_asked_about_and_nothing_is_changed(
         assert (answer.headers["HX-Reswap"], answer.headers["HX-Replace-Url"]) == ("none", "false")
 
 
+def test_of_what_is_shown_only_the_selected_sections_are_set(operator: Client) -> None:
+    picked = "/agents/ada/bulk/?set=toolkits-false&pick=toolkit-issues&pick=plugin-acme.clock"
+    assert json.loads(fields(operator.get(picked))["seen"]) == {"ada": {"issues": True}}
+    tools = operator.get("/agents/ada/bulk/?set=tools-false&q=write&pick=toolkit-issues")
+    assert json.loads(fields(tools)["seen"]) == {"ada": {"github__issue_write": None}}
+
+
 def test_it_is_done_as_one_act_and_undone_as_one(operator: Client) -> None:
     question = operator.get("/agents/ada/bulk/?q=issue&set=tools-false")
     answer = acting.post(operator, "/bulk/", htmx=False, **fields(question))

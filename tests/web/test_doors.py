@@ -159,6 +159,8 @@ PAGES = [
     "/account/",
     "/agents/",
     "/agents/ada/",
+    "/agents/ada/why/issues/",
+    "/agents/ada/why/shell/",
     "/agents/ada/preview/",
     "/agents/ada/preview/?view=json",
     "/agents/ada/preview/?view=why&tool=shell",

@@ -73,7 +73,7 @@ def test_access_shows_them_in_their_toolkit_and_counts_the_tools_alone(
     entries.change(OPERATOR, "agent", "dee", {"tools_config": {"notes": True}})
     page = operator.get("/agents/dee/", {"open": "toolkit-notes"}).context["page"]
 
-    (section,) = [one for one in page.toolkits if one.key == "notes"]
+    section = acting.sections(page)["toolkit-notes"]
     assert (section.active, section.total) == (1, 1)
     assert {row.key: row.risk.kind for row in section.tools} == dict(
         zip(KEYS, ("", "prompt", "resource"), strict=True)

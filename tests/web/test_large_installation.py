@@ -21,6 +21,7 @@ from toolbelt.control import guards
 from toolbelt.control.access import access_index, bulk, switches
 from toolbelt.control.reports import attention, queries
 from toolbelt.core import budgets, reasons, resolution, surface
+from toolbelt.web.access import view_model as access
 from toolbelt.web.kit import paging
 from toolbelt.web.matrix import view_model as matrix
 
@@ -218,14 +219,14 @@ def test_who_has_a_tool_is_counted_over_all_and_shown_in_part(olive: Client) -> 
 
 
 def test_a_section_that_an_address_opens_is_on_the_page_that_it_shows(olive: Client) -> None:
-    for number in range(60):
+    for number in range(access.SECTIONS_AT_ONCE):
         factories.toolkit(f"late-{number}", position=10_000 + number)
     page = look(olive, f"/agents/{made.AGENT}/", open="toolkit-late-59")
-    (opened,) = (section for section in page.toolkits if section.id == "toolkit-late-59")
-    assert opened.open
+    assert acting.sections(page)["toolkit-late-59"].open
+    assert all(group.open for group in page.groups if group.state == "off")
     first = look(olive, f"/agents/{made.AGENT}/")
-    assert "toolkit-late-59" not in {section.id for section in first.toolkits}
-    assert len(first.toolkits) + len(first.loose) == paging.AT_ONCE
+    assert "toolkit-late-59" not in acting.sections(first)
+    assert len(acting.sections(first)) == access.SECTIONS_AT_ONCE
 
 
 def test_overrides_that_do_nothing_are_those_that_deciding_finds(olive: Client) -> None:

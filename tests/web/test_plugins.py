@@ -237,8 +237,12 @@ def test_a_plugin_in_code_that_no_process_runs_is_marked_here_and_on_an_agents_p
     state = line(look(keeper), "github").state
     assert (state.shape, state.word) == ("unavailable", "Not running")
     assert f"no running process can run {len(tools)} of its tools" in state.about
-    sections = operator.get(acting.ACCESS).context["page"].toolkits
-    marked = [section.key for section in sections if "not running" in [mark.word for mark in section.marks]]
+    sections = acting.sections(operator.get(acting.ACCESS).context["page"]).values()
+    marked = [
+        section.key
+        for section in sections
+        if section.switch and "not running" in [mark.word for mark in section.marks]
+    ]
     assert marked == ["issues", "releases"]
 
 

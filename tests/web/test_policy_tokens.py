@@ -54,10 +54,10 @@ def test_each_section_of_the_policy_has_its_tokens_also_the_text_of_what_is_off(
 
 
 def test_a_toolkit_shows_what_its_policy_adds(operator: Client) -> None:
-    sizes = {section.key: section.size for section in look(operator, "/agents/ada/").toolkits}
+    found = acting.sections(look(operator, "/agents/ada/"))
     tokens = {part.name: part.tokens for part in look(operator, "/agents/ada/").model.policy}
-    assert sizes["issues"].endswith(f"tokens + policy ~{tokens['issues']}")
-    assert sizes["research"] == ""
+    assert found["toolkit-issues"].tokens.parts.endswith(f" + policy ~{tokens['issues']}")
+    assert found["toolkit-research"].tokens is None
     assert look(operator, "/toolkits/issues/").preview.tokens == tokens["issues"]
 
 

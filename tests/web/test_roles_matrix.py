@@ -47,6 +47,7 @@ TABLE: Mapping[str, str] = {
     "agents": "every user",
     "agent_access": "every user",
     "effect": "every user",
+    "why": "every user",
     "directive": "every user",
     "preview": "every user",
     "sessions": "every user",

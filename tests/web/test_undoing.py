@@ -61,7 +61,7 @@ def test_without_htmx_undo_leads_back_to_the_log(operator: Client) -> None:
 def test_the_overrides_of_a_section_are_reset_in_one_act_and_undone_as_one(operator: Client) -> None:
     acting.override(operator, "github__issue_read", "false", "unset")
     acting.override(operator, "github__issue_write", "false", "unset")
-    section = operator.get("/agents/ada/").context["page"].toolkits[0]
+    section = acting.sections(operator.get("/agents/ada/").context["page"])["toolkit-issues"]
     assert section.overrides == ("github__issue_read=false", "github__issue_write=false")
     answer = acting.post(operator, "/agents/ada/reset/", was=section.overrides)
     notice = answer.context["page"].notice

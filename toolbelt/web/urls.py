@@ -64,6 +64,7 @@ urlpatterns = [
     path("agents/<name:agent>/", access.page, name="agent_access"),
     path("agents/<name:agent>/bulk/", bulk.of_agent, name="bulk_agent"),
     path("agents/<name:agent>/effect/<name:key>/", access.effect, name="effect"),
+    path("agents/<name:agent>/why/<name:key>/", access.why, name="why"),
     path("agents/<name:agent>/directive/", access.directive, name="directive"),
     path("agents/<name:agent>/preview/", preview.page, name="preview"),
     path("agents/<name:agent>/sessions/", sessions.page, name="sessions"),

@@ -19,6 +19,7 @@ class Access(forms.Form):
         required=False,
         choices=[(word, word) for word in ("", "active", "overridden", "destructive")],
     )
+    sort = forms.ChoiceField(required=False, choices=[("", ""), ("policy", "policy")])
     message = forms.CharField(required=False, max_length=4000)
     offset = fields.Offset()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.utils import timezone
@@ -13,9 +15,15 @@ from toolbelt.core import effects as values
 from toolbelt.core import risks
 from toolbelt.web.agents import view_model as agents
 from toolbelt.web.kit import durations, model, notices, paging, pieces, tool_sections, words
+from toolbelt.web.kit import filters as query_filters
 
 # Above so many tools, a section brings its tools when it is opened.
 MAX_AT_ONCE = 100
+SECTIONS_AT_ONCE = 100
+# The groups of sections, in their order; those that fold are folded at first.
+_GROUPS = {"on": "On", "request": "On request", "off": "Off", "loose": "Not in a toolkit"}
+_ORDER, _FOLDED = tuple(_GROUPS), ("off", "loose")
+_SORTS = {"": "By state", "policy": "Policy order"}
 _SHOWS = {"": "All", "active": "On", "overridden": "Overridden", "destructive": "Destructive"}
 
 
@@ -31,49 +39,80 @@ def page(
     may_stop: bool = False,
     **frame: Any,
 ) -> pieces.View:
-    """Return the page: ``filters`` is the filter, ``opened`` the ids of sections that the reader opened (none: those
-    with exceptions are open, because operators look there first); ``may_undo``
+    """Return the page: ``filters`` is the filter, ``opened`` the ids of sections that the reader opened; ``may_undo``
     says whether the reader may take back the last change.
     """
     narrowed = bool(filters["q"] or filters["show"])
-    opened_by_name, opened = opened, opened or tool_sections.overridden(access)
-    every = (
-        (group, [key for key in group.tools if _fits(access, group, key, filters)])
-        for group in tool_sections.groups(access)
-    )
-    matching = [(group, tools) for group, tools in every if tools or not narrowed]
-    fitting = {key for _, tools in matching for key in tools}
-    shown = paging.part(matching, _place(matching, filters, opened_by_name))
-    few = sum(len(tools) for _, tools in matching) <= MAX_AT_ONCE
-    toolkits: list[pieces.View] = []
-    loose: list[pieces.View] = []
-    for group, tools in shown.items:
+    found = _matching(access, filters)
+    tools = {key for _, keys in found for key in keys}
+    few = sum(len(keys) for _, keys in found) <= MAX_AT_ONCE
+    states = {group.id: tool_sections.state(access, group) for group, _ in found}
+    if not filters["sort"]:
+        found.sort(key=lambda pair: _ORDER.index(states[pair[0].id]))
+    shown = paging.part(found, _place(found, filters, opened), SECTIONS_AT_ONCE)
+    sections = []
+    for group, keys in shown.items:
         is_open = group.id in opened or (narrowed and few)
-        filled = tool_sections.section(
-            access,
-            group,
-            matching=len(tools),
-            shown=tuple(tool_sections.row(access, key) for key in tools) if is_open or few else None,
-            is_open=is_open,
-            open_url=f"{path}?{urlencode({**_given(filters), 'open': group.id})}",
+        filled = tuple(tool_sections.row(access, key) for key in keys) if is_open or few else None
+        url = f"{path}?{urlencode({**_given(filters), 'open': group.id})}"
+        sections.append(
+            tool_sections.section(
+                access, group, matching=len(keys), shown=filled, is_open=is_open, open_url=url
+            )
         )
-        (toolkits if group.toolkit else loose).append(filled)
+    kept = {**_given(filters), "offset": ""}
     return pieces.View(
         agent=agents.present(access.summary, may_undo=may_undo),
         acts=acts(may_stop=may_stop),
         filter=pieces.View(
             query=filters["q"],
+            show=filters["show"],
+            sort=filters["sort"],
             shows=pieces.choices(_SHOWS, filters["show"], counts={"overridden": len(access.agent.overrides)}),
             narrowed=narrowed,
-            matches=f"{words.tools(len(fitting))} in {words.counted(len(matching), 'section')}.",
+            chosen=1 if filters["show"] else 0,
+            matches=f"{words.tools(len(tools))} in {words.counted(len(found), 'section')}.",
+            orders=tuple(
+                pieces.View(
+                    label=label,
+                    chosen=filters["sort"] == sort,
+                    url=f"{path}?{query_filters.query_string({**kept, 'sort': sort})}".rstrip("?"),
+                )
+                for sort, label in _SORTS.items()
+            ),
         ),
-        toolkits=tuple(toolkits),
-        loose=tuple(loose),
+        groups=tuple(_groups(sections, Counter(states.values()), filters, narrowed, opened)),
         pages=shown.pages(_given(filters), path),
         model=model.view(access.surface, filters["message"], change),
         may_change=may_change and not access.agent.archived,
         **frame,
     )
+
+
+def _groups(
+    sections: Sequence[pieces.View],
+    counts: Mapping[str, int],
+    filters: Mapping[str, Any],
+    narrowed: bool,
+    opened: Sequence[str],
+) -> Iterator[pieces.View]:
+    """Return the sections under their headings; in the order of the policy there are none."""
+    if filters["sort"]:
+        yield pieces.View(state="", label="", count=0, folds=False, open=True, sections=tuple(sections))
+        return
+    for state, each in itertools.groupby(sections, key=lambda section: section.state):
+        inside = tuple(each)
+        yield pieces.View(
+            state=state,
+            label=_GROUPS[state],
+            count=counts[state],
+            folds=state in _FOLDED,
+            open=state not in _FOLDED
+            or narrowed
+            or not set(counts).difference(_FOLDED)
+            or any(section.id in opened for section in inside),
+            sections=inside,
+        )
 
 
 def acts(*, may_stop: bool) -> pieces.View:
@@ -93,16 +132,26 @@ def effects(agent: str, key: str, would: Mapping[bool | None, values.Effect]) ->
     return pieces.View(agent=agent, key=key, lines=lines)
 
 
-def matching(access: queries.Access, filters: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the tools that the filter shows, once each, and the toolkits that have some of them."""
-    tools: dict[str, None] = {}
-    toolkits: list[str] = []
-    for group in tool_sections.groups(access):
-        fitting = [key for key in group.tools if _fits(access, group, key, filters)]
-        tools.update(dict.fromkeys(fitting))
-        if fitting and group.toolkit is not None:
-            toolkits.append(group.key)
-    return list(tools), toolkits
+def matching(
+    access: queries.Access, filters: Mapping[str, Any], picked: Collection[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Return the tools that the filter shows, once each, and the toolkits that have some of them; only those of the
+    sections that are ``picked``, if any are.
+    """
+    found = [pair for pair in _matching(access, filters) if not picked or pair[0].id in picked]
+    tools = dict.fromkeys(key for _, keys in found for key in keys)
+    return list(tools), [group.key for group, keys in found if keys and group.toolkit is not None]
+
+
+def _matching(
+    access: queries.Access, filters: Mapping[str, Any]
+) -> list[tuple[tool_sections.Group, list[str]]]:
+    """Return the sections that the filter shows, in the order of the policy, with those of their tools that fit."""
+    every = (
+        (group, [key for key in group.tools if _fits(access, group, key, filters)])
+        for group in tool_sections.groups(access)
+    )
+    return [(group, keys) for group, keys in every if keys or not (filters["q"] or filters["show"])]
 
 
 def answer(
@@ -119,7 +168,7 @@ def answer(
     return pieces.View(
         agent=agents.present(access.summary, may_undo=may_undo),
         sections=tuple(
-            tool_sections.section(access, group, matching=0, shown=None, is_open=False, open_url="")
+            tool_sections.section(access, group)
             for group in tool_sections.groups(access)
             if group.id in shown
         ),
@@ -150,7 +199,7 @@ def _fits(access: queries.Access, group: tool_sections.Group, key: str, filters:
 
 
 def _given(filters: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: filters[name] for name in ("q", "show", "offset") if filters[name]}
+    return {name: filters[name] for name in ("q", "show", "sort", "offset") if filters[name]}
 
 
 def _place(
@@ -162,4 +211,4 @@ def _place(
     if filters["offset"] or not opened:
         return int(filters["offset"] or 0)
     places = (place for place, (group, _) in enumerate(matching) if group.id in opened)
-    return next(places, 0) // paging.AT_ONCE * paging.AT_ONCE
+    return next(places, 0) // SECTIONS_AT_ONCE * SECTIONS_AT_ONCE

@@ -10,7 +10,7 @@ from toolbelt.control.access import switches
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.runtime import surfaces
-from toolbelt.web.access import forms, view_model
+from toolbelt.web.access import decisions, forms, view_model
 from toolbelt.web.kit import filters, http, model, responses
 
 
@@ -34,10 +34,10 @@ def page(request: http.Request, agent: str) -> HttpResponse:
         and request.user.has_perm(rights.permission("change", "toolkit")),
     )
     if target == "sections":
-        return render(request, "access/_sections.html", {"page": shown})
+        return render(request, "access/_sections.html", {"page": shown, "in_place": True})
     if target.endswith(":tools"):
         wanted = target.removesuffix(":tools")
-        for section in (*shown.toolkits, *shown.loose):
+        for section in (section for group in shown.groups for section in group.sections):
             if section.id == wanted:
                 return render(request, "access/_toolkit.html#tools", {"page": shown, "section": section})
         raise Http404(f"There is no section {wanted!r}.")
@@ -51,6 +51,20 @@ def effect(request: http.Request, agent: str, key: str) -> HttpResponse:
     effects = switches.previews(agent, key, [on for on in (True, False, None) if on is not had])
     page = view_model.effects(agent, key, effects)
     template = "access/_effects.html" if request.htmx else "access/effect.html"
+    return render(request, template, {"page": page})
+
+
+@require_safe
+def why(request: http.Request, agent: str, key: str) -> HttpResponse:
+    """Show why a toolkit's tools or a tool are on or off: in a popover beside the reason, or on a page."""
+
+    def may(kind: str) -> bool:
+        if kind == "agent":
+            return rights.may_flip(request.user, agent)
+        return request.user.has_perm(rights.permission("change", kind))
+
+    page = decisions.page(queries.access(agent), key, may=may)
+    template = "access/_why.html" if request.htmx else "access/why.html"
     return render(request, template, {"page": page})
 
 

@@ -12,12 +12,15 @@ from toolbelt.web.kit import forms as kit
 
 
 class SetAll(kit.Change):
-    """What everything shown is set to (``set``: ``tools-true``, ``toolkits-unset``), the agents, and the toolkit."""
+    """What everything shown is set to (``set``: ``tools-true``, ``toolkits-unset``), the agents, and the toolkit;
+    ``pick`` names the selected sections of the Access page.
+    """
 
     set = forms.ChoiceField(
         choices=[(f"{what}-{word}",) * 2 for what in ("tools", "toolkits") for word, _ in kit.STATES]
     )
     key = forms.CharField(required=False, max_length=200)
+    pick = fields.Names(required=False)
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

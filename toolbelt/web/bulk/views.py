@@ -27,11 +27,14 @@ from toolbelt.web.tools import view_model as tools_view_model
 
 @require_safe
 def of_agent(request: http.Request, agent: str) -> HttpResponse:
-    """Ask whether the tools, or the toolkits, that the filter of the Access page shows shall be set alike."""
+    """Ask whether the tools, or the toolkits, that the Access page shows (or of them, the selected ones) shall be set
+    alike.
+    """
     responses.declare(request, _home(agent))
-    what, on = forms.SetAll(request.GET).wanted()
-    narrowed = filters.read(access.Access(request.GET))
-    tools_shown, toolkits_shown = access_view_model.matching(queries.access(agent), narrowed)
+    form = forms.SetAll(request.GET)
+    what, on = form.wanted()
+    narrowed, picked = filters.read(access.Access(request.GET)), form.cleaned_data["pick"]
+    tools_shown, toolkits_shown = access_view_model.matching(queries.access(agent), narrowed, picked)
     keys = toolkits_shown if what == "toolkits" else tools_shown
     responses.declare(request, f"{_home(agent)}?{filters.query_string(narrowed)}".rstrip("?"))
     return _asked(request, [agent], keys, on)

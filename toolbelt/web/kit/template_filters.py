@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from django import template
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from toolbelt.core import effects, reasons
@@ -40,8 +41,27 @@ def state_word(state: str) -> str:
 
 
 @register.filter
-def tool_name(key: str) -> SafeString:
-    """Print the key of a tool with its namespace apart."""
+def highlight(text: str, query: str) -> SafeString:
+    """Print a text with what was searched for marked."""
+    searched = query.strip()
+    if not searched:
+        return conditional_escape(text)
+    parts = re.split(f"({re.escape(searched)})", text, flags=re.IGNORECASE)
+    return format_html_join(
+        "",
+        "{}",
+        (
+            ((format_html("<mark>{}</mark>", part) if place % 2 else part),)
+            for place, part in enumerate(parts)
+        ),
+    )
+
+
+@register.filter
+def tool_name(key: str, query: str = "") -> SafeString:
+    """Print the key of a tool with its namespace apart, or with what was searched for marked."""
+    if query.strip():
+        return highlight(key, query)
     return format_html('<span class="tool-prefix">{}</span><wbr>{}', *model.split(key))
 
 

@@ -66,29 +66,35 @@ def groups(access: queries.Access) -> Iterator[Group]:
         yield Group(id=section, toolkit=None, plugin=stored.plugins.get(name), tools=sorted(outside[name]))
 
 
-def overridden(access: queries.Access) -> list[str]:
-    """Return the ids of sections that contain a tool with an override."""
-    return [group.id for group in groups(access) if any(key in access.agent.overrides for key in group.tools)]
+def state(access: queries.Access, group: Group) -> str:
+    """Return where a section belongs: "on" (any of its tools is), "request", "off", or "loose" (not a toolkit)."""
+    if group.toolkit is None:
+        return "loose"
+    if any(key in access.surface.resolution.active for key in group.tools):
+        return "on"
+    loadable = any(access.decision(key).state == "discoverable" for key in group.tools)
+    return "request" if loadable else "off"
 
 
 def section(
     access: queries.Access,
     group: Group,
     *,
-    matching: int,
-    shown: tuple[pieces.View, ...] | None,
-    is_open: bool,
-    open_url: str,
+    matching: int = 0,
+    shown: tuple[pieces.View, ...] | None = None,
+    is_open: bool = False,
+    open_url: str = "",
 ) -> pieces.View:
     """Return one section."""
     tools = [key for key in group.tools if key not in access.catalog.non_tools]
-    states = [access.decision(key).state for key in group.tools]
     active = [key for key in tools if access.decision(key).state == "active"]
     overridden = [key for key in group.tools if key in access.agent.overrides]
     toolkit, about = group.toolkit, group.toolkit or group.plugin
     return pieces.View(
         id=group.id,
         key=group.key,
+        state=state(access, group),
+        kind="toolkit" if toolkit else "plugin" if about else "",
         title=(about.title or group.key) if about else "Tools without a plugin",
         description=about.description if about else "",
         marks=tuple(_marks(access, group)),
@@ -96,8 +102,8 @@ def section(
         active=len(active),
         total=len(tools),
         matching=matching,
-        size=_size(access.catalog, toolkit, active),
-        hint=_hint(access, group, states),
+        tokens=_tokens(access, group, active),
+        hint=_hint(access, group, [access.decision(key).state for key in group.tools]),
         overrides=tuple(f"{key}={words.stored(access.agent.overrides[key])}" for key in overridden),
         open=is_open,
         tools=shown,
@@ -126,14 +132,15 @@ def row(access: queries.Access, key: str) -> pieces.View:
     )
 
 
-def _size(stored: catalog.Catalog, toolkit: catalog.Toolkit | None, active: Sequence[str]) -> str:
-    """Return the tokens of the active tools and of the toolkit's policy apart."""
-    parts = [f"{words.about(sum(stored.tools[key].tokens for key in active))} tokens"] if active else []
-    if toolkit is not None:
-        section = policy.section_of(stored, toolkit, active)
-        tokens = policy.section_tokens(stored, section)
-        parts += [f"policy {words.about(tokens)}"] if tokens else []
-    return " + ".join(parts)
+def _tokens(access: queries.Access, group: Group, active: Sequence[str]) -> pieces.View | None:
+    """Return the tokens of the active tools and of the toolkit's policy: their sum, and each of them in words."""
+    stored, tools = access.catalog, sum(access.catalog.tools[key].tokens for key in active)
+    section_of = policy.section_of(stored, group.toolkit, active) if group.toolkit is not None else None
+    written = policy.section_tokens(stored, section_of) if section_of is not None else 0
+    if not tools and not written:
+        return None
+    parts = f"tools {words.about(tools)} + policy {words.about(written)}" if written else ""
+    return pieces.View(sum=words.about(tools + written), parts=parts)
 
 
 def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:

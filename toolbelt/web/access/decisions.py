@@ -1,0 +1,134 @@
+"""Why a toolkit's tools, or one tool, are on or off for an agent, and where that is changed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from toolbelt.control.reports import queries
+from toolbelt.core import errors, keys, resolution
+from toolbelt.web.kit import pieces, words
+
+# How many tools a decision lists by name.
+MAX_NAMES = 6
+# Where the origin of a decision is changed: its kind, and the verb for an operator who may do so.
+_PAGES = {
+    "plugin-failed": ("plugin", "Reconnect"),
+    "plugin-disabled": ("plugin", "Turn on"),
+    "not-running": ("plugin", "Open"),
+    "loadout-disabled": ("loadout", "Edit"),
+    "loadout-plugin": ("loadout", "Edit"),
+    "loadout-category": ("loadout", "Edit"),
+    "pattern": ("loadout", "Edit"),
+    "sub-app": ("sub_app", "Edit"),
+    "default-on": ("tool", "Open"),
+}
+_SETTINGS = {"budget": "Raise the budget", "always-on": "Edit the agent", "initial": "Edit the agent"}
+_REVIEWS = {"tool-unseen": "Approve this tool", "tool-changed": "Approve this version"}
+_KINDS = {"sub_app": "sub-app"}
+
+
+def page(access: queries.Access, key: str, *, may: Callable[[str], bool]) -> pieces.View:
+    """Return the decisions for a toolkit or a tool, each with its way out. Raise errors.NotFound for anything else.
+
+    ``may`` says whether the reader may change entries of a kind; an "agent" is this one.
+    """
+    stored, agent = access.catalog, access.agent.key
+    toolkit, tool = stored.toolkits.get(key), stored.tools.get(key)
+    if toolkit is not None:
+        members = [member.tool for member in toolkit.members if member.tool in stored.tools]
+    elif tool is not None:
+        members = [key]
+    else:
+        raise errors.NotFound("tool", key, stored.tools)
+    found = sorted((access.decision(member) for member in members), key=_reason)
+    return pieces.View(
+        agent=agent,
+        key=key,
+        title=(toolkit.title if toolkit else tool.title if tool else "") or key,
+        rules_url=f"{reverse('web:preview', args=[agent])}?{urlencode({'view': 'why', 'tool': key})}"
+        if toolkit is None
+        else "",
+        decisions=tuple(
+            _decision(access, list(each), key if toolkit else "", may)
+            for _, each in itertools.groupby(found, key=_reason)
+        ),
+    )
+
+
+def _reason(decision: resolution.Decision) -> tuple[int, str, tuple[str, ...]]:
+    # The origin of these reasons is the tool itself: they are the same for several tools.
+    same = decision.code in ("tool-unseen", "tool-changed", "tool-retired", "default-on", "not-granted")
+    return decision.question, decision.code, () if same else decision.origin
+
+
+def _decision(
+    access: queries.Access, decisions: Sequence[resolution.Decision], toolkit: str, may: Callable[[str], bool]
+) -> pieces.View:
+    decision = decisions[0]
+    origin = decision.origin
+    newest = access.switched.get(origin.name) if origin.kind in ("switch", "override") else None
+    way = _page(access, decision, may)
+    if way is None and may("agent"):
+        way = _flip(access, decision, toolkit)
+    return pieces.View(
+        decision=decision,
+        tools=tuple(decision.tool for decision in decisions[:MAX_NAMES]),
+        more=len(decisions) - MAX_NAMES,
+        by=newest.actor if newest else "",
+        when=words.moment(newest.at) if newest else None,
+        way=way,
+    )
+
+
+def _page(
+    access: queries.Access, decision: resolution.Decision, may: Callable[[str], bool]
+) -> pieces.View | None:
+    """Return the page where the origin of the decision is changed; None if it is a switch or an override."""
+    code, name, agent = decision.code, decision.origin.name, access.agent.key
+    if code == "loaded":
+        return _link("Open its sessions", "sessions", agent)
+    if code in _SETTINGS:
+        return _link(_SETTINGS[code] if may("agent") else "Open the settings", "settings", agent)
+    plugin = access.catalog.tools[decision.tool].plugin
+    if code in ("tool-unseen", "tool-changed", "tool-retired") and plugin:
+        is_review = code in _REVIEWS and may("tool")
+        return _link(
+            _REVIEWS[code] if is_review else f"Open plugin {plugin}", "plugin", plugin, anchor="#review"
+        )
+    if code != "blocked" and code not in _PAGES:
+        return None
+    kind, verb = (decision.origin.kind, "Unblock") if code == "blocked" else _PAGES[code]
+    is_stored = kind != "loadout" or keys.fold(name) in access.catalog.loadouts
+    verb = verb if may(kind) and is_stored else "Open"
+    return _link(f"{verb} {_KINDS.get(kind, kind)} {name}", f"edit_{kind}" if verb == "Edit" else kind, name)
+
+
+def _link(said: str, view: str, name: str, anchor: str = "") -> pieces.View:
+    return pieces.View(words=said, url=reverse(f"web:{view}", args=[name]) + anchor, on="", was="")
+
+
+def _flip(access: queries.Access, decision: resolution.Decision, toolkit: str) -> pieces.View:
+    """Return the switch or override that changes the decision, and what it is set to."""
+    agent, origin = access.agent, decision.origin
+    on: bool | None = decision.state != "active"
+    if origin.kind in ("switch", "toolkit"):
+        toolkit = origin.name
+    elif not toolkit:
+        toolkit = next((kit.key for kit in access.catalog.toolkits_of.get(decision.tool, ())), "")
+    kind, key, what = "switch", toolkit, f"toolkit {toolkit}"
+    if origin.kind == "override":
+        kind, key, on = "override", origin.name, None
+    elif not toolkit:
+        kind, key, what = "override", decision.tool, "this tool"
+    was = (agent.overrides if kind == "override" else agent.switches).get(key)
+    said = "Reset its override to default" if on is None else f"Turn {what} {'on' if on else 'off'}"
+    return pieces.View(
+        words=said,
+        url=reverse(f"web:{kind}", args=[agent.key, key]),
+        on=words.stored(on),
+        was=words.stored(was),
+    )
