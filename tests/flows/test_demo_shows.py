@@ -72,11 +72,18 @@ def test_the_review_has_a_new_and_a_changed_tool_that_a_program_declared(demo: N
         "new": "helpdesk__export_customers",
         "changed": "helpdesk__refund_order",
     }
+    [flag] = review.of("new")[0].flags
+    assert flag.startswith("keeps something from the user")
     differences = {difference.field: difference for difference in review.of("changed")[0].differences}
     assert "-Refund an order, completely or in part, up to 100 euros." in differences["description"].lines[1]
     assert '"maximum": 10000' in differences["input_schema"].old
     assert '"maximum"' not in differences["input_schema"].new
     assert client_plugins.last_declared("helpdesk") is not None
+
+
+def test_more_activity_can_be_generated(demo: None) -> None:
+    call_command("demo_activity", days=1, size=0, force=True, verbosity=0)
+    assert len(approvals.review("helpdesk").waiting) == 2
 
 
 def test_calls_of_today_failed_with_reasons_that_can_be_read(demo: None) -> None:

@@ -1,6 +1,6 @@
-"""What happens in the demo on the day that it is set up: a program declares its tools again, and calls are made.
+"""What happens in the demo on the day that it is set up: a program declares its tools again, and agents make calls.
 
-Nothing here is invented afterwards: everything passes through the functions that agents and their programs use.
+Both go through the functions that agents and their programs use, so that nothing is made up.
 """
 
 from __future__ import annotations
@@ -49,5 +49,5 @@ def _without_limit(declared: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for tool in tools:
         if tool["name"] == CHANGED:
             tool["description"] = tool["description"].replace(", up to 100 euros", "")
-            del tool["input_schema"]["properties"]["cents"]["maximum"]
+            tool["input_schema"]["properties"]["cents"].pop("maximum", None)
     return tools
