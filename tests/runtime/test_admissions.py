@@ -7,6 +7,7 @@ import datetime as dt
 import time
 from typing import Any
 
+import prometheus_client
 import pytest
 from asgiref.sync import async_to_sync
 from django.utils import timezone
@@ -145,6 +146,27 @@ def test_a_report_without_a_duration_counts_from_the_admission(stored: None) -> 
     admissions.report("ada", call.call_id, "tool-failed", error="no such order")
     assert record().duration_ms >= 5000
     assert record().error == "no such order"
+
+
+def test_metrics_count_a_call_once_by_the_outcome_that_is_reported(stored: None) -> None:
+    def value(name: str, **labels: str) -> float:
+        return prometheus_client.REGISTRY.get_sample_value(name, labels) or 0.0
+
+    def values() -> list[float]:
+        outcomes = ("admitted", "ok", "timed-out")
+        counts = [
+            value("toolbelt_tool_calls_total", agent="ada", tool="shop__refund", outcome=each)
+            for each in outcomes
+        ]
+        return [*counts, value("toolbelt_tool_call_seconds_sum", tool="shop__refund")]
+
+    before = values()
+    call_id = admitted().call_id
+    assert values() == before
+    admissions.report("ada", call_id, "timed-out", duration_ms=2000)
+    with pytest.raises(errors.Refused):
+        admissions.report("ada", call_id, "ok")
+    assert [now - then for now, then in zip(values(), before, strict=True)] == pytest.approx([0, 0, 1, 2])
 
 
 def test_a_second_report_is_refused_and_changes_nothing(stored: None) -> None:

@@ -26,7 +26,15 @@ from django.conf import settings
 from toolbelt import conf
 from toolbelt.adapters.connection import protocol
 from toolbelt.core import budgets, calls, errors, meta_tools, resolution, schema
-from toolbelt.runtime import gates, record_writer, recording, request_contexts, secrets, surfaces
+from toolbelt.runtime import (
+    gates,
+    record_writer,
+    recording,
+    request_contexts,
+    secrets,
+    surfaces,
+    telemetry,
+)
 from toolbelt.store import calls as records
 from toolbelt.store import databases, snapshots
 
@@ -149,18 +157,19 @@ def report(
         duration_ms=duration_ms,
         result_bytes=result_bytes,
     )
-    was_open = complete()
-    if was_open is None and record_writer.flush(FLUSH_SECONDS):
-        was_open = complete()
+    reported = complete()
+    if reported is None and record_writer.flush(FLUSH_SECONDS):
+        reported = complete()
     for seconds in PAUSES:
-        if was_open is not None:
+        if reported is not None:
             break
         time.sleep(seconds)
-        was_open = complete()
-    if was_open is None:
+        reported = complete()
+    if reported is None:
         raise errors.NotFound("admitted call", key)
-    if not was_open:
+    if not reported.was_open:
         raise errors.Refused("The outcome of this call was reported before. Report each call once.")
+    telemetry.count(agent, reported.tool, outcome, reported.duration_ms / 1000, is_known=True)
 
 
 def record(

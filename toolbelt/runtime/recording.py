@@ -72,7 +72,9 @@ class Recording:
             return
         self.is_ended, self.outcome = True, outcome
         seconds = time.monotonic() - self.begun
-        telemetry.count(self, seconds)
+        # An admitted call is counted when its outcome is reported.
+        if outcome != calls.ADMITTED:
+            telemetry.count(self.agent, self.tool, outcome, seconds, is_known=bool(self.plugin))
         try:
             arguments_bytes = size(self.arguments)
             record = {

@@ -264,15 +264,15 @@ def call(made: recording.Recording) -> Iterator[None]:
                         **({"gen_ai.conversation.id": made.session} if made.session else {}),
                     }
                 )
-                if made.outcome not in ("ok", "admitted"):
+                if made.outcome != "ok":
                     _fail(span, made.outcome)
 
 
-def count(made: recording.Recording, seconds: float) -> None:
-    """Count a call that has ended."""
+def count(agent: str, tool: str, outcome: str, seconds: float, *, is_known: bool) -> None:
+    """Count a call that has ended; ``is_known``: the catalog has the tool."""
     # A name that is no tool's was made up by a model: there may be any number of them.
-    tool = made.tool if made.plugin or made.tool in meta_tools.SCHEMAS else OTHER
-    for increment in _counters(made.agent, tool, made.outcome):
+    name = tool if is_known or tool in meta_tools.SCHEMAS else OTHER
+    for increment in _counters(agent, name, outcome):
         increment(seconds)
 
 

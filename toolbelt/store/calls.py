@@ -10,7 +10,7 @@ import datetime as dt
 import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connections, router, transaction
 from django.db import models as orm
@@ -160,23 +160,33 @@ def matching(
     return models.CallRecord.objects.filter(**{field: value for field, value in filters.items() if value})
 
 
+class Reported(NamedTuple):
+    """A call that was reported; ``was_open``: for the first time."""
+
+    was_open: bool
+    tool: str
+    duration_ms: int
+
+
 def report(
     agent: str, call_id: str, outcome: str, *, error: str, duration_ms: int | None, result_bytes: int
-) -> bool | None:
-    """Complete the record of an admitted call; return False if it was reported already, None if there is none.
+) -> Reported | None:
+    """Complete the record of an admitted call, unless it was reported already; return None if there is none.
 
     Without a duration, the call took the time since its admission.
     """
     rows = models.CallRecord.objects.filter(agent=agent, call_id=call_id)
-    at = rows.values_list("at", flat=True).first()
-    if at is None:
+    row = rows.values_list("at", "tool").first()
+    if row is None:
         return None
+    at, tool = row
     if duration_ms is None:
         duration_ms = max(0, round((timezone.now() - at) / dt.timedelta(milliseconds=1)))
     changes = _fitting({"outcome": outcome, "error": error})
-    return bool(
-        rows.filter(outcome=ADMITTED).update(**changes, duration_ms=duration_ms, result_bytes=result_bytes)
+    was_open = rows.filter(outcome=ADMITTED).update(
+        **changes, duration_ms=duration_ms, result_bytes=result_bytes
     )
+    return Reported(bool(was_open), tool, duration_ms)
 
 
 def record_all(records: Iterable[Mapping[str, Any]]) -> int:
