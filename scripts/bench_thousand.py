@@ -75,6 +75,7 @@ def pages() -> dict[str, str]:
         "Toolkit, a message tried": f"/toolkits/{kit}/?message=merge+the+release",
         "Toolkit editor": f"/toolkits/{kit}/edit/",
         "New toolkit": "/new/toolkit/",
+        "Review": "/review/",
         "Tools": "/tools/",
         "Tools, filtered": "/tools/?q=issue&state=unseen",
         "Tools, most tokens first": "/tools/?sort=-tokens",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -47,6 +48,50 @@ def test_each_line_says_what_it_may_do_where_it_comes_from_and_where_it_is(viewe
     assert '<span class="risk read-only">' in acting.text(viewer.get("/tools/", {"q": "github__issue_read"}))
     assert [toolkit.title for toolkit in read.toolkits] == ["Issues and reviews", "releases"]
     assert (read.state, read.word, read.about) == ("active", "Available", "")
+
+
+def test_each_line_says_for_how_many_agents_it_is_on_and_how_its_calls_went(
+    keeper: Client, viewer: Client
+) -> None:
+    for outcome, duration, days in (("ok", 100, 0), ("tool-failed", 900, 1), ("ok", 100, 2), ("ok", 5, 40)):
+        models.CallRecord.objects.create(
+            tool="shell",
+            agent="ada",
+            at=timezone.now() - dt.timedelta(days=days),
+            outcome=outcome,
+            duration_ms=duration,
+        )
+    page = listed(keeper)
+    lines = {line.tool.key: line for line in page.tools}
+    assert (page.since, lines["shell"].agents, lines["papers"].agents) == ("30 days", 1, 0)
+    shell = lines["shell"].calls
+    assert (shell.count, shell.about, shell.url) == (
+        "3 calls",
+        "33 % errors, p95 900 ms",
+        "/calls/?tool=shell",
+    )
+    assert lines["papers"].calls is None
+    html = acting.text(keeper.get("/tools/?q=shell"))
+    assert "1 agent</a>" in html
+    assert 'last <time datetime="' in html
+    # The calls are for those who may see them.
+    assert "Calls in" not in acting.text(viewer.get("/tools/"))
+    assert listed(viewer).since == ""
+
+
+def test_the_list_takes_the_same_few_queries_however_many_tools_and_calls_there_are(
+    keeper: Client, more_tools: Any
+) -> None:
+    listed(keeper)
+    before = acting.queries(lambda: listed(keeper))
+    more_tools(60)
+    for number in range(40):
+        factories.agent(f"agent-{number}")
+        models.CallRecord.objects.create(
+            tool=f"extra_{number}", agent="ada", at=timezone.now(), outcome="ok", duration_ms=number
+        )
+    listed(keeper)
+    assert acting.queries(lambda: listed(keeper)) == before <= 16
 
 
 def test_what_nobody_can_have_says_why(viewer: Client) -> None:

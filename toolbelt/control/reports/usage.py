@@ -19,6 +19,7 @@ Page = calls.Page
 Call = calls.Call
 
 by_tool = call_figures.by_tool
+of_tools = call_figures.of_tools
 by_day = call_figures.by_day
 took_by_day = call_figures.took_by_day
 page = calls.page

@@ -56,7 +56,7 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
     """
     today = timezone.localdate()
     chosen, last = periods.days(filters)
-    first = chosen or _usual_first_day(filters, last or today)
+    first = chosen or usual_first_day(last or today, **_narrowing(filters))
     matching = _narrowing(filters) | periods.moments(first, last)
     by_tool = usage.by_tool(**matching, timed=None if filters["every"] else MAX_TOOLS + 2)
     log = usage.page(**matching, older_than=filters["older"] or None, size=AT_ONCE)
@@ -98,7 +98,7 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
 def asked(filters: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the filters ask the log for; without a period, for the one that the page begins with."""
     first, last = periods.days(filters)
-    first = first or _usual_first_day(filters, last or timezone.localdate())
+    first = first or usual_first_day(last or timezone.localdate(), **_narrowing(filters))
     return _narrowing(filters) | periods.moments(first, last)
 
 
@@ -106,7 +106,9 @@ def news(filters: Mapping[str, Any], *, path: str, newest: int) -> pieces.View:
     """Return how many calls there are since the call ``newest``, narrowed by ``filters``."""
     # No older call is counted then, so the first day, which may take long to choose, is not needed.
     first, last = periods.days(filters)
-    since = first or (None if newest else _usual_first_day(filters, last or timezone.localdate()))
+    since = first or (
+        None if newest else usual_first_day(last or timezone.localdate(), **_narrowing(filters))
+    )
     period = periods.moments(since, last)
     count = usage.count_newer(newest, most=MAX_NEWS, **_narrowing(filters), **period)
     many = f"{kit_words.number(count)} or more new calls" if count == MAX_NEWS else ""
@@ -142,11 +144,11 @@ def _narrowing(filters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: filters[name] for name in ("agent", "tool", "outcome")}
 
 
-def _usual_first_day(filters: Mapping[str, Any], last: dt.date) -> dt.date:
-    """Return the first day if the reader chose none."""
+def usual_first_day(last: dt.date, **narrowing: Any) -> dt.date:
+    """Return the first day if the reader chose none: so early that there are not too many calls to add up."""
     *long, shortest = [last - dt.timedelta(days=days - 1) for days in USUAL_DAYS]
     for first in long:
-        if not usage.are_more(MAX_CALLS, **_narrowing(filters), **periods.moments(first, last)):
+        if not usage.are_more(MAX_CALLS, **narrowing, **periods.moments(first, last)):
             return first
     return shortest
 

@@ -6,10 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
 
 from toolbelt.control.access import access_index
+from toolbelt.control.reports import usage
 from toolbelt.core import catalog, reasons, resolution, risks, search
-from toolbelt.web.kit import paging, pieces, words
+from toolbelt.web.calls import view_model as calls
+from toolbelt.web.kit import durations, paging, pieces, words
 
 _COLUMNS = (("tool", "Tool"), ("plugin", "Plugin"), ("tokens", "Tokens"))
 _SORTS: Mapping[str, Callable[[catalog.Tool], Any]] = {
@@ -29,17 +33,19 @@ NO_PLUGIN = "-"
 
 
 def page(
-    shelf: access_index.CatalogView,
+    index: access_index.AccessIndex,
     filters: Mapping[str, Any],
     path: str,
     *,
     agents: Sequence[str] = (),
+    may_see_calls: bool,
 ) -> pieces.View:
     """Return a page of the list, narrowed and sorted as the form says; ``path`` is the page's own.
 
     ``agents`` are those for which the reader may set all that is shown.
     """
-    stored = shelf.catalog
+    stored = index.catalog
+    shelf = access_index.CatalogView(catalog=stored, closed=access_index.closed(stored))
     shown = matching(shelf, filters)
     sort = filters["sort"] if str(filters["sort"]).lstrip("-") in _SORTS else "tool"
     shown.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
@@ -51,8 +57,16 @@ def page(
         shown.sort(key=lambda tool: ranks.get(tool.key, len(shown)))
     part = paging.part(shown, filters["offset"])
     tokens = sum(tool.tokens for tool in shown)
+    since = calls.usual_first_day(timezone.localdate()) if may_see_calls else None
+    called = (
+        usage.of_tools([tool.key for tool in part.items], since=durations.midnight(since)) if since else {}
+    )
     return pieces.View(
-        tools=tuple(line(shelf, tool) for tool in part.items),
+        tools=tuple(
+            line(shelf, tool, agents=_having(index, tool.key), called=called.get(tool.key))
+            for tool in part.items
+        ),
+        since=words.counted((timezone.localdate() - since).days + 1, "day") if since else "",
         columns=paging.columns(dict(_COLUMNS), filters, sort, path, ("tokens",)),
         query=filters["q"],
         plugins=_plugins(stored, filters["plugin"]),
@@ -84,11 +98,37 @@ def matching(shelf: access_index.CatalogView, filters: Mapping[str, Any]) -> lis
     return [tool for tool in shelf.catalog.tools.values() if _fits(shelf, tool, filters)]
 
 
-def line(shelf: access_index.CatalogView, tool: catalog.Tool) -> pieces.View:
-    """Present one tool of the list."""
+def line(
+    shelf: access_index.CatalogView, tool: catalog.Tool, *, agents: int, called: usage.OfTool | None
+) -> pieces.View:
+    """Present one tool of the list, which is on for so many ``agents``."""
     state, word, about = standing(shelf.closed.get(tool.key))
     toolkits = in_toolkits(shelf.catalog, tool.key)
-    return pieces.View(tool=tool, toolkits=toolkits, state=state, word=word, about=about)
+    return pieces.View(
+        tool=tool,
+        toolkits=toolkits,
+        state=state,
+        word=word,
+        about=about,
+        agents=agents,
+        calls=_called(called, tool.key) if called else None,
+    )
+
+
+def _having(index: access_index.AccessIndex, key: str) -> int:
+    return sum(key in holder.granted for holder in index.holders)
+
+
+def _called(called: usage.OfTool, key: str) -> pieces.View:
+    """Return how often a tool was called and how it went, with a link to its calls."""
+    errors = f"{round(100 * called.errors / called.calls)} % errors" if called.errors else "no errors"
+    slow = f", p95 {words.duration(called.slow)}" if called.slow is not None else ""
+    return pieces.View(
+        count=words.counted(called.calls, "call"),
+        last=called.last,
+        about=errors + slow,
+        url=f"{reverse('web:calls')}?{urlencode({'tool': key})}",
+    )
 
 
 def standing(closed: resolution.Decision | None) -> tuple[str, str, str]:

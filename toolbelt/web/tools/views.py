@@ -22,10 +22,11 @@ def listing(request: http.Request) -> HttpResponse:
     """Show the list, or only its table to htmx."""
     may_flip = rights.flip_check(request.user)
     page = view_model.page(
-        access_index.catalog_view(),
+        access_index.load(),
         filters.read(forms.Tools(request.GET)),
         request.path,
         agents=[name for name in queries.agent_keys() if may_flip(name)],
+        may_see_calls=rights.may_read(request.user, "call_record"),
     )
     return responses.show(request, page, "tools/list.html", "tools/_table.html")
 
