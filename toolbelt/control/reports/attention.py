@@ -140,4 +140,9 @@ def _stale(summary: queries.Summary) -> Iterator[Stale]:
 def _without_overrides(summary: queries.Summary) -> access_index.AgentAccess:
     """Return the agent without its overrides and its budget."""
     agent = dataclasses.replace(summary.agent, overrides={}, budget=None)
-    return access_index.AgentAccess(agent=agent, catalog=summary.holder.catalog)
+    state = summary.holder.state
+    return access_index.AgentAccess(
+        agent=agent,
+        catalog=summary.holder.catalog,
+        state=None if state is None else ("without overrides", state),
+    )
