@@ -209,6 +209,7 @@ SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "connect": ("/agents/assistant/connect/", nothing),
     "connect-token": ("/agents/assistant/connect/", connect),
     "settings": ("/agents/generalist/settings/", nothing),
+    "people": ("/people/", nothing),
     "tokens": ("/tokens/", issue),
 }
 

@@ -19,6 +19,7 @@ from toolbelt.web.loadouts import views as loadouts
 from toolbelt.web.login import views as login
 from toolbelt.web.matrix import views as matrix
 from toolbelt.web.ordering import views as ordering
+from toolbelt.web.people import views as people
 from toolbelt.web.plugins import client_plugins, detail_views
 from toolbelt.web.plugins import views as plugins
 from toolbelt.web.preview import views as preview
@@ -125,6 +126,10 @@ urlpatterns = [
     path("plugins/<name:plugin>/switch/", plugins.switch, name="switch_plugin"),
     # Not under plugins/, where it would be the page of a plugin called so.
     path("refresh/", plugins.refresh, name="refresh_plugins"),
+    path("people/", people.listing, name="people"),
+    path("people/new/", people.create, name="create_person"),
+    path("people/<name:person>/roles/", people.set_roles, name="person_roles"),
+    path("people/<name:person>/active/", people.set_active, name="person_active"),
     path("tokens/", tokens.listing, name="tokens"),
     path("tokens/issue/", tokens.issue, name="issue_token"),
     path("tokens/<name:token>/revoke/", tokens.revoke, name="revoke_token"),

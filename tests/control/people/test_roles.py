@@ -72,6 +72,10 @@ def test_an_administrator_may_come_into_the_admin_for_as_long(anna) -> None:
     roles.assign(SHELL, "anna", "administrator")
     assert fresh(anna).is_staff
     assert fresh(anna).has_perm("auth.change_user")
+    with pytest.raises(errors.Refused, match="needs an administrator"):
+        roles.remove(SHELL, "anna", "administrator")
+    assert fresh(anna).is_staff
+    auth.User.objects.create_superuser("root")
     roles.remove(SHELL, "anna", "administrator")
     assert not fresh(anna).is_staff
 

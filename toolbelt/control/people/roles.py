@@ -87,12 +87,57 @@ def assign(write: writing.Write, user: str, role: Role) -> bool:
 
     Raise errors.NotFound.
     """
-    return _put(write, user, role, True)
+    with writing.begin():
+        return put(write, user, {*of_user(user), role})
 
 
 def remove(write: writing.Write, user: str, role: Role) -> bool:
-    """Remove a role from a user; return whether they had it. Raise errors.NotFound."""
-    return _put(write, user, role, False)
+    """Remove a role from a user; return whether they had it. Raise errors.NotFound, or Refused as :func:`put` does."""
+    with writing.begin():
+        return put(write, user, {*of_user(user)} - {role})
+
+
+def put(write: writing.Write, user: str, wanted: Iterable[str], *, was: Any = writing.ANY) -> bool:
+    """Give a user these roles and no others; return whether that changes anything. ``was``: those that the writer saw.
+
+    Raise errors.NotFound, errors.Stale, or errors.Refused for the last administrator.
+    """
+    with writing.begin():
+        create_groups()
+        row = _find(user)
+        before, names = _roles(row), set(wanted)
+        after = tuple(role for role in ROLES if role in names)
+        if was is not writing.ANY and set(was) != set(before):
+            raise errors.Stale(f"The roles of {user}", ", ".join(was) or "none", ", ".join(before) or "none")
+        if before == after:
+            return False
+        row.groups.remove(*logins.Group.objects.filter(name__in=set(before) - names))
+        row.groups.add(*logins.Group.objects.filter(name__in=set(after) - set(before)))
+        if ("administrator" in before) is not ("administrator" in after) and not row.is_superuser:
+            row.is_staff = "administrator" in after
+            row.save(update_fields=["is_staff"])
+        if "administrator" in before:
+            refuse_without_administrator()
+        writing.record(write, "user", user, action="user.roles", before=list(before), after=list(after))
+    return True
+
+
+def refuse_without_administrator() -> None:
+    """Raise Refused if no active user is left who may manage the others. Called within the write that it prevents."""
+    administrators = Q(is_superuser=True) | Q(groups__name="administrator")
+    if not auth.get_user_model()._default_manager.filter(administrators, is_active=True).exists():
+        raise errors.Refused("Toolbelt needs an administrator: make another user an administrator first.")
+
+
+def assignable(holder: rights.User) -> tuple[Role, ...]:
+    """Return the roles whose permissions this user has, and may therefore give to others and take from them."""
+    held: dict[str, set[str]] = {role: set() for role in ROLES}
+    rows = logins.Group.objects.filter(name__in=ROLES, permissions__isnull=False).values_list(
+        "name", "permissions__content_type__app_label", "permissions__codename"
+    )
+    for role, label, codename in rows:
+        held[role].add(f"{label}.{codename}")
+    return tuple(role for role in ROLES if all(map(holder.has_perm, held[role])))
 
 
 def of_user(user: str) -> tuple[str, ...]:
@@ -167,22 +212,6 @@ def allowed_users(agent: str) -> AllowedUsers:
 def agents_of(user: int) -> Sequence[str]:
     """Return the agents that a user (by primary key) operates one by one."""
     return sorted(operators.of_user(user))
-
-
-def _put(write: writing.Write, user: str, role: Role, has: bool) -> bool:
-    with writing.begin():
-        create_groups()
-        row = _find(user)
-        before = _roles(row)
-        if (role in before) is has:
-            return False
-        group = logins.Group.objects.get(name=role)
-        row.groups.add(group) if has else row.groups.remove(group)
-        if role == "administrator" and not row.is_superuser:
-            row.is_staff = has
-            row.save(update_fields=["is_staff"])
-        writing.record(write, "user", user, action="user.roles", before=list(before), after=list(_roles(row)))
-    return True
 
 
 def _roles(user: Any) -> tuple[str, ...]:

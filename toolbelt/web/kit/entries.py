@@ -22,6 +22,8 @@ ACTS = {
     "issue": "issued",
     "revoke": "revoked",
     "evict": "evicted",
+    "activate": "activated",
+    "deactivate": "deactivated",
 }
 _FLIPS: Mapping[str, Mapping[bool | None, str]] = {
     "switch": {True: "turned on", False: "turned off", None: "reset the switch of"},
@@ -43,6 +45,9 @@ _STAYS = frozenset(
         "token.revoke",
         "session.evict",
         "user.roles",
+        "user.create",
+        "user.activate",
+        "user.deactivate",
         "switch.end",
         "override.end",
     }

@@ -70,6 +70,7 @@ def shown(request: http.Request) -> dict[str, Any]:
         to_look_at=counts.waiting,
         may_administer=user.is_staff,
         may_see_calls=rights.may_read(user, "call_record"),
+        may_see_people=user.has_perm("auth.view_user"),
         may_see_tokens=rights.may_read(user, "api_token"),
         request_id=request_ids.current(),
         command=conf.COMMAND,

@@ -36,6 +36,7 @@ _PAGES = (
     _Page("Calls", "calls", "usage unused errors", kind="call_record"),
     _Page("Audit log", "changes", "history who changed undo"),
     _Page("Tokens", "tokens", "api credentials", kind="api_token"),
+    _Page("People & roles", "people", "users operators administrators", permission="auth.view_user"),
     _Page("Import & export", "belt", "configuration file backup"),
     _Page("System status", "status", "health version admin", is_for_staff=True),
     _Page("Your account", "account", "password theme permissions"),

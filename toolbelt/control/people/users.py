@@ -1,0 +1,115 @@
+"""Users: who there is, and creating, deactivating and activating them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import auth
+from django.contrib.auth import password_validation
+from django.core.exceptions import ValidationError
+
+from toolbelt import models
+from toolbelt.control import writing
+from toolbelt.control.people import roles
+from toolbelt.core import errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """A user, with their roles and the agents that they operate one by one."""
+
+    name: str
+    full_name: str
+    roles: Sequence[str]
+    agents: Sequence[str]
+    is_active: bool
+    is_superuser: bool
+    last_login: dt.datetime | None
+
+
+def listed() -> list[Person]:
+    """Return all users by name, the inactive ones last, in a fixed number of queries."""
+    model = auth.get_user_model()
+    operated = defaultdict(list)
+    for user, agent in models.AgentOperator.objects.values_list("user_id", "agent__key").order_by(
+        "agent__key"
+    ):
+        operated[user].append(agent)
+    rows = model._default_manager.order_by("-is_active", model.USERNAME_FIELD).prefetch_related("groups")
+    return [_person(row, operated[row.pk]) for row in rows]
+
+
+def find(name: str) -> Person:
+    """Return one user; raise errors.NotFound."""
+    row = _row(name)
+    return _person(row, roles.agents_of(row.pk))
+
+
+def create(write: writing.Write, name: str, password: str, wanted: Iterable[str]) -> None:
+    """Create a user with these roles; raise Invalid with what is wrong with the name or the password."""
+    user: Any = auth.get_user_model()(**{auth.get_user_model().USERNAME_FIELD: name})
+    try:
+        user.full_clean(exclude=["password"])
+    except ValidationError as error:
+        messages = [message for texts in error.message_dict.values() for message in texts]
+        raise _invalid("name", messages) from error
+    try:
+        password_validation.validate_password(password, user)
+    except ValidationError as error:
+        raise _invalid("password", error.messages) from error
+    # Takes long, so outside of the transaction.
+    user.set_password(password)
+    with writing.begin():
+        user.save()
+        writing.record(write, "user", name, action="user.create", before=None, after=None)
+        roles.put(write, name, wanted)
+
+
+def set_active(write: writing.Write, name: str, active: bool) -> bool:
+    """Let a user log in again, or no longer; return whether that changes anything.
+
+    Their tokens are rejected for as long. Raise errors.NotFound, or Refused for oneself and the last administrator.
+    """
+    if not active and name == write.actor.name and write.actor.via == "screen":
+        raise errors.Refused("You cannot deactivate your own account: ask another administrator.")
+    with writing.begin():
+        row = _row(name)
+        if row.is_active is active:
+            return False
+        row.is_active = active
+        row.save(update_fields=["is_active"])
+        roles.refuse_without_administrator()
+        action = "user.activate" if active else "user.deactivate"
+        writing.record(write, "user", name, action=action, before=not active, after=active)
+    return True
+
+
+def _row(name: str) -> Any:
+    model = auth.get_user_model()
+    row = model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
+    if row is None:
+        raise errors.NotFound(
+            "user", name, model._default_manager.values_list(model.USERNAME_FIELD, flat=True)
+        )
+    return row
+
+
+def _person(row: Any, agents: Sequence[str]) -> Person:
+    names = {group.name for group in row.groups.all()}
+    return Person(
+        name=row.get_username(),
+        full_name=row.get_full_name(),
+        roles=[role for role in roles.ROLES if role in names],
+        agents=agents,
+        is_active=row.is_active,
+        is_superuser=row.is_superuser,
+        last_login=row.last_login,
+    )
+
+
+def _invalid(path: str, messages: Iterable[str]) -> errors.Invalid:
+    return errors.Invalid([errors.Problem(path=path, message=message) for message in messages])
