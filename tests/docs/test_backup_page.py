@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -43,7 +44,7 @@ def surface(agent):
 """
 # Flips an override again and again; says after each flip what the agent's surface is.
 WRITER = f"""{SURFACE}
-import itertools
+import itertools, time
 from django import db
 from toolbelt.control import writing
 from toolbelt.control.access import switches
@@ -56,6 +57,7 @@ for number in itertools.count(1):
         except db.OperationalError:
             pass  # on a loaded machine, a writer of a SQLite file may wait for too long: it tries again
     print(surface(sys.argv[1]), flush=True)
+    time.sleep(0.02)  # the others have to run as well
 """
 TOKEN = """
 import django
@@ -73,24 +75,29 @@ from toolbelt.store import revisions, triggers
 entries = models.AuditEntry.objects.order_by("id")
 if sys.argv[2]:
     entries = entries.filter(id__lte=int(sys.argv[2]))
-rows = [[str(value) for value in row] for row in entries.values_list()]
 flips = models.AuditEntry.objects.filter(key="arxiv", reason="", actor="olive")
-print(json.dumps({{
-    "surfaces": {{agent.key: surface(agent.key) for agent in models.Agent.objects.all()}},
-    "token": credentials.recognize(sys.argv[1]) is not None,
-    "flips": {{agent: flips.filter(subject_key=agent).count() for agent in {WRITERS}}},
-    "audit": len(rows),
-    "audit digest": hashlib.sha256(json.dumps(rows).encode()).hexdigest(),
-    "last entry": entries.last().id,
-    "revision": revisions.number(),
-    "triggers missing": len(triggers.missing(connection)),
-}}))
-"""
-FLIP = f"""{SURFACE}
-from toolbelt.control import writing
-from toolbelt.control.access import switches
-write = writing.by("mira", via="command").replace(confirm=True)
-switches.override(write, "omni", "arxiv", switches.current_value("omni", "arxiv") is False)
+
+def state():
+    rows = [[str(value) for value in row] for row in entries.values_list()]
+    return {{
+        "surfaces": {{agent.key: surface(agent.key) for agent in models.Agent.objects.all()}},
+        "token": credentials.recognize(sys.argv[1]) is not None,
+        "flips": {{agent: flips.filter(subject_key=agent).count() for agent in {WRITERS}}},
+        "audit": len(rows),
+        "audit digest": hashlib.sha256(json.dumps(rows).encode()).hexdigest(),
+        "last entry": entries.last().id,
+        "revision": revisions.number(),
+        "triggers missing": len(triggers.missing(connection)),
+    }}
+
+states = [state()]
+if sys.argv[3]:
+    from toolbelt.control import writing
+    from toolbelt.control.access import switches
+    write = writing.by("mira", via="command").replace(confirm=True)
+    switches.override(write, "omni", "arxiv", switches.current_value("omni", "arxiv") is False)
+    states.append(state())
+print(json.dumps(states))
 """
 
 
@@ -151,8 +158,13 @@ class Installation:
         return run.stdout.strip()
 
     def state(self, token: str, until: object = "") -> dict[str, Any]:
-        state: dict[str, Any] = json.loads(self.python(STATE, token, str(until)))
-        return state
+        [state] = json.loads(self.python(STATE, token, str(until), ""))
+        return dict(state)
+
+    def states_around_a_flip(self, token: str) -> list[dict[str, Any]]:
+        """Return the state before and after a flip of the agent omni."""
+        states: list[dict[str, Any]] = json.loads(self.python(STATE, token, "", "flip"))
+        return states
 
     def set_up(self) -> str:
         """Migrate, and load the demo; return a token of the kiosk."""
@@ -188,7 +200,7 @@ def check_restored(
     target: Installation, token: str, source: dict[str, Any], surfaces: dict[str, list[str]] | None = None
 ) -> dict[str, Any]:
     """See that the target is as the source was, at the moment of the backup, and that it goes on from there."""
-    restored = target.state(token)
+    restored, after = target.states_around_a_flip(token)
     for agent, number in restored["flips"].items():
         if surfaces is not None:
             assert number >= 3
@@ -198,8 +210,6 @@ def check_restored(
         agent: source["surfaces"][agent] for agent in others
     }
     assert (restored["token"], restored["triggers missing"]) == (True, 0)
-    target.python(FLIP)
-    after = target.state(token)
     assert after["revision"] > restored["revision"]
     assert after["audit"] == restored["audit"] + 1
     assert {
@@ -208,11 +218,9 @@ def check_restored(
     return restored
 
 
-def check_page(source: Installation, target: Installation) -> None:
-    """Back up under writes, restore elsewhere, and compare."""
+def check_page(source: Installation, target: Installation, token: str) -> None:
+    """Back up under writes, restore over another installation's data, and compare."""
     (backup,) = commands("Back up")
-    token = source.set_up()
-    target.set_up()
     with source.written_to() as surfaces:
         source.sh(backup)
     (source.directory / "toolbelt.backup").rename(target.directory / "toolbelt.backup")
@@ -237,8 +245,24 @@ def on_sqlite(directory: Path, name: str) -> Installation:
     return installation(directory / name, f"sqlite:///{directory / name / 'db.sqlite3'}")
 
 
-def test_a_sqlite_file_is_backed_up_under_writes_and_restored(tmp_path: Path) -> None:
-    check_page(on_sqlite(tmp_path, "from"), on_sqlite(tmp_path, "to"))
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Installation, str]:
+    """Return an installation with the demo, which tests copy, and a token of its kiosk."""
+    demo = on_sqlite(tmp_path_factory.mktemp("demo"), "demo")
+    return demo, demo.set_up()
+
+
+def copied(demo: Installation, directory: Path, name: str) -> Installation:
+    copy = on_sqlite(directory, name)
+    shutil.copyfile(demo.directory / "db.sqlite3", copy.directory / "db.sqlite3")
+    return copy
+
+
+def test_a_sqlite_file_is_backed_up_under_writes_and_restored(
+    tmp_path: Path, demo: tuple[Installation, str]
+) -> None:
+    installed, token = demo
+    check_page(copied(installed, tmp_path, "from"), copied(installed, tmp_path, "to"), token)
 
 
 @pytest.fixture
@@ -261,10 +285,19 @@ def databases() -> Iterator[list[str]]:
 
 
 def test_a_postgresql_database_is_backed_up_under_writes_and_restored(
-    tmp_path: Path, databases: list[str]
+    tmp_path: Path, databases: list[str], demo: tuple[Installation, str]
 ) -> None:
-    source, target = databases
-    check_page(installation(tmp_path / "from", source), installation(tmp_path / "to", target))
+    installed, token = demo
+    source, target = (
+        installation(tmp_path / name, url) for name, url in zip(("from", "to"), databases, strict=True)
+    )
+    move(installed, source)
+    # A target with data, made the quick way.
+    server, _, name = target.url.rpartition("/")
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as opened:
+        opened.execute(f'DROP DATABASE "{name}"')
+        opened.execute(f'CREATE DATABASE "{name}" TEMPLATE "{source.url.rpartition("/")[2]}"')
+    check_page(source, target, token)
 
 
 def rows(file: Path) -> dict[str, list[Any]]:
@@ -286,10 +319,12 @@ def move(source: Installation, target: Installation) -> None:
     source.sh(re.sub(r"'\S+://\S+'", f"'{target.url}'", command))
 
 
-def test_a_database_is_moved_to_postgresql_and_back(tmp_path: Path, databases: Sequence[str]) -> None:
-    first, last = on_sqlite(tmp_path, "first"), on_sqlite(tmp_path, "last")
+def test_a_database_is_moved_to_postgresql_and_back(
+    tmp_path: Path, databases: Sequence[str], demo: tuple[Installation, str]
+) -> None:
+    installed, token = demo
+    first, last = copied(installed, tmp_path, "first"), on_sqlite(tmp_path, "last")
     second = installation(tmp_path / "second", databases[0])
-    token = first.set_up()
     move(first, second)
     move(second, last)
     state = first.state(token)
@@ -311,9 +346,10 @@ def test_a_database_is_moved_to_postgresql_and_back(tmp_path: Path, databases: S
     check_restored(last, token, original, surfaces)
 
 
-def test_what_is_no_backup_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    here = on_sqlite(tmp_path, "here")
-    here.manage("migrate --no-input")
+def test_what_is_no_backup_is_refused_and_changes_nothing(
+    tmp_path: Path, demo: tuple[Installation, str]
+) -> None:
+    here = copied(demo[0], tmp_path, "here")
     before = rows(here.directory / "db.sqlite3")
     here.manage("backup whole.sqlite3")
     whole = (here.directory / "whole.sqlite3").read_bytes()
