@@ -116,6 +116,7 @@ def present(summary: queries.Summary, *, may_undo: bool = False) -> pieces.View:
         key=summary.agent.key,
         role=summary.agent.role or summary.agent.title,
         profile=profile(summary.agent, summary.loadout),
+        loadout=summary.loadout,
         protected=summary.agent.protected,
         archived=summary.agent.archived,
         active=words.number(spent.tools),
