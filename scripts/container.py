@@ -25,6 +25,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+# Where pip finds the certificates of its index, if they are not the system's.
+_CERTIFICATES = "PIP_CERT"
 FILE = ROOT / "docs/deploy/Containerfile"
 PACKAGES = "python3,python3-venv,ca-certificates"
 PORT = 8000
@@ -46,7 +48,7 @@ class Image:
         self.check: list[str] = []
 
     def run(
-        self, command: list[str], *, options: tuple[str, ...] = (), **more: str
+        self, command: list[str], more: Mapping[str, str], options: tuple[str, ...] = ()
     ) -> subprocess.Popen[bytes]:
         """Start a command in the image, in a process namespace of its own."""
         inside = ["chroot", *options, str(self.root), "env", "-C", self.workdir, *command]
@@ -116,7 +118,7 @@ def _apply(image: Image, instruction: str, rest: str, stages: Mapping[str, Image
         case "RUN":
             # How this machine reaches the package index is no part of the image.
             index = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-            if image.run(["sh", "-c", rest], **index).wait():
+            if image.run(["sh", "-c", rest], index).wait():
                 sys.exit(f"failed: {rest}")
         case "CMD":
             image.command = json.loads(rest)
@@ -163,7 +165,7 @@ def use(image: Image) -> None:
     as_user = (f"--userspec={image.user}:{image.user}",)
 
     def run(*command: str, **more: str) -> int:
-        return image.run([*command], options=as_user, **SETTINGS, **more).wait()
+        return image.run([*command], {**SETTINGS, **more}, as_user).wait()
 
     _expect(
         run("sh", "-c", "echo x > /opt/toolbelt/written 2>/dev/null") != 0,
@@ -177,7 +179,7 @@ def use(image: Image) -> None:
         "an operator is created",
     )  # fmt: skip
     _expect(run("toolbelt", "loaddata", "demo", "--verbosity", "0") == 0, "the demo's data is loaded")
-    server = image.run(image.command, options=as_user, **SETTINGS)
+    server = image.run(image.command, SETTINGS, as_user)
     try:
         _wait()
         _expect(run(*image.check) == 0, "the health check passes")
@@ -247,7 +249,12 @@ def main() -> None:
         subprocess.run(["debootstrap", *options, "bookworm", str(base), given.mirror], check=True)
     shutil.rmtree(work, ignore_errors=True)
     certificates = "/etc/ssl/certs/ca-certificates.crt"
-    for file in ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", os.environ.get("PIP_CERT", certificates)):
+    for file in (
+        "/etc/resolv.conf",
+        "/etc/hosts",
+        "/etc/pip.conf",
+        os.environ.get(_CERTIFICATES, certificates),
+    ):
         with contextlib.suppress(FileNotFoundError):
             (base / file.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, base / file.lstrip("/"))

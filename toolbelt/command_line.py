@@ -48,6 +48,7 @@ toolbelt surface   Show what the model gets for an agent; toolbelt why explains 
 toolbelt flip      Turn a toolkit or tool on or off for an agent
 toolbelt call      Call a tool as an agent
 toolbelt mcp       Add, import, review and refresh upstream MCP servers
+toolbelt connect   Print or write the configuration of an MCP client
 toolbelt token     Issue and revoke tokens; toolbelt belt exports and imports the configuration
 toolbelt COMMAND   Run one of the commands below
 """

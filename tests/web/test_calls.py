@@ -187,7 +187,7 @@ def test_the_values_of_the_charts_stand_in_tables_that_lead_to_each_day(reader: 
 
 
 def test_a_call_has_a_page_with_all_that_was_recorded(reader: Client) -> None:
-    told = {
+    told: dict[str, Any] = {
         "session": "s1",
         "request_id": "req-7",
         "arguments_bytes": 20,

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from django.utils import timezone
 
+from toolbelt.control.agents import mcp_clients
 from toolbelt.control.people import tokens
 from toolbelt.control.reports import queries
 from toolbelt.web.agents import view_model as agents
-from toolbelt.web.connect import mcp_clients, snippets
+from toolbelt.web.connect import client_limits, snippets
 from toolbelt.web.kit import pieces
 
 # The page asks for this long after the token was created whether it was used.
@@ -23,7 +24,7 @@ def page(agent: str, *, address: str, chosen: str, issued: tokens.Issued | None)
     origin = address.rpartition("/api/v1/")[0]
     listed = (*settings.surface.tools, *settings.surface.meta_tools)
     groups = (
-        ("MCP clients", mcp_clients.configurations(origin, agent, settings.surface)),
+        ("MCP clients", client_limits.configurations(origin, agent, settings.surface)),
         ("HTTP API", snippets.languages(address, listed[0].name if listed else "a_tool")),
         ("Frameworks", snippets.frameworks(origin, agent)),
     )

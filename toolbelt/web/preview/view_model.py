@@ -15,7 +15,7 @@ from toolbelt.core import definitions, errors, resolution, rules, surface
 from toolbelt.runtime import explain, rendering, surfaces
 from toolbelt.web.agents import view_model as agents
 from toolbelt.web.compare import view_model as compare
-from toolbelt.web.connect import mcp_clients
+from toolbelt.web.connect import client_limits
 from toolbelt.web.kit import entries, model, paging, pieces, words
 
 View = Literal["tools", "policy", "json", "why"]
@@ -92,7 +92,7 @@ def page(agent: str, filters: Mapping[str, Any], *, path: str, may_change: bool)
         if version is not None and then is not None
         else None,
         may_change=may_change,
-        cut=mcp_clients.cut_instructions(answer.policy)
+        cut=client_limits.cut_instructions(answer.policy)
         if view == "policy" or (view == "json" and form == "mcp")
         else (),
     )

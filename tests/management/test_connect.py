@@ -1,0 +1,168 @@
+"""`manage.py connect` prints the configuration of an MCP client, or adds it to the client's file."""
+
+from __future__ import annotations
+
+import io
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests.api.conftest import SETUP
+from toolbelt.control.agents import mcp_clients
+from toolbelt.control.config import belts
+from toolbelt.control.servers.client_files import importing
+
+pytestmark = pytest.mark.django_db
+URL = "https://toolbelt.example.com"
+EVERY = [client.id for client in mcp_clients.CLIENTS]
+
+
+@pytest.fixture(autouse=True)
+def ada(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TOOLBELT_TOKEN", raising=False)
+    belts.import_(SETUP, {"agents": [{"key": "ada"}]})
+
+
+def connect(client: str, *words: str, url: str = URL) -> str:
+    printed = io.StringIO()
+    call_command(
+        "connect", "ada", "--client", client, "--url", url, *words, stdout=printed, stderr=io.StringIO()
+    )
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("client", EVERY)
+def test_what_is_printed_names_the_agent_s_address(client: str) -> None:
+    assert f"{URL}/mcp/ada" in connect(client)
+
+
+@pytest.mark.parametrize("client", EVERY)
+def test_a_written_file_is_one_that_clients_read(client: str, tmp_path: Path) -> None:
+    file = tmp_path / f"new/settings{Path(mcp_clients.find(client).file).suffix}"
+    assert str(file) in connect(client, "--write", str(file))
+    preview = importing.preview(file.read_text(), is_toml=file.suffix == ".toml")
+    assert [server.name for server in preview.servers] == [mcp_clients.NAME]
+    assert f"{URL}/mcp/ada" in file.read_text()
+    assert file.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("client", EVERY)
+def test_writing_twice_changes_nothing(client: str, tmp_path: Path) -> None:
+    file = tmp_path / f"settings{Path(mcp_clients.find(client).file).suffix}"
+    connect(client, "--write", str(file))
+    before = file.read_text()
+    connect(client, "--write", str(file))
+    assert file.read_text() == before
+
+
+def test_what_else_is_in_the_file_stays(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    other: dict[str, Any] = {"theme": "dark", "mcpServers": {"files": {"command": "files", "args": ["/ö"]}}}
+    file.write_text(json.dumps(other))
+    file.chmod(0o640)
+    connect("cursor", "--write", str(file))
+    written = json.loads(file.read_text())
+    assert written["mcpServers"].pop("toolbelt")["url"] == f"{URL}/mcp/ada"
+    assert written == other
+    assert file.stat().st_mode & 0o777 == 0o640
+
+
+def test_inputs_of_vs_code_are_added_once(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    other = {"type": "promptString", "id": "other"}
+    file.write_text(json.dumps({"inputs": [other], "servers": {}}))
+    connect("vs-code", "--write", str(file))
+    connect("vs-code", "--write", str(file), "--replace", url="https://other.example.com")
+    assert [item["id"] for item in json.loads(file.read_text())["inputs"]] == ["other", "toolbelt-token"]
+
+
+CODEX = """# mine
+model = "gpt-5"
+
+[mcp_servers.toolbelt]
+url = "https://old.example.com/mcp/ada"
+
+[mcp_servers.toolbelt.env]
+A = "[x]"
+
+[mcp_servers.files]
+command = "files"
+"""
+
+
+@pytest.mark.parametrize(
+    ("client", "name", "text"),
+    [
+        ("cursor", "mcp.json", json.dumps({"mcpServers": {"toolbelt": {"url": "https://old.example.com"}}})),
+        ("codex", "config.toml", CODEX),
+    ],
+)
+def test_another_server_of_this_name_is_replaced_only_on_request(
+    tmp_path: Path, client: str, name: str, text: str
+) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(CommandError, match=r"was not changed.*--replace"):
+        connect(client, "--write", str(file))
+    assert file.read_text() == text
+    connect(client, "--write", str(file), "--replace")
+    assert "old.example.com" not in file.read_text()
+    if client == "codex":
+        assert file.read_text().startswith('# mine\nmodel = "gpt-5"\n')
+        servers = tomllib.loads(file.read_text())["mcp_servers"]
+        assert servers["files"] == {"command": "files"}
+        assert servers["toolbelt"] == {"url": f"{URL}/mcp/ada", "bearer_token_env_var": "TOOLBELT_TOKEN"}
+
+
+@pytest.mark.parametrize(
+    ("client", "name", "text", "reason"),
+    [
+        ("cursor", "mcp.json", "// mine\n{}", "not JSON, or has comments"),
+        ("cursor", "mcp.json", "[]", "not a JSON object"),
+        ("cursor", "mcp.json", '{"mcpServers": []}', "mcpServers is not what"),
+        ("codex", "config.toml", "x = ", "not TOML"),
+        (
+            "codex",
+            "config.toml",
+            "mcp_servers = {toolbelt = {url = 'x'}}",
+            "a form that cannot be changed here",
+        ),
+        ("cursor", "mcp.json", "\udcff", "not UTF-8"),
+    ],
+)
+def test_a_file_that_cannot_be_changed_stays_as_it_is(
+    tmp_path: Path, client: str, name: str, text: str, reason: str
+) -> None:
+    file = tmp_path / name
+    file.write_text(text, errors="surrogateescape")
+    before = file.read_bytes()
+    with pytest.raises(CommandError, match=reason):
+        connect(client, "--write", str(file), "--replace")
+    assert file.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_client_that_keeps_the_token_in_its_file_gets_the_one_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Replace YOUR_TOKEN there" in connect("cline", "--write", str(tmp_path / "a.json"))
+    monkeypatch.setenv("TOOLBELT_TOKEN", "tb_of_ada")
+    assert "YOUR_TOKEN" not in connect("cline", "--write", str(tmp_path / "b.json"))
+    assert "Bearer tb_of_ada" in (tmp_path / "b.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("nobody", "--client", "cursor"), "nobody"),
+        (("ada", "--client", "cursor", "--url", "toolbelt.example.com"), "is not an address"),
+        (("ada", "--client", "editor"), "invalid choice"),
+    ],
+)
+def test_what_cannot_be_connected_is_an_error(words: tuple[str, ...], error: str) -> None:
+    with pytest.raises(CommandError, match=error):
+        call_command("connect", *words, stdout=io.StringIO())

@@ -1,0 +1,208 @@
+"""The MCP clients that Toolbelt can write the configuration of, and that configuration for an agent.
+
+The token comes from where each client can keep it: the environment, or its own file (``YOUR_TOKEN``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tomllib
+from dataclasses import dataclass
+from typing import Any
+
+from django.template import loader
+
+from toolbelt.core import errors
+
+# What the clients call this server; its tools are named after it there.
+NAME = "toolbelt"
+PLACEHOLDER = "YOUR_TOKEN"
+_SECRET_INSIDE = "The file contains the token: make sure that only you can read it."  # noqa: S105
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """A client: where its configuration goes (``note``), and what it takes.
+
+    ``file`` is the usual one, and ``template`` the configuration for it, if not ``templates/connect/clients/<id>.txt``.
+    ``prefix`` is what the client puts before the name of a tool, and ``longest_name`` the longest name with that;
+    ``longest_instructions`` is how many characters of the policy it reads, None if no limit is known.
+    """
+
+    id: str
+    label: str
+    file: str
+    note: str = ""
+    prefix: str = ""
+    longest_name: int = 64
+    longest_instructions: int | None = None
+    template: str = ""
+
+
+def text(client: Client, origin: str, agent: str, *, for_file: bool = False) -> str:
+    """Return the client's configuration for an agent of the installation at ``origin``.
+
+    It is what a person enters, which can be a command; ``for_file``: the contents of a file.
+    """
+    url = f"{origin}/mcp/{agent}"
+    template = client.template if for_file and client.template else client.id
+    values = {
+        "url": json.dumps(url),
+        "shell_url": shlex.quote(url),
+        "agent": json.dumps(agent)[1:-1],
+        "is_http": url.startswith("http:"),
+    }
+    return loader.render_to_string(f"connect/clients/{template}.txt", values).strip() + "\n"
+
+
+def merge(existing: str, new: str, *, is_toml: bool, replace: bool) -> str:
+    """Return the contents of a client's file with a new configuration of this server; everything else stays.
+
+    Raise errors.Invalid if the file cannot be read, and errors.Refused if it has another configuration of this server
+    that ``replace`` does not give up.
+    """
+    if not existing.strip():
+        return new
+    if is_toml:
+        return _merge_toml(existing, new, replace=replace)
+    try:
+        document = json.loads(existing)
+    except ValueError as error:
+        raise _unreadable(f"It is not JSON, or has comments: {error}.") from error
+    if not isinstance(document, dict):
+        raise _unreadable("It is not a JSON object.")
+    _add(document, json.loads(new), replace=replace)
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _add(document: dict[str, Any], new: dict[str, Any], *, replace: bool) -> None:
+    for key, value in new.items():
+        present = document.get(key)
+        if key not in document or present == value:
+            document[key] = value
+        elif key == NAME:
+            if not replace:
+                raise _taken()
+            document[key] = value
+        elif isinstance(present, dict) and isinstance(value, dict):
+            _add(present, value, replace=replace)
+        elif isinstance(present, list) and isinstance(value, list):
+            # Inputs of VS Code, by their ids.
+            ids = {item["id"] for item in value}
+            document[key] = [
+                item for item in present if not isinstance(item, dict) or item.get("id") not in ids
+            ]
+            document[key] += value
+        elif isinstance(value, dict | list):
+            raise _unreadable(f"{key} is not what this client keeps there.")
+
+
+def _merge_toml(existing: str, new: str, *, replace: bool) -> str:
+    try:
+        document = tomllib.loads(existing)
+    except tomllib.TOMLDecodeError as error:
+        raise _unreadable(f"It is not TOML: {error}.") from error
+    servers = document.get("mcp_servers", {})
+    present = servers.get(NAME) if isinstance(servers, dict) else None
+    if present is not None and present != tomllib.loads(new)["mcp_servers"][NAME]:
+        if not replace:
+            raise _taken()
+        # Its table, and tables below it, up to the next table.
+        table = rf"^\[mcp_servers\.{NAME}(?:\.[^\]]*)?\][^\n]*\n(?:(?!\[)[^\n]*\n?)*"
+        existing = re.sub(table, "", existing, flags=re.MULTILINE)
+        present = None
+    if present is not None:
+        return existing
+    merged = f"{existing.rstrip()}\n\n{new}".lstrip()
+    try:
+        tomllib.loads(merged)
+    except tomllib.TOMLDecodeError as error:
+        raise _unreadable(f"{NAME} is configured in a form that cannot be changed here.") from error
+    return merged
+
+
+def _taken() -> errors.Refused:
+    return errors.Refused(f"The file has another server named {NAME}: add --replace to replace it.")
+
+
+def _unreadable(reason: str) -> errors.Invalid:
+    return errors.Invalid([errors.Problem(path="", message=f"{reason} Add the configuration by hand.")])
+
+
+def find(client_id: str) -> Client:
+    """Return the client with this id. Raise errors.NotFound."""
+    for client in CLIENTS:
+        if client.id == client_id:
+            return client
+    raise errors.NotFound("MCP client", client_id, [client.id for client in CLIENTS])
+
+
+CLIENTS = (
+    Client(
+        id="claude-code",
+        label="Claude Code",
+        file=".mcp.json",
+        prefix=f"mcp__{NAME}__",
+        longest_instructions=2048,
+        template="claude-code-project",
+    ),
+    Client(
+        id="cursor",
+        label="Cursor",
+        file="~/.cursor/mcp.json",
+        note="In .cursor/mcp.json, or ~/.cursor/mcp.json.",
+        prefix=f"{NAME}:",
+        longest_name=60,
+    ),
+    Client(
+        id="vs-code",
+        label="VS Code",
+        file=".vscode/mcp.json",
+        note="In .vscode/mcp.json.",
+        prefix=f"mcp_{NAME}_",
+    ),
+    Client(
+        id="codex",
+        label="Codex",
+        file="~/.codex/config.toml",
+        note="In ~/.codex/config.toml.",
+        prefix=f"mcp__{NAME}__",
+    ),
+    Client(
+        id="gemini-cli",
+        label="Gemini CLI",
+        file="~/.gemini/settings.json",
+        note="In ~/.gemini/settings.json, or .gemini/settings.json of a project.",
+        prefix=f"mcp_{NAME}_",
+        longest_name=63,
+    ),
+    Client(
+        id="copilot-cli",
+        label="Copilot CLI",
+        file="~/.copilot/mcp-config.json",
+        note=f"In ~/.copilot/mcp-config.json. {_SECRET_INSIDE}",
+        prefix=f"{NAME}-",
+    ),
+    Client(
+        id="opencode",
+        label="opencode",
+        file="opencode.json",
+        note="In opencode.json. Up to version 1, the server stands directly under mcp, without servers.",
+        prefix=f"{NAME}_",
+    ),
+    Client(
+        id="cline",
+        label="Cline",
+        file="cline_mcp_settings.json",
+        note=f"In cline_mcp_settings.json. {_SECRET_INSIDE}",
+    ),
+    Client(
+        id="claude-desktop",
+        label="Claude Desktop",
+        file="claude_desktop_config.json",
+        note=f"In claude_desktop_config.json, by way of mcp-remote, which needs Node.js. {_SECRET_INSIDE}",
+        prefix=f"{NAME}:",
+    ),
+)

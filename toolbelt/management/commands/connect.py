@@ -1,0 +1,113 @@
+"""``manage.py connect AGENT --client CLIENT``: print or write the configuration of an MCP client."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from toolbelt import conf
+from toolbelt.control.agents import mcp_clients
+from toolbelt.core import errors
+from toolbelt.management import terminal
+from toolbelt.runtime import surfaces
+
+# With --write and no FILE.
+_USUAL = ""
+
+
+class Command(terminal.Command):
+    """Print or write the configuration that connects an MCP client to an agent."""
+
+    help = "Print the configuration that connects an MCP client to an agent, or add it to the client's file."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the agent, the client, and where the configuration goes."""
+        parser.add_argument("agent", metavar="AGENT", help="the agent's key")
+        parser.add_argument(
+            "--client",
+            required=True,
+            choices=[client.id for client in mcp_clients.CLIENTS],
+            help="the MCP client",
+        )
+        parser.add_argument(
+            "--url",
+            metavar="URL",
+            help="how the client reaches Toolbelt (default: by the first allowed host)",
+        )
+        parser.add_argument(
+            "--write",
+            metavar="FILE",
+            nargs="?",
+            const=_USUAL,
+            help="add it to FILE, or to the client's usual file; what else is there stays",
+        )
+        parser.add_argument(
+            "--replace", action="store_true", help="replace another server of this name in the file"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print the configuration, or write it."""
+        client = mcp_clients.find(options["client"])
+        try:
+            surfaces.ask(options["agent"])
+        except errors.ToolbeltError as error:
+            raise CommandError(str(error)) from error
+        origin = _origin(options["url"])
+        if options["write"] is None:
+            self.stdout.write(mcp_clients.text(client, origin, options["agent"]), ending="")
+            if client.note:
+                self.stderr.write(client.note)
+            return
+        file = Path(options["write"] or client.file).expanduser()
+        text = mcp_clients.text(client, origin, options["agent"], for_file=True)
+        text = text.replace(
+            mcp_clients.PLACEHOLDER, os.environ.get("TOOLBELT_TOKEN") or mcp_clients.PLACEHOLDER
+        )
+        _write(file, text, replace=options["replace"])
+        self.stdout.write(f"{client.label} is configured in {file}.")
+        if mcp_clients.PLACEHOLDER in text:
+            self.stdout.write(f"Replace {mcp_clients.PLACEHOLDER} there by a token:")
+        elif "TOOLBELT_TOKEN" in text:
+            self.stdout.write("It reads the token from TOOLBELT_TOKEN:")
+        else:
+            return
+        self.stdout.write(f"  {conf.COMMAND} token issue --agent {options['agent']} --days 90")
+
+
+def _origin(url: str | None) -> str:
+    """Return the address of the installation, without a path."""
+    if url is None:
+        host = next((host for host in settings.ALLOWED_HOSTS if not host.startswith((".", "*"))), "127.0.0.1")
+        is_local = host in ("127.0.0.1", "localhost", "[::1]")
+        return f"http://{host}:8000" if is_local else f"http{'' if settings.INSECURE_HTTP else 's'}://{host}"
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise CommandError(f"{url!r} is not an address: use a form such as https://toolbelt.example.com")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _write(file: Path, text: str, *, replace: bool) -> None:
+    """Add the configuration to the file. Raise CommandError, and leave the file unchanged then."""
+    try:
+        existing = file.read_text(encoding="utf-8-sig") if file.exists() else ""
+        merged = mcp_clients.merge(existing, text, is_toml=file.suffix == ".toml", replace=replace)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=file.parent, prefix=f".{file.name}.", delete=False
+        ) as draft:
+            draft.write(merged)
+        # A new file is its owner's alone, because it may contain the token.
+        os.chmod(draft.name, file.stat().st_mode & 0o777 if file.exists() else 0o600)
+        os.replace(draft.name, file.resolve())
+    except errors.ToolbeltError as error:
+        raise CommandError(f"{file} was not changed. {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise CommandError(f"{file} cannot be written: {reason}.") from error
