@@ -109,6 +109,7 @@ def flip(page: Page) -> None:
 
 def ask(page: Page) -> None:
     """Start a far-reaching change, which requires confirmation."""
+    page.locator("#group-off > summary").click()
     page.locator("[data-section='toolkit-issues']").get_by_role("switch").click()
     page.get_by_role("dialog").wait_for()
 
