@@ -134,6 +134,7 @@ def test_overrides_of_a_section_are_reset_and_brought_back_as_one(access: Page) 
 
 
 def test_the_filter_narrows_while_one_types_and_going_back_shows_the_whole_page(access: Page) -> None:
+    every = access.locator(".section").count()
     access.get_by_role("searchbox").fill("pull_request")
     expect(access.get_by_text("sections.").first).to_be_visible()
     access.wait_for_url("**/agents/assistant/?q=pull_request*")
@@ -149,8 +150,19 @@ def test_the_filter_narrows_while_one_types_and_going_back_shows_the_whole_page(
     expect(access.get_by_role("heading", name="assistant", exact=True)).to_be_visible()
     expect(operating.choice(access, "code_review", "github__pull_request_read", "On")).to_be_checked()
     access.get_by_role("link", name="Show all").click()
-    expect(access.locator(".section")).to_have_count(50)
+    expect(access.locator(".section")).to_have_count(every)
 
 
 def _but_for_the_revision(said: str) -> str:
     return said.partition("\n")[2]
+
+
+def test_the_access_of_an_agent_fits_a_screen_and_a_half(open_page: OpensPage) -> None:
+    page = open_page("/agents/assistant/")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert page.evaluate("document.documentElement.scrollHeight") <= 1350
+    heights = page.locator(".section:visible .section-head").evaluate_all(
+        "(rows) => rows.map((row) => row.offsetHeight)"
+    )
+    assert len(heights) > 10
+    assert {height for height in heights if not 44 <= height <= 48} == set()
