@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 from axe_playwright_python import base
 from django.contrib.auth import get_user_model
+from django.contrib.auth import models as auth
 from django.urls import get_resolver
 from django.utils import timezone
 from playwright.sync_api import Page, ViewportSize, expect
@@ -280,8 +281,12 @@ def _ask_axe(page: Page, rules: tuple[str, ...] = ()) -> list[str]:
 
 
 def let_into_everything(name: str) -> None:
-    """Make the user staff, because some pages are for staff only."""
-    get_user_model().objects.filter(username=name).update(is_staff=True)
+    """Make the user staff who manages users, because some pages are for them only."""
+    user = get_user_model().objects.get(username=name)
+    user.is_staff = True
+    user.save()
+    names = ("view_user", "add_user", "change_user")
+    user.user_permissions.add(*auth.Permission.objects.filter(codename__in=names))
 
 
 def test_no_page_is_forgotten() -> None:

@@ -17,5 +17,6 @@ def page(request: http.Request) -> HttpResponse:
     shown = view_model.page(
         may_see_calls=rights.may_read(user, "call_record"), may_undo=rights.undo_check(user)
     )
+    shown.may_add = user.has_perm("toolbelt.add_agent")
     shown.permissions = user.get_all_permissions()
     return responses.show(request, shown, "home/home.html")
