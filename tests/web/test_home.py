@@ -168,7 +168,7 @@ def test_failed_plugins_waiting_tools_budgets_and_stops_need_an_eye(reader: Clie
     assert titles[0] == "GitHub has failed"
     assert "ada: over budget" in titles
     assert "1 tool of clock awaits review" in titles
-    assert "1 entry blocked for everyone" in titles
+    assert "Tool shell is blocked for everyone" in titles
     html = acting.text(reader.get("/"))
     assert "It &lt;b&gt;broke&lt;/b&gt;." in html
     for one in found:

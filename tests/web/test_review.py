@@ -197,13 +197,17 @@ def test_tools_of_several_plugins_are_one_list_and_one_step_to_undo(keeper: Clie
 def test_what_else_needs_attention_is_on_the_page_as_on_the_overview(keeper: Client, changed: None) -> None:
     models.Plugin.objects.filter(name="github").update(status="failed", error="It <b>broke</b>.")
     models.Agent.objects.filter(key="ada").update(max_tools=0, on_exceed="warn")
-    models.Tool.objects.filter(key="shell").update(blocked=True)
+    models.Tool.objects.filter(key__in=["shell", "papers"]).update(blocked=True)
     snapshots.forget()
     overview = [one.title for one in keeper.get("/").context["page"].concerns]
     page = keeper.get("/review/").context["page"]
     here = [one.title for one in page.concerns]
-    assert {"GitHub has failed", "ada: over budget", "1 entry blocked for everyone"} <= set(here)
-    assert here == [title for title in overview if "await" not in title]
+    blocked = ["Tool papers is blocked for everyone", "Tool shell is blocked for everyone"]
+    assert {"GitHub has failed", "ada: over budget", *blocked} <= set(here)
+    assert [title for title in here if "Tool " not in title] == [
+        title for title in overview if "await" not in title and "blocked" not in title
+    ]
+    assert "2 entries blocked for everyone" in overview
     assert page.others == len(here)
 
 

@@ -19,23 +19,54 @@ _DEFERRED = "deferred by budget"
 
 def count(noticed: attention.Attention) -> int:
     """Return how many lines :func:`lines` yields."""
+    others = count_others(noticed) - len(noticed.stopped)
+    return others + len(noticed.waiting) + bool(noticed.stopped)
+
+
+def count_others(noticed: attention.Attention) -> int:
+    """Return how many lines :func:`others` yields."""
     return (
         len(noticed.broken)
         + len(noticed.not_running)
         + len(_troubled(noticed))
-        + len(noticed.waiting)
+        + len(noticed.stopped)
         + len(noticed.stale)
         + len({missing.loadout for missing in noticed.unresolved})
-        + bool(noticed.stopped)
     )
 
 
-def lines(noticed: attention.Attention, *, reviews: bool = True) -> Iterator[pieces.View]:
+def lines(noticed: attention.Attention) -> Iterator[pieces.View]:
     """Yield what needs attention: first failures, then what waits for an operator, then what is only unusual.
 
-    ``state`` is the shape beside it, and ``act`` what the link at ``url`` says. Without ``reviews``, no tools to
-    review.
+    ``state`` is the shape beside it, and ``act`` what the link at ``url`` says.
     """
+    yield from _failures(noticed)
+    yield from map(_of_agent, _troubled(noticed))
+    yield from _reviews(noticed)
+    yield from _stale(noticed.stale)
+    yield from _unresolved(noticed.unresolved)
+    if len(noticed.stopped) == 1:
+        yield from _blocked(noticed)
+    elif noticed.stopped:
+        yield pieces.View(
+            state="denied",
+            title=f"{len(noticed.stopped)} entries blocked for everyone",
+            about=words.listing([name for _, name in noticed.stopped]),
+            url=f"{reverse('web:review')}#attention",
+            act="View",
+        )
+
+
+def others(noticed: attention.Attention) -> Iterator[pieces.View]:
+    """Yield what needs attention beside the tools to review, with each block on its own."""
+    yield from _failures(noticed)
+    yield from map(_of_agent, _troubled(noticed))
+    yield from _blocked(noticed)
+    yield from _stale(noticed.stale)
+    yield from _unresolved(noticed.unresolved)
+
+
+def _failures(noticed: attention.Attention) -> Iterator[pieces.View]:
     for provider in noticed.broken:
         yield pieces.View(
             state="unavailable",
@@ -52,25 +83,26 @@ def lines(noticed: attention.Attention, *, reviews: bool = True) -> Iterator[pie
             url=reverse("web:plugin", args=[absent.name]),
             act="View",
         )
-    yield from map(_of_agent, _troubled(noticed))
-    for plugin, count in noticed.waiting.items() if reviews else ():
+
+
+def _reviews(noticed: attention.Attention) -> Iterator[pieces.View]:
+    for plugin, waiting in noticed.waiting.items():
         yield pieces.View(
             state="discoverable",
-            title=f"{words.tools(count)} of {texts.visible(plugin)} {'awaits' if count == 1 else 'await'} review",
+            title=f"{words.tools(waiting)} of {texts.visible(plugin)} {'awaits' if waiting == 1 else 'await'} review",
             about="New or changed tools are unavailable until you approve them.",
             url=f"{reverse('web:review')}?{urlencode({'plugin': plugin})}",
             act="Review",
         )
-    yield from _stale(noticed.stale)
-    yield from _unresolved(noticed.unresolved)
-    if noticed.stopped:
-        (kind, first), names = noticed.stopped[0], [name for _, name in noticed.stopped]
-        count = len(names)
+
+
+def _blocked(noticed: attention.Attention) -> Iterator[pieces.View]:
+    for kind, name in noticed.stopped:
         yield pieces.View(
             state="denied",
-            title=f"{count} {'entry' if count == 1 else 'entries'} blocked for everyone",
-            about=words.listing(names),
-            url=reverse(f"web:{kind}", args=[first]),
+            title=f"{kind.capitalize()} {texts.visible(name)} is blocked for everyone",
+            about="No agent gets it, whatever its settings.",
+            url=reverse(f"web:{kind}", args=[name]),
             act="View",
         )
 

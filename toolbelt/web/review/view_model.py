@@ -39,10 +39,9 @@ def page(
     reviewed: pieces.View, noticed: attention.Attention, filters: Mapping[str, Any], *, path: str
 ) -> pieces.View:
     """Return the whole page: the review, and a part of what else needs attention."""
-    total = concerns.count(noticed) - len(noticed.waiting)
+    total = concerns.count_others(noticed)
     offset = min(filters["offset"] or 0, total)
-    lines = concerns.lines(noticed, reviews=False)
-    items = tuple(itertools.islice(lines, offset, offset + paging.AT_ONCE))
+    items = tuple(itertools.islice(concerns.others(noticed), offset, offset + paging.AT_ONCE))
     part = paging.Part(items=items, offset=offset, total=total, size=paging.AT_ONCE)
     return pieces.View(
         review=reviewed,
