@@ -78,13 +78,13 @@ def let_answer(actor: actors.Actor) -> None:
     shell = actors.Actor(name=actor.name, via="command")
     headers = {"Authorization": "Bearer ${MCP_FILES_TOKEN}"}
     upstream_servers.add(
-        shell, "files", {"url": "https://files.example/mcp", "headers": headers}, title="Project files"
+        shell, "project_files", {"url": "https://files.example/mcp", "headers": headers}, title="Project files"
     )
-    _record(actor, "files", *FIRST)
-    approved = {change.key: change.shown for change in upstream_servers.review("files").waiting}
-    decisions.approve(actor, "files", approved, reason="Read line by line.")
+    _record(actor, "project_files", *FIRST)
+    approved = {change.key: change.shown for change in upstream_servers.review("project_files").waiting}
+    decisions.approve(actor, "project_files", approved, reason="Read line by line.")
     missed = errors.Problem(path="tools.run", message="Its inputSchema cannot be used: it is no mapping.")
-    _record(actor, "files", *NOW, problems=(missed,))
+    _record(actor, "project_files", *NOW, problems=(missed,))
     reached = {"command": "uvx", "args": ["mcp-server-weather"], "env": {"WEATHER_KEY": "${WEATHER_KEY}"}}
     upstream_servers.add(shell, "weather", reached, title="Weather")
     _record(actor, "weather", FORECAST, stderr="INFO starting\nWARNING no cache directory, going without")
