@@ -78,7 +78,10 @@ def let_answer(actor: actors.Actor) -> None:
     shell = actors.Actor(name=actor.name, via="command")
     headers = {"Authorization": "Bearer ${MCP_FILES_TOKEN}"}
     upstream_servers.add(
-        shell, "project_files", {"url": "https://files.example/mcp", "headers": headers}, title="Project files"
+        shell,
+        "project_files",
+        {"url": "https://files.example/mcp", "headers": headers},
+        title="Project files",
     )
     _record(actor, "project_files", *FIRST)
     approved = {change.key: change.shown for change in upstream_servers.review("project_files").waiting}
