@@ -109,6 +109,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "review": ("/review/", "/review/?plugin=vault"),
     "add_server": ("/plugins/add/",),
     "add_client_plugin": ("/plugins/add/client/",),
+    "import_servers": ("/plugins/add/file/",),
     "login": (),  # for who is not logged in
 }
 NO_PAGES = {
@@ -137,6 +138,8 @@ NO_PAGES = {
     "stop_toolkit",
     "stop_tool",
     "save_server",
+    "check_servers",
+    "save_servers",
     "save_client_plugin",
     "choose_declarers",
     "switch_plugin",

@@ -39,7 +39,9 @@ def run(actor: actors.Actor, options: dict[str, Any]) -> Iterator[str]:
         preview = importing.preview(text, is_toml=is_toml, only=options["only"])
     except errors.Invalid as error:
         lines = "\n".join(f"  {problem}" for problem in error.problems)
-        raise CommandError(f"Nothing was imported from {file}:\n{lines}") from error
+        raise CommandError(
+            f"Nothing was imported from {file}:\n{lines}\nTo import only some of its servers, add --only NAME."
+        ) from error
     yield from _described(preview)
     if options["dry_run"]:
         yield "Nothing was stored."

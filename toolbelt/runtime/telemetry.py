@@ -299,7 +299,7 @@ def _trace_fields(carrier: Mapping[str, Any] | Iterable[tuple[bytes, bytes]]) ->
 
 
 def _unmarked(_: str) -> None:
-    """Mark nothing: nobody is told."""
+    """Ignore the kind of error: nothing is exported."""
 
 
 _labels: set[tuple[str, str]] = set()

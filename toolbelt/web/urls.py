@@ -20,7 +20,7 @@ from toolbelt.web.login import views as login
 from toolbelt.web.matrix import views as matrix
 from toolbelt.web.ordering import views as ordering
 from toolbelt.web.people import views as people
-from toolbelt.web.plugins import client_plugins, detail_views
+from toolbelt.web.plugins import client_plugins, detail_views, importing
 from toolbelt.web.plugins import views as plugins
 from toolbelt.web.preview import views as preview
 from toolbelt.web.review import views as review
@@ -117,6 +117,9 @@ urlpatterns = [
     path("plugins/", plugins.listing, name="plugins"),
     path("plugins/add/", plugins.add, name="add_server"),
     path("plugins/add/save/", plugins.save, name="save_server"),
+    path("plugins/add/file/", importing.page, name="import_servers"),
+    path("plugins/add/file/check/", importing.check, name="check_servers"),
+    path("plugins/add/file/save/", importing.save, name="save_servers"),
     path("plugins/add/client/", client_plugins.add, name="add_client_plugin"),
     path("plugins/add/client/save/", client_plugins.save, name="save_client_plugin"),
     path("plugins/<name:plugin>/", detail_views.page, name="plugin"),

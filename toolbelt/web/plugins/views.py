@@ -84,7 +84,7 @@ def save(request: http.Request) -> HttpResponse:
     responses.keep(
         request, notices.Notice(text=f"{name} added. Its tools are unavailable until you approve them.")
     )
-    return responses.see_other(request, f"{reverse('web:plugin', args=[name])}?{_asked(request, [name])}")
+    return responses.see_other(request, f"{reverse('web:plugin', args=[name])}?{ask(request, [name])}")
 
 
 @require_POST
@@ -92,7 +92,7 @@ def save(request: http.Request) -> HttpResponse:
 def refresh(request: http.Request) -> HttpResponse:
     """Ask every upstream server that is on for its tools, behind the page's back."""
     names = [server.plugin.name for server in upstream_servers.servers() if server.plugin.active]
-    return responses.see_other(request, f"{reverse('web:plugins')}?{_asked(request, names)}")
+    return responses.see_other(request, f"{reverse('web:plugins')}?{ask(request, names)}")
 
 
 @require_POST
@@ -107,7 +107,7 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
         responses.declare(request, home)
         text = f"{plugin} is enabled again. The next call retries it."
         return responses.respond(request, notices.Notice(text=text))
-    asked = _asked(request, [plugin])
+    asked = ask(request, [plugin])
     way = responses.back(request, home)
     if way.partition("?")[0] == reverse("web:plugins"):
         home, asked = reverse("web:plugins"), f"{asked}&{urlencode({'of': plugin})}"
@@ -156,7 +156,7 @@ def _parts(
     return render(request, "plugins/_switched.html", shown, status=status)
 
 
-def _asked(request: http.Request, names: Iterable[str]) -> str:
+def ask(request: http.Request, names: Iterable[str]) -> str:
     """Have servers asked, and give what a page says of it in its address. Raises errors.NotFound."""
     since = timezone.now()
     upstream_listing.refresh_soon(names, functools.partial(upstream_servers.record, responses.actor(request)))

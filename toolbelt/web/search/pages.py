@@ -46,6 +46,9 @@ _PAGES = (
     _Page("New loadout", "new_loadout", "create add", permission="toolbelt.add_loadout"),
     _Page("New sub-app", "new_sub_app", "create add", permission="toolbelt.add_subapp"),
     _Page("Add server", "add_server", "create new mcp plugin", permission="toolbelt.add_plugin"),
+    _Page(
+        "Import servers", "import_servers", "mcp json file claude cursor", permission="toolbelt.add_plugin"
+    ),
 )
 
 

@@ -35,10 +35,11 @@ _HEADER_LINE = re.compile(r"([\w-]+)\s*:\s*(.*)", re.DOTALL)
 class Converted:
     """A server to import: its connection as in a belt, and the variables to set.
 
-    ``problem`` is why it cannot be imported; ``note`` is something to know.
+    ``source`` is its name in the file, and ``problem`` is why it cannot be imported; ``note`` is something to know.
     """
 
     name: str
+    source: str
     connection: dict[str, Any] = field(default_factory=dict)
     variables: list[str] = field(default_factory=list)
     problem: str = ""
@@ -50,7 +51,7 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
 
     ``assigned`` are the values that variables stand for in this file, so that two values never share a name.
     """
-    converted = Converted(name=server.name, problem=server.problem)
+    converted = Converted(name=server.name, source=server.name, problem=server.problem)
     if server.problem:
         return converted
     if (remote := _of_mcp_remote(server)) is not None:

@@ -32,6 +32,23 @@ def preview(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
 
     Raise errors.Invalid with the line and the reason of each problem: of the file, or of its servers.
     """
+    examined = examine(text, is_toml=is_toml, only=only)
+    problems = []
+    for server in examined.servers:
+        if server.problem:
+            line = reading.line_of(text, server.source)
+            path = f"line {line}, {server.source}" if line else server.source
+            problems.append(errors.Problem(path=path, message=server.problem))
+    if problems:
+        raise errors.Invalid(problems)
+    return examined
+
+
+def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> Preview:
+    """Return what a file becomes, with the ``problem`` of each server that cannot be imported.
+
+    Raise errors.Invalid with the line and the reason if the file cannot be read.
+    """
     in_file = formats.servers(reading.read(text, is_toml=is_toml))
     if not in_file:
         message = (
@@ -47,27 +64,17 @@ def preview(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
         conversion.convert(server, assigned) for server in chosen if not server.is_off or server.name in only
     )
     stored = snapshots.catalog()
-    problems = []
     taken = {plugin.namespace: name for name, plugin in stored.plugins.items()}
     for server in servers:
-        source = server.name
-        server.name = name_of(source)
+        server.name = name_of(server.source)
         namespace = upstream_servers.namespace_of(server.name)
         if not server.problem and server.name in stored.plugins:
-            server.problem = (
-                f"There is a server or plugin {server.name} already. Leave this one out with --only."
-            )
+            server.problem = f"There is a server or plugin {server.name} already."
         elif not server.problem and namespace in taken:
             server.problem = (
                 f"Its namespace {namespace} is that of {taken[namespace]}. Rename the server in the file."
             )
         taken[namespace] = server.name
-        if server.problem:
-            line = reading.line_of(text, source)
-            path = f"line {line}, {source}" if line else source
-            problems.append(errors.Problem(path=path, message=server.problem))
-    if problems:
-        raise errors.Invalid(problems)
     return Preview(servers=servers, off=tuple(server.name for server in chosen if server.is_off and not only))
 
 
