@@ -141,6 +141,17 @@ def check_belt(page: Page) -> None:
     page.locator("#belt-checked").wait_for()
 
 
+def import_servers(page: Page) -> None:
+    """Preview a client's file."""
+    page.locator("#import-text").fill(
+        '{"mcpServers": {"issues": {"url": "https://issues.example/mcp", "headers": {"X-Team": "core"}},'
+        ' "wiki": {"url": "https://wiki.example/mcp", "headers": {"Authorization": "Bearer 0123456789abcdef0123"}},'
+        ' "files": {"command": "npx", "args": ["-y", "files"]}}}'
+    )
+    page.get_by_role("button", name="Preview import").click()
+    page.get_by_role("button", name="Add servers").wait_for()
+
+
 def issue(page: Page) -> None:
     """Create a token, which the page shows only once."""
     page.get_by_label("Agent", exact=True).select_option("tech-writer")
@@ -176,6 +187,8 @@ SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "review": ("/review/", nothing),
     "plugin": ("/plugins/project_files/", nothing),
     "plugin-add": ("/plugins/add/", nothing),
+    "plugin-import": ("/plugins/add/file/", import_servers),
+    "search": ("/search/?q=slack", nothing),
     "compare": ("/compare/?a=runner&b=release-captain", nothing),
     "compare-copy": ("/compare/?a=runner&b=release-captain", copy),
     "preview-past": ("/agents/runner/preview/?at=1", show("#preview")),
