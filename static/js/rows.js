@@ -48,6 +48,19 @@
     event.preventDefault();
   });
 
+  // A [data-ticks] ticks all checkboxes of that name in its form; with shift, a checkbox ticks those up to the last one.
+  let ticked;
+  document.addEventListener("click", ({ target, shiftKey }) => {
+    if (!target.matches("input[type=checkbox]")) return;
+    const name = CSS.escape(target.dataset.ticks ?? target.name);
+    const alike = every(`input[type=checkbox][name="${name}"]`).filter((box) => box.form === target.form);
+    const between = [alike.indexOf(ticked), alike.indexOf(target)].sort((one, other) => one - other);
+    if (target.dataset.ticks) for (const box of alike) box.checked = target.checked;
+    else if (shiftKey && between[0] >= 0)
+      for (const box of alike.slice(between[0], between[1])) box.checked = target.checked;
+    ticked = target;
+  });
+
   // What was decided leaves the list: the row that takes its place is the next one.
   let place = -1;
   document.addEventListener("htmx:beforeRequest", ({ detail }) => {

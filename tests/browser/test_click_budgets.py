@@ -123,3 +123,19 @@ def test_a_tool_is_on_for_two_hours_after_three_clicks(open_page: OpensPage) -> 
     expect(operating.notice(job.page)).to_contain_text("git__git_status is on for assistant until")
     assert "git__git_status" in snapshots.find("assistant", None).agent.ends
     assert job.presses == 3
+
+
+def test_a_toolkit_is_made_from_a_search_with_four_clicks(open_page: OpensPage) -> None:
+    job = clicks.Job(open_page())
+    operating.menu(job.page).get_by_role("link", name="Tools").click()
+    job.filter("API-get-users")
+    expect(job.page.locator("#matches")).to_contain_text("1 tool")
+    job.page.get_by_label("Select all").check()
+    job.page.get_by_role("button", name="New toolkit from selected tools").click()
+    job.page.get_by_role("textbox", name="Key", exact=True).fill("statuses")
+    job.page.get_by_role("button", name="Create toolkit").click()
+    job.page.wait_for_url("**/toolkits/statuses/**")
+    assert [member.tool for member in snapshots.catalog().toolkits["statuses"].members] == [
+        "notion__API-get-users"
+    ]
+    assert job.presses == 4

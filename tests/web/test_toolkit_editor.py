@@ -302,3 +302,16 @@ def test_a_form_with_more_fields_than_are_taken_is_told_so(editor: Client, setti
     answer = editor.post(SAVE, {"member": [f"tool{number}" for number in range(10)]})
     assert answer.status_code == 413
     assert "Nothing was changed" in answer.content.decode()
+
+
+def test_a_new_toolkit_begins_with_the_tools_that_were_selected_in_the_list(editor: Client) -> None:
+    html = editor.get("/tools/").content.decode()
+    assert 'name="tool" value="github__issue_read" form="selected-tools"' in html
+    page = editor.get(NEW, {"tool": ["papers", "github__issue_read", "papers", "no_such_tool"]}).context[
+        "page"
+    ]
+    assert [row.key for row in page.form.members] == ["papers", "github__issue_read"]
+
+
+def test_those_who_may_not_create_toolkits_select_no_tools(viewer: Client) -> None:
+    assert "selected-tools" not in viewer.get("/tools/").content.decode()

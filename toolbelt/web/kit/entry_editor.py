@@ -52,11 +52,11 @@ class Editor:
         ]
 
     def new(self, request: http.Request) -> HttpResponse:
-        """Show the form of a new entry; ``from`` names an entry to start with."""
-        source = self.find(access_index.catalog_view().catalog, request.GET.get("from", ""))
+        """Show the form of a new entry, with what it starts with."""
+        source = self.source(request, access_index.catalog_view().catalog)
         initial = self.form.initial_of(source) if source else {}
         form = self.form({**initial, belts.KINDS[self.kind].named_by: ""}, initial=initial)
-        return self.show(request, form, seen={}, copied=request.GET["from"] if source else "")
+        return self.show(request, form, seen={}, copied=request.GET.get("from", "") if source else "")
 
     def create(self, request: http.Request) -> HttpResponse:
         """Create the entry, or show the form after one of its buttons changed its rows."""
@@ -93,6 +93,10 @@ class Editor:
     def stored(self, stored: catalog.Catalog) -> Mapping[str, Any]:
         """Return the entries of this kind that can be edited, by their names."""
         raise NotImplementedError
+
+    def source(self, request: http.Request, stored: catalog.Catalog) -> Any:
+        """Return the entry that a new one starts with: the one that ``from`` names, or None."""
+        return self.find(stored, request.GET.get("from", ""))
 
     def find(self, stored: catalog.Catalog, name: str) -> Any:
         """Return the entry that a new one may start with, None if there is no such entry."""

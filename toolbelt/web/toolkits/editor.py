@@ -29,6 +29,12 @@ class Editor(entry_editor.Editor):
         """Return the toolkits."""
         return stored.toolkits
 
+    def source(self, request: http.Request, stored: catalog.Catalog) -> catalog.Toolkit | None:
+        """Return a toolkit of the tools that were selected in the list of tools; None if none was."""
+        selected = [tool for tool in request.GET.getlist("tool")[: forms.MAX_ROWS] if tool in stored.tools]
+        members = tuple(catalog.Member(tool=tool) for tool in dict.fromkeys(selected))
+        return catalog.Toolkit(key="", members=members) if members else None
+
     def edit(self, request: http.Request, name: str) -> HttpResponse:
         """Show the form, unless the toolkit is the code of a plugin, or larger than the editor takes."""
         toolkit = self.get(name)

@@ -28,6 +28,7 @@ def listing(request: http.Request) -> HttpResponse:
         agents=[name for name in queries.agent_keys() if may_flip(name)],
         may_see_calls=rights.may_read(request.user, "call_record"),
     )
+    page.may_select = request.user.has_perm(rights.permission("add", "toolkit"))
     return responses.show(request, page, "tools/list.html", "tools/_table.html")
 
 
