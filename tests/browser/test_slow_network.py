@@ -146,14 +146,14 @@ def test_without_a_network_a_choice_is_put_back_and_can_be_made_again(open_page:
 
 @looks.with_scripts
 def test_a_form_that_leads_elsewhere_is_sent_once_too(open_page: OpensPage) -> None:
-    page = open_page("/agents/runner/settings/")
-    page.get_by_label("Key of the new agent").fill("runner-two")
+    page = open_page("/new/agent/?from=agent:runner")
+    page.get_by_role("textbox", name="Key", exact=True).fill("runner-two")
     line = network.Line(page, "POST")
-    page.get_by_role("button", name="Duplicate").hover()
-    box = page.get_by_role("button", name="Duplicate").bounding_box() or pytest.fail("it is not there")
+    page.get_by_role("button", name="Create agent").hover()
+    box = page.get_by_role("button", name="Create agent").bounding_box() or pytest.fail("it is not there")
     for _ in range(2):
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         line.wait_for(1)
     line.deliver(line.sent - 1)
-    expect(operating.notice(page)).to_contain_text("Agent runner-two created as a copy of runner.")
+    expect(operating.notice(page)).to_contain_text("Agent runner-two created.")
     assert line.sent == 1
