@@ -23,7 +23,7 @@ from tests.plugins.upstream import serving
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.control.servers import upstream_servers
-from toolbelt.runtime import plugins, prepared_answers, telemetry, upstream_listing
+from toolbelt.runtime import call_metrics, plugins, prepared_answers, telemetry, upstream_listing
 from toolbelt.store import snapshots
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -226,7 +226,7 @@ def test_prometheus_counts_calls_by_agent_tool_and_outcome(client: Client) -> No
         return prometheus_client.REGISTRY.get_sample_value("toolbelt_tool_calls_total", labels) or 0.0
 
     ok = {"agent": "ada", "tool": "sums__add", "outcome": "ok"}
-    unknown = {"agent": "ada", "tool": telemetry.OTHER, "outcome": "unknown-tool"}
+    unknown = {"agent": "ada", "tool": call_metrics.OTHER, "outcome": "unknown-tool"}
     before = value(**ok), value(**unknown)
     client.ask("tools/call", SUM)
     client.call("made_up_by_a_model")
@@ -234,13 +234,13 @@ def test_prometheus_counts_calls_by_agent_tool_and_outcome(client: Client) -> No
 
 
 def test_agents_and_tools_beyond_the_limit_share_one_series(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telemetry, "MAX_LABELS", 3)
-    monkeypatch.setattr(telemetry, "_labels", set())
-    telemetry._counters.cache_clear()
+    monkeypatch.setattr(call_metrics, "MAX_LABELS", 3)
+    monkeypatch.setattr(call_metrics, "_labels", set())
+    call_metrics._metrics.cache_clear()
     for number in range(50):
-        telemetry._counters(f"agent{number}", f"tool{number}", "ok")
-    assert len(telemetry._labels) == 4
-    telemetry._counters.cache_clear()
+        call_metrics._metrics(f"agent{number}", f"tool{number}", "ok")
+    assert len(call_metrics._labels) == 4
+    call_metrics._metrics.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,13 @@ from toolbelt import conf
 from toolbelt.adapters.connection import protocol
 from toolbelt.core import budgets, calls, errors, meta_tools, resolution, schema
 from toolbelt.runtime import (
+    call_metrics,
     gates,
     record_writer,
     recording,
     request_contexts,
     secrets,
     surfaces,
-    telemetry,
 )
 from toolbelt.store import calls as records
 from toolbelt.store import databases, snapshots
@@ -169,7 +169,7 @@ def report(
         raise errors.NotFound("admitted call", key)
     if not reported.was_open:
         raise errors.Refused("The outcome of this call was reported before. Report each call once.")
-    telemetry.count(agent, reported.tool, outcome, reported.duration_ms / 1000, is_known=True)
+    call_metrics.count(agent, reported.tool, outcome, reported.duration_ms / 1000, is_known=True)
 
 
 def record(

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from toolbelt import conf
 from toolbelt.core import budgets, reasons
-from toolbelt.runtime import record_writer, secrets, telemetry
+from toolbelt.runtime import call_metrics, record_writer, secrets
 from toolbelt.store import calls, open_questions
 
 # In a key of the arguments: its value is a secret, or might be one.
@@ -74,7 +74,7 @@ class Recording:
         seconds = time.monotonic() - self.begun
         # An admitted call is counted when its outcome is reported.
         if outcome != calls.ADMITTED:
-            telemetry.count(self.agent, self.tool, outcome, seconds, is_known=bool(self.plugin))
+            call_metrics.count(self.agent, self.tool, outcome, seconds, is_known=bool(self.plugin))
         try:
             arguments_bytes = size(self.arguments)
             record = {

@@ -1,4 +1,4 @@
-"""Metrics of calls for Prometheus, and traces and metrics for OpenTelemetry (the extra ``otel``).
+"""Traces and metrics for OpenTelemetry (the extra ``otel``).
 
 Names follow OpenTelemetry's conventions for MCP and for generative AI. Calls always have spans. Questions (surfaces,
 lists) only have spans within a sampled trace of the caller's, because they are asked all the time. OpenTelemetry is
@@ -8,17 +8,15 @@ imported by :func:`start`, and only where its environment variables name an expo
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import prometheus_client
 import structlog
 
 import toolbelt
-from toolbelt.core import meta_tools
+from toolbelt.runtime import call_metrics
 
 if TYPE_CHECKING:
     from opentelemetry import metrics, trace
@@ -28,25 +26,14 @@ if TYPE_CHECKING:
 
 # Each signal has an exporter if one of its two variables is set.
 _SIGNALS = ("TRACES", "METRICS")
-# Pairs of agents and tools with metrics of their own; those that come later share one, so that memory stays bounded.
-MAX_LABELS = 2_000
-OTHER = "other"
 # How much of a tool's name is in the name of a span.
 MAX_TARGET = 200
-# The boundaries that the conventions recommend, in seconds.
-BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 # Requests that reach a tool or a server.
 _TRACED = frozenset({"tools/call", "prompts/get", "resources/read", "completion/complete"})
 _NOTHING = contextlib.nullcontext()
 _HEADERS = frozenset({b"traceparent", b"tracestate"})
 
 _log = structlog.get_logger(__name__)
-_calls = prometheus_client.Counter(
-    "toolbelt_tool_calls", "Calls of tools, by how they ended.", ["agent", "tool", "outcome"]
-)
-_seconds = prometheus_client.Histogram(
-    "toolbelt_tool_call_seconds", "How long calls of tools took.", ["tool"], buckets=BUCKETS
-)
 
 
 class _Exporting(NamedTuple):
@@ -146,7 +133,7 @@ def use(traces: Any, meters: Any) -> None:
             "mcp.server.operation.duration",
             unit="s",
             description="The duration of MCP requests.",
-            explicit_bucket_boundaries_advisory=BUCKETS,
+            explicit_bucket_boundaries_advisory=call_metrics.BUCKETS,
         ),
         shutdown,
     )
@@ -268,14 +255,6 @@ def call(made: recording.Recording) -> Iterator[None]:
                     _fail(span, made.outcome)
 
 
-def count(agent: str, tool: str, outcome: str, seconds: float, *, is_known: bool) -> None:
-    """Count a call that has ended; ``is_known``: the catalog has the tool."""
-    # A name that is no tool's was made up by a model: there may be any number of them.
-    name = tool if is_known or tool in meta_tools.SCHEMAS else OTHER
-    for increment in _counters(agent, name, outcome):
-        increment(seconds)
-
-
 def _fail(span: trace.Span, kind: str) -> None:
     from opentelemetry import trace
 
@@ -300,16 +279,3 @@ def _trace_fields(carrier: Mapping[str, Any] | Iterable[tuple[bytes, bytes]]) ->
 
 def _unmarked(_: str) -> None:
     """Ignore the kind of error: nothing is exported."""
-
-
-_labels: set[tuple[str, str]] = set()
-
-
-@functools.lru_cache(4 * MAX_LABELS)
-def _counters(agent: str, tool: str, outcome: str) -> tuple[Callable[[float], object], ...]:
-    if (agent, tool) not in _labels:
-        if len(_labels) >= MAX_LABELS:
-            agent = tool = OTHER
-        _labels.add((agent, tool))
-    counter = _calls.labels(agent=agent, tool=tool, outcome=outcome)
-    return (lambda _: counter.inc()), _seconds.labels(tool=tool).observe
