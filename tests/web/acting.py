@@ -1,4 +1,4 @@
-"""How does a test do what an operator does at a screen, with and without htmx?"""
+"""Helpers that do what an operator does in the dashboard, with and without htmx."""
 
 from __future__ import annotations
 

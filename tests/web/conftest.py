@@ -75,7 +75,7 @@ BELT: dict[str, Any] = {
 
 @pytest.fixture
 def belt(db: None) -> None:
-    """Store the small configuration, as rows: nobody has changed anything yet."""
+    """Store the small configuration, as rows: no operator has changed anything yet."""
     quickly.stored("web", lambda: testing.RowsWorld().load(BELT, lenient=True))
 
 

@@ -1,4 +1,4 @@
-"""How does a test fill an editor's form, as a browser would send it?"""
+"""Helpers that fill an editor's form, as a browser would send it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a test of the screens get an upstream server that has answered, without one?"""
+"""Upstream servers for tests of the dashboard, with answers that no server gave."""
 
 from __future__ import annotations
 

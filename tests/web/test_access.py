@@ -1,4 +1,4 @@
-"""What does the Access page of an agent show, and to whom? What narrows it, and what does it cost?"""
+"""Tests of an agent's Access page: what it shows to whom, its filters, and its cost."""
 
 from __future__ import annotations
 

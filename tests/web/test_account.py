@@ -1,4 +1,4 @@
-"""What does somebody find about themselves, and how do they get another password?"""
+"""Tests of the account page, and of changing the password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the list of agents show, and what does it cost?"""
+"""Tests of the list of agents, and of its cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is an agent put away on its Settings page, kept out of sight, and restored as it was?"""
+"""Tests that an agent is archived on its Settings page, appears in no list, and is restored as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a whole configuration go out as a file, and come in as it was shown: all of it, or nothing?"""
+"""Tests that a configuration is exported as a file, and imported as its preview showed it, all of it or nothing."""
 
 from __future__ import annotations
 

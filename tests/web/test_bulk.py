@@ -1,4 +1,4 @@
-"""Is all that a filter shows put as a question first, and done as it was shown?"""
+"""Tests that a bulk change shows its effects first, and then does what it showed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the log of calls show, what do they add up to, and what was never called?"""
+"""Tests of the call log: its filters, its totals, and the tools that were never called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the audit log show, and how does one find something in it?"""
+"""Tests of the audit log and its filters."""
 
 from __future__ import annotations
 

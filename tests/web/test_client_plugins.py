@@ -1,4 +1,4 @@
-"""How does an operator create a client plugin on the screen, and what does its page tell the program's developer?"""
+"""Tests that an operator creates a client plugin in the dashboard, and of its page."""
 
 from __future__ import annotations
 

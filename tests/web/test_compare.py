@@ -1,4 +1,4 @@
-"""What does the comparison of two agents show, and what does copying from one to the other do?"""
+"""Tests of the comparison of two agents, and of copying from one to the other."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_nothing_chosen_and_nonsense_are_told(operator: Client) -> None:
     assert "Choose two sides" in acting.text(operator.get(COMPARE))
     assert look(operator, "nobody").trouble.startswith("There is no agent named 'nobody'.")
     assert "is not a time" in look(operator, "ada@soon").trouble
-    # Nobody's clock can say these in its own zone.
+    # No clock can show these in its own zone.
     assert "is not a time" in look(operator, "ada@9999-12-31T23:59:59-23:00").trouble
     assert "is not a time" in look(operator, "ada@0001-01-01T00:00+23:00").trouble
     assert look(operator, "loadout:<b>").found is None

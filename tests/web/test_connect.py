@@ -1,4 +1,4 @@
-"""How is a client connected to an agent, is its token shown once, and does the page see its first request?"""
+"""Tests that the Connect tab shows a token once, in the command of a client, and when its first request came."""
 
 from __future__ import annotations
 

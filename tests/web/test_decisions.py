@@ -1,4 +1,4 @@
-"""Why is a toolkit or a tool on or off for an agent, and what does the page offer to change it?"""
+"""Tests of the decision behind a toolkit or tool: why it is on or off, and the way out that the page offers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may come in at which address, and with what does every answer go out?"""
+"""Tests of who may open which address, and of the headers of every response."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ CHANGES = {
 }
 
 
-# What everybody may change of their own account.
+# What all users may change of their own account.
 OWN = {"web:change_password", "web:change_time_zone"}
 
 

@@ -1,4 +1,4 @@
-"""What does flipping a switch or overriding a tool do: to what is stored, to the agent, and to the page?"""
+"""Tests of flipping a switch and overriding a tool: what is stored, audited and shown, and what the agent gets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
 def active(agent: str = "ada") -> set[str]:
-    """Ask as the agent does: which tools are there?"""
+    """Return the tools that the agent gets."""
     return {definition.name for definition in surfaces.ask(agent).tools}
 
 

@@ -1,4 +1,4 @@
-"""Can something be given for a while from the page, does the page say until when, and what it would change?"""
+"""Tests of grants with an end: how they are given on the page, and until when it says that they last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands around every page, and what happens when a session, a token or the server fails?"""
+"""Tests of what surrounds every page, and of the end of a session or a token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the page of help explain all that there is?"""
+"""Tests that the help page explains every state and reason."""
 
 from __future__ import annotations
 

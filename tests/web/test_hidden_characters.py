@@ -1,4 +1,4 @@
-"""No page shows characters raw that turn others round or that cannot be seen, whoever wrote the text."""
+"""Tests that no page shows characters raw that reverse text or cannot be seen, whatever the text comes from."""
 
 from __future__ import annotations
 

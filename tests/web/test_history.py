@@ -1,4 +1,4 @@
-"""What does the history of one agent show, and how does one take something back there?"""
+"""Tests of an agent's History page, and of undoing changes there."""
 
 from __future__ import annotations
 

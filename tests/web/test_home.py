@@ -1,4 +1,4 @@
-"""What does the first page tell whoever comes in?"""
+"""Tests of the Overview."""
 
 from __future__ import annotations
 

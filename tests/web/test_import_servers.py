@@ -1,4 +1,4 @@
-"""How does an operator import the servers of an MCP client's file, and what is never stored or shown?"""
+"""Tests that an operator imports the servers of an MCP client's file, and that no secret is stored or shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do screens say what is a prompt or a resource, and never count one as a tool?"""
+"""Tests that pages name prompts and resources as such, and never count them as tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the pages ask little and show a part, where there are more agents and tools than fit on one?"""
+"""Tests that pages ask few queries and show a part where there are more agents and tools than fit."""
 
 from __future__ import annotations
 

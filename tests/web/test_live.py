@@ -1,4 +1,4 @@
-"""Which revision does an open page learn of, and does it ask for itself without taking anything?"""
+"""Tests of how an open page learns of a new revision, without a stream as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the list of loadouts and the page of one show, and what does a save show before it is one?"""
+"""Tests of the list of loadouts, the page of one, and the preview of a save."""
 
 from __future__ import annotations
 

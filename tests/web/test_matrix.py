@@ -1,4 +1,4 @@
-"""What does the matrix of agents and toolkits show, and what does it cost?"""
+"""Tests of the matrix of agents and toolkits, and of its cost."""
 
 from __future__ import annotations
 

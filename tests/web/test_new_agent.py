@@ -1,4 +1,4 @@
-"""How is an agent created: blank, with a loadout, or as a copy of another one?"""
+"""Tests that an agent is created blank, with a loadout, or as a copy."""
 
 from __future__ import annotations
 

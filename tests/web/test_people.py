@@ -1,4 +1,4 @@
-"""Who creates people, gives them roles and deactivates them, and what prevents a lockout?"""
+"""Tests of creating people, giving them roles and deactivating them, and of what is refused."""
 
 from __future__ import annotations
 

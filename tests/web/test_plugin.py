@@ -1,4 +1,4 @@
-"""What does the page of one plugin show?"""
+"""Tests of the page of a plugin."""
 
 from __future__ import annotations
 

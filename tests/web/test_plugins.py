@@ -1,4 +1,4 @@
-"""What does the list of plugins and upstream servers show, and what do its controls do?"""
+"""Tests of the list of plugins and upstream servers, and of its controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where do the screens show what the policy costs, apart from the tools and in the sum that a budget limits?"""
+"""Tests that pages show the tokens of the policy apart from those of the tools, and in the total."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the preview show of what a model gets, and how does it answer "why is this tool on or off"?"""
+"""Tests of the Preview page: what a model gets, and why a tool is on or off."""
 
 from __future__ import annotations
 

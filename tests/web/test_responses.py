@@ -1,4 +1,4 @@
-"""Do views answer a change safely, whatever a form, a session or another version of Toolbelt sends?"""
+"""Tests that views answer a change safely, whatever a form, a session or another version of a page sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is everything that waits for an operator on one page, and is only that approved which somebody saw?"""
+"""Tests of the Review page: everything that waits for an operator, and that only what was shown is approved."""
 
 from __future__ import annotations
 

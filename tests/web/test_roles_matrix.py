@@ -1,6 +1,6 @@
-"""May each role do at each address of the dashboard what it is for, and nothing else?
+"""Tests that each role may open exactly the addresses of the dashboard that docs/reference/roles.md lists.
 
-The table says it for every address; one that it does not name fails. What it says is told in docs/reference/roles.md.
+The table says it for every address: an address that it does not name fails, and so does a difference to that page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What does a search find, what does it offer to do, and does it change nothing?"""
+"""Tests of the search: what it finds and offers, and that it changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the page of sessions show, and how does one of them begin anew?"""
+"""Tests of the Sessions page, and of ending a session there."""
 
 from __future__ import annotations
 

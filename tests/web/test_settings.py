@@ -1,4 +1,4 @@
-"""How are an agent's settings shown and changed?"""
+"""Tests of showing and changing an agent's settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def look(browser: Client, address: str = SETTINGS) -> Any:
 
 
 def typed(browser: Client, address: str = SETTINGS, **other: str) -> dict[str, str]:
-    """Return what the form of the page would send, with some of it typed anew."""
+    """Return what the form of the page would send, with some of it changed."""
     sent = editing.form(browser.get(address).content.decode(), f"{address}change/")
     return {name: str(sent[name]) for name in sent} | other
 

@@ -1,4 +1,4 @@
-"""What does the page about the installation say, to whom, and what never?"""
+"""Tests of the page about the installation: what it shows to whom, and what it never shows."""
 
 from __future__ import annotations
 

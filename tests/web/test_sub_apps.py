@@ -1,4 +1,4 @@
-"""What do the list of sub-apps and the page of one show, and how is one edited?"""
+"""Tests of the list of sub-apps, the page of one, and its editor."""
 
 from __future__ import annotations
 

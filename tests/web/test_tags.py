@@ -1,4 +1,4 @@
-"""Do the tags for pages with hundreds of rows say the same as Django's own, only sooner?"""
+"""Tests that the template tags for pages with hundreds of rows print what Django's own would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a text that a stranger wrote show what it says, and what differs in it?"""
+"""Tests that texts of others are shown as they are, with what differs in them."""
 
 from __future__ import annotations
 

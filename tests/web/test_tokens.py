@@ -1,4 +1,4 @@
-"""Who sees the API tokens, how is one issued and shown this once, and how is it revoked?"""
+"""Tests of the API tokens: who sees them, that a new one is shown once, and how one is revoked."""
 
 from __future__ import annotations
 

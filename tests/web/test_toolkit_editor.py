@@ -1,4 +1,4 @@
-"""Is a toolkit edited row by row, tried out while it is typed, and saved after it was shown what it does?"""
+"""Tests that a toolkit is edited row by row, tried out while it is typed, and saved after a preview."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_one_is_made_and_removed(editor: Client) -> None:
     answer = editing.send(
         editor, NEW, CREATE, key="reading", add_members="papers shell", policy_when_off="No."
     )
-    # Ada has one of its tools by default, so bob alone is told that there are none.
+    # Ada has one of its tools by default, so only bob gets the text for none.
     assert [one.agent for one in answer.context["page"].reached] == ["bob"]
     made = editing.go_on(editor, answer, CREATE)
     assert made.headers["Location"] == "/toolkits/reading/"

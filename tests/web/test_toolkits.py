@@ -1,4 +1,4 @@
-"""What do the list of toolkits and the page of one show, and what do they cost?"""
+"""Tests of the list of toolkits, the page of one, and their cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the list of tools and the page of one show, and what do they cost?"""
+"""Tests of the list of tools, the page of one, and their cost."""
 
 from __future__ import annotations
 

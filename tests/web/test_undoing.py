@@ -1,4 +1,4 @@
-"""How does an operator take a change back, and what if it was changed since?"""
+"""Tests of undoing a change, also if something was changed since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are numbers, moments and states printed?"""
+"""Tests of how numbers, moments and states are printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are times shown in the zone of the account, or of the browser, and are days those of that zone?"""
+"""Tests that times are shown in the zone of the account or the browser, and that days begin there."""
 
 from __future__ import annotations
 
