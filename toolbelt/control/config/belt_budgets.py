@@ -32,7 +32,7 @@ def problems(
     """
     count = _token_counter()
     before: belts.Belt | None = None
-    found: list[errors.Problem] = []
+    exceeded: list[errors.Problem] = []
     written = {difference.name for difference in changed if difference.kind == "agent"}
     affects_all = any(
         budgets.concerns_all_agents(
@@ -56,8 +56,8 @@ def problems(
             guards.refuse_budget(name, before_, after_)
         except errors.Refused as refused:
             path = f"{belts.address('agent', {'key': name})}.budget"
-            found.append(errors.Problem(path=path, message=str(refused)))
-    return found
+            exceeded.append(errors.Problem(path=path, message=str(refused)))
+    return exceeded
 
 
 def _spent(belt: belts.Belt, agent: str, count: Callable[[catalog.Tool], int]) -> budgets.Spent:

@@ -28,13 +28,13 @@ def load(plugin: str = "", *, most: int, first: str = "") -> Inbox:
     """Return at most ``most`` tools to review, ``first`` before all others; of one plugin, if it is named."""
     stored = snapshots.catalog()
     by_plugin = {name: approvals.undecided(name, stored) for name in stored.plugins}
-    found = [item for name, items in by_plugin.items() if plugin in ("", name) for item in items]
-    flagged = {item.tool.key for item in found if approvals.flags_of(item, stored)}
-    found.sort(key=lambda item: (item.tool.key not in flagged, approvals.KINDS.index(item.kind)))
-    found.sort(key=lambda item: item.tool.key != first)
+    waiting = [item for name, items in by_plugin.items() if plugin in ("", name) for item in items]
+    flagged = {item.tool.key for item in waiting if approvals.flags_of(item, stored)}
+    waiting.sort(key=lambda item: (item.tool.key not in flagged, approvals.KINDS.index(item.kind)))
+    waiting.sort(key=lambda item: item.tool.key != first)
     return Inbox(
-        changes=approvals.changes(found[:most], stored),
-        waiting=len(found),
+        changes=approvals.changes(waiting[:most], stored),
+        waiting=len(waiting),
         flagged=len(flagged),
         by_plugin={name: len(items) for name, items in by_plugin.items() if items},
     )

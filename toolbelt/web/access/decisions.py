@@ -44,7 +44,7 @@ def page(access: queries.Access, key: str, *, may: Callable[[str], bool]) -> pie
         members = [key]
     else:
         raise errors.NotFound("tool", key, stored.tools)
-    found = sorted((access.decision(member) for member in members), key=_reason)
+    ordered = sorted((access.decision(member) for member in members), key=_reason)
     return pieces.View(
         agent=agent,
         key=key,
@@ -54,7 +54,7 @@ def page(access: queries.Access, key: str, *, may: Callable[[str], bool]) -> pie
         else "",
         decisions=tuple(
             _decision(access, list(each), key if toolkit else "", may)
-            for _, each in itertools.groupby(found, key=_reason)
+            for _, each in itertools.groupby(ordered, key=_reason)
         ),
     )
 
@@ -107,8 +107,8 @@ def _page(
     return _link(f"{verb} {_KINDS.get(kind, kind)} {name}", f"edit_{kind}" if verb == "Edit" else kind, name)
 
 
-def _link(said: str, view: str, name: str, anchor: str = "") -> pieces.View:
-    return pieces.View(words=said, url=reverse(f"web:{view}", args=[name]) + anchor, on="", was="")
+def _link(text: str, view: str, name: str, anchor: str = "") -> pieces.View:
+    return pieces.View(words=text, url=reverse(f"web:{view}", args=[name]) + anchor, on="", was="")
 
 
 def _flip(access: queries.Access, decision: resolution.Decision, toolkit: str) -> pieces.View:
@@ -125,9 +125,9 @@ def _flip(access: queries.Access, decision: resolution.Decision, toolkit: str) -
     elif not toolkit:
         kind, key, what = "override", decision.tool, "this tool"
     was = (agent.overrides if kind == "override" else agent.switches).get(key)
-    said = "Reset its override to default" if on is None else f"Turn {what} {'on' if on else 'off'}"
+    text = "Reset its override to default" if on is None else f"Turn {what} {'on' if on else 'off'}"
     return pieces.View(
-        words=said,
+        words=text,
         url=reverse(f"web:{kind}", args=[agent.key, key]),
         on=words.stored(on),
         was=words.stored(was),

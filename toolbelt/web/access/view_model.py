@@ -43,13 +43,13 @@ def page(
     says whether the reader may take back the last change.
     """
     narrowed = bool(filters["q"] or filters["show"])
-    found = _matching(access, filters)
-    tools = {key for _, keys in found for key in keys}
-    few = sum(len(keys) for _, keys in found) <= MAX_AT_ONCE
-    states = {group.id: tool_sections.state(access, group) for group, _ in found}
+    pairs = _matching(access, filters)
+    tools = {key for _, keys in pairs for key in keys}
+    few = sum(len(keys) for _, keys in pairs) <= MAX_AT_ONCE
+    states = {group.id: tool_sections.state(access, group) for group, _ in pairs}
     if not filters["sort"]:
-        found.sort(key=lambda pair: _ORDER.index(states[pair[0].id]))
-    shown = paging.part(found, _place(found, filters, opened), SECTIONS_AT_ONCE)
+        pairs.sort(key=lambda pair: _ORDER.index(states[pair[0].id]))
+    shown = paging.part(pairs, _place(pairs, filters, opened), SECTIONS_AT_ONCE)
     sections = []
     for group, keys in shown.items:
         is_open = group.id in opened or (narrowed and few)
@@ -71,7 +71,7 @@ def page(
             shows=pieces.choices(_SHOWS, filters["show"], counts={"overridden": len(access.agent.overrides)}),
             narrowed=narrowed,
             chosen=1 if filters["show"] else 0,
-            matches=f"{words.tools(len(tools))} in {words.counted(len(found), 'section')}.",
+            matches=f"{words.tools(len(tools))} in {words.counted(len(pairs), 'section')}.",
             orders=tuple(
                 pieces.View(
                     label=label,
@@ -138,9 +138,9 @@ def matching(
     """Return the tools that the filter shows, once each, and the toolkits that have some of them; only those of the
     sections that are ``picked``, if any are.
     """
-    found = [pair for pair in _matching(access, filters) if not picked or pair[0].id in picked]
-    tools = dict.fromkeys(key for _, keys in found for key in keys)
-    return list(tools), [group.key for group, keys in found if keys and group.toolkit is not None]
+    pairs = [pair for pair in _matching(access, filters) if not picked or pair[0].id in picked]
+    tools = dict.fromkeys(key for _, keys in pairs for key in keys)
+    return list(tools), [group.key for group, keys in pairs if keys and group.toolkit is not None]
 
 
 def _matching(

@@ -54,10 +54,10 @@ def listing(request: http.Request) -> HttpResponse:
 @_reading
 def page(request: http.Request, call: int) -> HttpResponse:
     """Show one call as it was recorded."""
-    found = usage.find(call)
-    if found is None:
+    record = usage.find(call)
+    if record is None:
         raise Http404(f"There is no call {call}.")
-    return responses.show(request, detail.page(found, access_index.load()), "calls/call.html")
+    return responses.show(request, detail.page(record, access_index.load()), "calls/call.html")
 
 
 @require_safe
