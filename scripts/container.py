@@ -239,14 +239,12 @@ def main() -> None:
     parser.add_argument(
         "directory", type=Path, help="where the file systems are made; those of an earlier run go"
     )
-    parser.add_argument(
-        "--mirror", default="http://deb.debian.org/debian", help="where debootstrap gets packages"
-    )
+    parser.add_argument("--mirror", help="where debootstrap gets packages (default: its own)")
     given = parser.parse_args()
     base, work = given.directory / "base", given.directory / "work"
     if not (base / "etc/debian_version").exists():
-        options = ["--variant=minbase", f"--include={PACKAGES}"]
-        subprocess.run(["debootstrap", *options, "bookworm", str(base), given.mirror], check=True)
+        options = ["--variant=minbase", f"--include={PACKAGES}", "bookworm", str(base)]
+        subprocess.run(["debootstrap", *options, *filter(None, [given.mirror])], check=True)
     shutil.rmtree(work, ignore_errors=True)
     certificates = "/etc/ssl/certs/ca-certificates.crt"
     for file in (

@@ -98,7 +98,7 @@ def remove(write: writing.Write, user: str, role: Role) -> bool:
 
 
 def put(write: writing.Write, user: str, wanted: Iterable[str], *, was: Any = writing.ANY) -> bool:
-    """Give a user these roles and no others; return whether that changes anything. ``was``: those that the writer saw.
+    """Set the roles of a user to these; return whether that changes anything. ``was``: those that the writer saw.
 
     Raise errors.NotFound, errors.Stale, or errors.Refused for the last administrator.
     """

@@ -52,7 +52,7 @@ def create(request: http.Request) -> HttpResponse:
 @require_POST
 @permission_required("auth.change_user", raise_exception=True)
 def set_roles(request: http.Request, person: str) -> HttpResponse:
-    """Give a person the roles that are ticked."""
+    """Set the roles of a user to those that are ticked."""
     form = forms.Roles(request.POST)
     responses.declare(request, reverse("web:people"))
     _check_manageable(request, person)
