@@ -7,6 +7,7 @@ and pytest alone, as kit.py is.
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import contextlib
 import json
@@ -140,14 +141,14 @@ def single_error() -> Iterator[None]:
 
 
 @pytest.mark.anyio
-class Checks:
+class Checks(abc.ABC):
     """The proof; ``version`` is the revision that this client comes to speak."""
 
     version = HANDSHAKE
 
+    @abc.abstractmethod
     def connecting(self, agent: str, session: str) -> contextlib.AbstractAsyncContextManager[Client]:
         """Connect to an agent's endpoint with its token, and subscribe to changes of the list."""
-        raise NotImplementedError
 
     @contextlib.asynccontextmanager
     async def connected(self, agent: str = kit.AGENT, session: str = "") -> AsyncIterator[Client]:

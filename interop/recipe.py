@@ -1,11 +1,12 @@
 """The checks that every recipe for a framework over MCP must pass.
 
 The framework's own client of OpenAI's API talks to a scripted model, and what it sends is read from its requests. A
-part derives from :class:`Checks` and defines how its framework runs the documented recipe.
+part derives from :class:`PythonChecks` or :class:`NodeChecks`, which run the recipe that the documents show.
 """
 
 from __future__ import annotations
 
+import abc
 import json
 import os
 import subprocess
@@ -49,7 +50,7 @@ class Script:
         return self._checks.written(reply, asked)
 
 
-class Checks:
+class Checks(abc.ABC):
     """Runs the recipe under ``heading``."""
 
     heading = ""
@@ -63,13 +64,9 @@ class Checks:
     toolbelts = frozenset({SEARCH.name, DISPATCH.name})
     refusal = "There is no tool named 'desk__add' that you may call."
 
-    def answer(self, recipe: dict[str, Any], message: str) -> str:
-        """Let the recipe's agent answer a message."""
-        raise NotImplementedError
-
-    def model(self, address: str) -> Any:
-        """Return the framework's client of OpenAI's API, for the API at an address."""
-        raise NotImplementedError
+    @abc.abstractmethod
+    def run(self, address: str, message: str) -> str:
+        """Run the recipe, with the model at an address; return what its agent answers."""
 
     def tools(self, asked: model.Asked) -> set[str]:
         """Return the tools that a request offers to the model."""
@@ -84,10 +81,6 @@ class Checks:
         if isinstance(reply, str):
             return model.Reply(text=reply)
         return model.Reply(tool=f"{self.prefix}{reply.name}", arguments=reply.arguments)
-
-    def run(self, address: str, message: str) -> str:
-        """Run the recipe, with the model at an address; return what its agent answers."""
-        return self.answer(documented.recipe(self.heading, model=self.model(address)), message)
 
     def play(self, *replies: Reply | Callable[[], Reply]) -> Played:
         """Run the recipe once, with a model that replies as the script says."""
@@ -143,6 +136,21 @@ class Checks:
         assert (before_flip, at_flip, after_flip) == (True, True, self.lists_each == "run")
         assert ADD.name not in self.tools(next_run.asked[0])
         assert "You have no tool for sums" in system(next_run.asked[0])
+
+
+class PythonChecks(Checks):
+    """Runs a recipe in Python, in this process."""
+
+    @abc.abstractmethod
+    def answer(self, recipe: dict[str, Any], message: str) -> str:
+        """Let the recipe's agent answer a message."""
+
+    @abc.abstractmethod
+    def model(self, address: str) -> Any:
+        """Return the framework's client of OpenAI's API, for the API at an address."""
+
+    def run(self, address: str, message: str) -> str:
+        return self.answer(documented.recipe(self.heading, model=self.model(address)), message)
 
 
 class NodeChecks(Checks):

@@ -19,3 +19,12 @@ echo "==> Locking requirements/base.txt"
 compile requirements/base.txt "$@"
 echo "==> Locking requirements/dev.txt"
 compile requirements/dev.txt --extra dev --constraint requirements/base.txt "$@"
+
+# The extra alone, without what it shares with dev.txt: it is installed beside that (scripts/sentence_model.sh).
+echo "==> Locking requirements/semantic.txt"
+.venv/bin/python -c '
+import pathlib, tomllib
+project = tomllib.loads(pathlib.Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+print("\n".join(project["optional-dependencies"]["semantic"]))
+' | CUSTOM_COMPILE_COMMAND="make lock" .venv/bin/python -m piptools compile --quiet --constraint requirements/dev.txt "$@" \
+    --output-file requirements/semantic.txt -

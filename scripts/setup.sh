@@ -46,8 +46,9 @@ installed() { cmp -s "requirements/$1.txt" ".venv/$1.installed"; }
 if ! installed "$lock"; then
     echo "==> Installing the packages of requirements/$lock.txt (this takes a moment the first time)"
     rm -f .venv/*.installed
+    # The lock has all that its packages need, and Python compiles what is used when it is used first.
     if ! .venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check --retries 2 \
-        --require-hashes --requirement "requirements/$lock.txt" >.venv/install.log 2>&1; then
+        --no-deps --no-compile --require-hashes --requirement "requirements/$lock.txt" >.venv/install.log 2>&1; then
         grep -E '^ *ERROR' .venv/install.log | tail -n 3 >&2 || true
         if grep -q 'DO NOT MATCH THE HASHES' .venv/install.log; then
             stop "A package from the index is not the one that was locked: check which index pip is set up to use \

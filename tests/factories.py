@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
+
+from django.utils import timezone
 
 from toolbelt import models
 
@@ -39,6 +42,12 @@ def sub_app(
     for position, embedded in enumerate(agents):
         models.SubAppAgent.objects.create(sub_app=row, agent=embedded, position=position)
     return row
+
+
+def call(tool: str = "shell", *, days_ago: int = 0, **columns: Any) -> models.CallRecord:
+    given = {"agent": "ada", "outcome": "ok", "duration_ms": 120, **columns}
+    at = timezone.now() - dt.timedelta(days=days_ago)
+    return models.CallRecord.objects.create(tool=tool, at=at, **given)
 
 
 def everything() -> models.Agent:

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.contenttypes.models import ContentType
+from django.core.management import call_command
 from django.core.management.color import no_style
 from django.db import connection, transaction
 from django.db import models as orm
@@ -56,6 +57,11 @@ def stored(name: str, store: Callable[[], Stored]) -> Stored:
         for statement in connection.ops.sequence_reset_sql(no_style(), _models()):
             cursor.execute(statement)
     return cast("Stored", returned)
+
+
+def demo() -> None:
+    """Have the demo in the database: to load it takes a process a second, the first time."""
+    stored("demo", lambda: call_command("loaddata", "demo", verbosity=0))
 
 
 def _is_empty() -> bool:

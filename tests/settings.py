@@ -7,6 +7,9 @@ os.environ["TOOLBELT_ENV"] = "test"
 from toolbelt.settings import *  # noqa: F403
 from toolbelt.settings import DATABASES
 
+# What a test commits need not outlast the machine, and no test waits for a disk.
+_options = DATABASES["default"]["OPTIONS"]
 if DATABASES["default"]["ENGINE"] == "toolbelt.store.postgresql":
-    # What a test commits need not outlast the machine, and no test waits for a disk.
-    DATABASES["default"]["OPTIONS"]["options"] = "-c synchronous_commit=off"
+    _options["options"] = "-c synchronous_commit=off"
+else:
+    _options["init_command"] += " PRAGMA synchronous=OFF;"

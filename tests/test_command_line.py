@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.core import management
 
+import toolbelt
 from toolbelt import command_line, locations
 
 INSTALLATION = {
@@ -57,6 +58,12 @@ def test_without_the_server_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SystemExit, match=r"pip install 'toolbelt-switchboard\[server\]'"):
         command_line.main(["serve"])
+
+
+@pytest.mark.parametrize("word", ["--version", "version"])
+def test_it_says_its_own_version_and_not_djangos(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command_line.main([word])
+    assert capsys.readouterr().out == f"toolbelt {toolbelt.__version__}\n"
 
 
 def test_the_help_begins_with_the_commands_of_every_day(

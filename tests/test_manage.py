@@ -13,14 +13,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("words", "code", "unbuffered"),
     [
-        (["help"], 141),  # as a shell says of what SIGPIPE ended
-        (["try", "tests/scenarios"], 141),
-        (["try", "tests/nowhere"], 2),  # has nothing for the reader: it ends as ever
+        (["help"], 141, ""),  # as a shell says of what SIGPIPE ended
+        (["try", "docs/examples/on_call.scenarios.yaml"], 141, ""),
+        (["try", "docs/examples/on_call.scenarios.yaml"], 141, "1"),
+        (["try", "tests/nowhere"], 2, ""),  # has nothing for the reader: it ends as ever
     ],
 )
-@pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_has_read_enough_ends_a_command_quietly(
     words: list[str], code: int, unbuffered: str
 ) -> None:

@@ -15,15 +15,23 @@ class ToolbeltConfig(AppConfig):
         from toolbelt.control.people import roles
         from toolbelt.control.servers import client_plugins, elicitation, upstream_servers
         from toolbelt.control.servers import plugins as listed_plugins
-        from toolbelt.runtime import code_toolkits, connection, plugins, upstream_connections, upstream_news
+        from toolbelt.runtime import (
+            code_toolkits,
+            connection,
+            learning,
+            plugins,
+            upstream_connections,
+            upstream_news,
+        )
         from toolbelt.store import receivers, snapshots
-        from toolbelt.web.kit import request_ids, zones
+        from toolbelt.web.kit import preferences, request_ids
 
         receivers.connect()
         roles.connect()
         request_ids.connect()
-        zones.connect()
+        preferences.connect()
         code_toolkits.register()
+        learning.register()
         connection_cleanup.connect()
         # The two doors do not know each other: what one finds out, the other writes down.
         plugins.set_listener(listed_plugins.record_failure)

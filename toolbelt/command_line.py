@@ -11,11 +11,13 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import toolbelt
 from toolbelt import locations
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
@@ -57,6 +59,9 @@ toolbelt COMMAND   Run one of the commands below
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``toolbelt``."""
     command, *rest = [*(sys.argv[1:] if arguments is None else arguments)] or ["help"]
+    if command in ("--version", "version"):
+        print(f"toolbelt {toolbelt.__version__}")  # noqa: T201
+        return
     if importlib.util.find_spec("django") is None:
         sys.exit(
             f"toolbelt: the server is not installed. Run: pip install '{locations.DISTRIBUTION}[server]'"
@@ -92,8 +97,6 @@ def _require_settings_as_json() -> None:
     """End the process with the finding of `doctor` if the settings cannot be read: no command can run then."""
     from django.conf import settings
     from django.core.exceptions import ImproperlyConfigured
-
-    import toolbelt
 
     try:
         _ = settings.INSTALLED_APPS
@@ -158,8 +161,8 @@ def init(arguments: Sequence[str]) -> None:
     )
     parser.add_argument(
         "--database-url",
-        default="sqlite:///db.sqlite3",
-        help="such as postgres://user:password@host/name (default: a SQLite file)",
+        default=os.environ.get("DATABASE_URL") or "sqlite:///db.sqlite3",
+        help="such as postgres://user:password@host/name (default: DATABASE_URL, or a SQLite file)",
     )
     parser.add_argument("--operator", default="operator", help="the name of the first operator")
     parser.add_argument(
@@ -196,7 +199,9 @@ def init(arguments: Sequence[str]) -> None:
         draft.rename(file)
     finally:
         draft.unlink(missing_ok=True)
-    print(f"\n  Settings   {file}")  # noqa: T201
+    # Without the name and the password.
+    database = re.sub("//.*@", "//", given.database_url)
+    print(f"\n  Settings   {file}\n  Database   {database}")  # noqa: T201
     print(f"  Login      {given.operator}" + ("" if given.password else f", password {password}"))  # noqa: T201
     print("  Serve      toolbelt serve\n")  # noqa: T201
 
@@ -230,7 +235,8 @@ def _fill(operator: str, password: str) -> str:
 def _home() -> Path:
     home = locations.home()
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        # A SQLite database is in it.
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         sys.exit(
             f"toolbelt: {home} cannot be created ({error.strerror}). Set TOOLBELT_HOME to another directory."

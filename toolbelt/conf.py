@@ -26,6 +26,7 @@ CALLS_PER_PLUGIN: int
 UPSTREAM_CONNECTIONS: int
 SOCKET_DIR: str
 RECORD_ARGUMENTS: bool
+LEARN_FROM_USE: bool
 REPORT_SECONDS: float
 RUNNING_SECONDS: float
 ALLOW_PRIVATE_HTTP: bool
@@ -107,7 +108,7 @@ def _path(name: str, of: str, description: str) -> Setting:
     )
 
 
-SETTINGS = (
+SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="KIND_LOADOUTS",
         default=_KIND_LOADOUTS,
@@ -176,6 +177,11 @@ SETTINGS = (
         "RECORD_ARGUMENTS",
         False,
         "Whether call records contain the arguments, without the values of keys that name a secret.",
+    ),
+    _boolean(
+        "LEARN_FROM_USE",
+        False,
+        "Whether the search of tools keeps words of searches that led to successful calls, and ranks by them.",
     ),
     Setting(
         name="REPORT_SECONDS",

@@ -12,6 +12,8 @@ from pathlib import Path
 
 # The name of the package on the index.
 DISTRIBUTION = "toolbelt-switchboard"
+# The file of the search's sentence vectors, in the installation's directory.
+SEARCH_VECTORS = "search-vectors.bin"
 
 _PACKAGE = Path(__file__).resolve().parent
 _INSTALLED = _PACKAGE / "assets"

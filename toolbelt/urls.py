@@ -5,13 +5,13 @@ from django.urls import include, path, re_path
 
 from toolbelt.api import application, views
 from toolbelt.mcp import discovery, unavailable_page
-from toolbelt.web.kit import frame, health
+from toolbelt.web.kit import health, page_shell
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
-    path("favicon.ico", frame.icon, name="favicon"),
+    path("favicon.ico", page_shell.icon, name="favicon"),
     path("admin/", admin.site.urls),
     path("api/v1/docs", views.page, name="api_docs"),
     path("api/v1/openapi.json", views.document, name="openapi"),
@@ -25,7 +25,7 @@ urlpatterns = [
     path("", include("toolbelt.web.urls")),
 ]
 
-handler400 = "toolbelt.web.kit.frame.bad_request"
-handler403 = "toolbelt.web.kit.frame.forbidden"
-handler404 = "toolbelt.web.kit.frame.not_found"
-handler500 = "toolbelt.web.kit.frame.server_error"
+handler400 = "toolbelt.web.kit.page_shell.bad_request"
+handler403 = "toolbelt.web.kit.page_shell.forbidden"
+handler404 = "toolbelt.web.kit.page_shell.not_found"
+handler500 = "toolbelt.web.kit.page_shell.server_error"

@@ -9,7 +9,7 @@ import recipe
 from agent_framework import openai
 
 
-class TestAgentFramework(recipe.Checks):
+class TestAgentFramework(recipe.PythonChecks):
     heading = "Microsoft Agent Framework"
 
     def model(self, address: str) -> Any:

@@ -9,7 +9,7 @@ import recipe
 from agno.models import openai
 
 
-class TestAgno(recipe.Checks):
+class TestAgno(recipe.PythonChecks):
     heading = "Agno"
 
     def model(self, address: str) -> Any:

@@ -9,7 +9,7 @@ import recipe
 from autogen_ext.models import openai
 
 
-class TestAutoGen(recipe.Checks):
+class TestAutoGen(recipe.PythonChecks):
     heading = "AutoGen"
     lists_each = "step"
     # It also lists the tools before a call.

@@ -13,7 +13,7 @@ import recipe
 import scenario
 
 
-class TestDSPy(recipe.Checks):
+class TestDSPy(recipe.PythonChecks):
     """DSPy describes the tools in its prompt, and reads calls from the model's text."""
 
     heading = "DSPy"

@@ -9,7 +9,7 @@ from haystack.components.generators import chat
 from haystack.utils import Secret
 
 
-class TestHaystack(recipe.Checks):
+class TestHaystack(recipe.PythonChecks):
     heading = "Haystack"
 
     def model(self, address: str) -> Any:

@@ -9,7 +9,7 @@ import recipe
 from llama_index.llms import openai_like
 
 
-class TestLlamaIndex(recipe.Checks):
+class TestLlamaIndex(recipe.PythonChecks):
     heading = "LlamaIndex"
     # Its client loses the message of an error that is not a result.
     refusal = "unhandled errors in a TaskGroup"

@@ -9,7 +9,7 @@ import langchain_openai
 import recipe
 
 
-class TestMcpUse(recipe.Checks):
+class TestMcpUse(recipe.PythonChecks):
     heading = "mcp-use"
     # It offers resources as tools, here the one of the policy.
     own = frozenset({"policy"})

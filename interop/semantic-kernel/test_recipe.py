@@ -10,7 +10,7 @@ import recipe
 from semantic_kernel.connectors.ai import open_ai
 
 
-class TestSemanticKernel(recipe.Checks):
+class TestSemanticKernel(recipe.PythonChecks):
     heading = "Semantic Kernel"
     prefix = "toolbelt-"
     # The class of its plugin has a method call_tool, so it leaves out the tool of that name.

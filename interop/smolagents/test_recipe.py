@@ -11,7 +11,7 @@ import scenario
 import smolagents
 
 
-class TestSmolagents(recipe.Checks):
+class TestSmolagents(recipe.PythonChecks):
     heading = "smolagents"
     own = frozenset({"final_answer"})
 

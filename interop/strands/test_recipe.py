@@ -8,7 +8,7 @@ import recipe
 from strands.models import openai
 
 
-class TestStrands(recipe.Checks):
+class TestStrands(recipe.PythonChecks):
     heading = "Strands"
 
     def model(self, address: str) -> Any:

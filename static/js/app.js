@@ -98,22 +98,47 @@
     (lastControl?.isConnected ? lastControl : byId("main")).focus({ preventScroll: true });
   }
 
-  // Texts to be used elsewhere. A page that came over plain HTTP has no clipboard: then the text is selected.
-  async function copy(button) {
-    const source = byId(button.dataset.copies);
-    const word = button.querySelector("[data-copy-word]");
-    let said = "Copied";
+  // Copies a text, and returns the word for that. A page that came over plain HTTP has no clipboard: then the text is
+  // selected where it stands.
+  async function put(text, source) {
     try {
-      await navigator.clipboard.writeText(source.textContent);
+      await navigator.clipboard.writeText(text);
+      return "Copied";
     } catch {
       getSelection().selectAllChildren(source);
-      said = "Selected";
+      return "Selected";
     }
-    word.textContent = said;
-    byId("live").textContent = said;
-    setTimeout(() => {
-      word.textContent = "Copy";
+  }
+
+  // That something was copied is news for a moment only, on the screen and in the live region.
+  let fading = 0;
+
+  function announceBriefly(news, after) {
+    clearTimeout(fading);
+    byId("live").textContent = news;
+    fading = setTimeout(() => {
+      after();
+      if (byId("live").textContent === news) byId("live").textContent = "";
     }, 2000);
+  }
+
+  // A button with a place for the word.
+  async function copy(button) {
+    const source = byId(button.dataset.copies);
+    const place = button.querySelector("[data-copy-word]");
+    const word = await put(source.textContent, source);
+    for (const other of every("[data-copy-word]")) other.textContent = "Copy";
+    place.textContent = word;
+    announceBriefly(word, () => (place.textContent = "Copy"));
+  }
+
+  // The button beside a key or an id has no place for a word: a check shows that it is copied.
+  async function copyKey(button) {
+    const key = button.dataset.copy;
+    const word = await put(key, button.previousElementSibling);
+    for (const other of every("[data-copied]")) delete other.dataset.copied;
+    button.dataset.copied = "";
+    announceBriefly(`${word} ${key}`, () => delete button.dataset.copied);
   }
 
   // A request: what it was sent from, and which parts this page would have use for.
@@ -152,6 +177,18 @@
     if (document.activeElement === document.body && focused.element && !focused.element.isConnected) {
       (focused.place?.isConnected ? focused.place : byId("main")).focus({ preventScroll: true });
     }
+  });
+
+  // A notice is about the last change only: the next one takes it away, also if it brings none itself.
+  let noticed = null;
+
+  document.addEventListener("htmx:beforeRequest", ({ detail }) => {
+    if (detail.requestConfig.verb !== "get") noticed = byId("toast")?.firstElementChild;
+  });
+  document.addEventListener("htmx:afterRequest", ({ detail }) => {
+    if (detail.requestConfig.verb === "get" || !detail.successful || !noticed) return;
+    if (byId("toast").firstElementChild === noticed && !noticed.contains(document.activeElement)) noticed.remove();
+    noticed = null;
   });
 
   // A form that was not taken came back in its place: to what is wrong in it, which may be far from its button.
@@ -246,11 +283,23 @@
     for (const form of every("[data-sent]")) delete form.dataset.sent;
   });
 
+  // Leaving an editor with changes that are not saved is asked about; what was just sent is saved.
+  let isSaved = false;
+  document.addEventListener("htmx:beforeOnLoad", ({ detail }) => {
+    isSaved ||= detail.requestConfig.verb === "post" && detail.xhr.getResponseHeader("HX-Redirect") !== null;
+  });
+  addEventListener("beforeunload", (event) => {
+    if (isSaved || document.querySelector("form[data-sent]")) return;
+    if (every("form[data-guarded]").some(window.toolbelt.isUnsaved)) event.preventDefault();
+  });
+
   document.addEventListener("click", ({ target }) => {
     if (target.closest("[data-dismiss]")) dismiss();
     for (const menu of every("details.acts[open], details.you[open]")) menu.open = menu.contains(target);
     const copier = target.closest("[data-copies]");
     if (copier) copy(copier);
+    const keyCopier = target.closest("[data-copy]");
+    if (keyCopier) copyKey(keyCopier);
   });
 
   document.addEventListener("keydown", (event) => {
@@ -268,6 +317,12 @@
     }
   });
 
+  // In a low window, the link of this page may be among those that are scrolled out of sight. Only the links scroll.
+  const here = document.querySelector(".frame-wide > .menu-links [aria-current]");
+  if (here) {
+    const links = here.parentElement;
+    links.scrollTop += Math.max(0, here.getBoundingClientRect().bottom - links.getBoundingClientRect().bottom + 4);
+  }
   showTheme();
   for (const tick of every("[data-shortcuts]")) tick.checked = kept.get("toolbelt:shortcuts") !== "off";
   openQuestion();

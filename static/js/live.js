@@ -43,7 +43,7 @@
     const before = place.dataset.state;
     place.dataset.state = state;
     place.hidden = false;
-    const often = EVERY ? `${WORDS.live}, ${place.dataset.what} refresh ${POLLS}` : WORDS.live;
+    const often = EVERY ? `${WORDS.live}, ${place.dataset.what} ${POLLS}` : WORDS.live;
     const live = IS_STILL ? `Refreshes ${POLLS}` : often;
     const words = state === "live" || (state === "often" && IS_STILL) ? live : WORDS[state];
     place.querySelector("[data-words]").textContent = words;

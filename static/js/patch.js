@@ -96,15 +96,19 @@
   }
 
   function patchChildren(old, fresh) {
+    // Several may have one key, as the controls of one plugin: then each is the next of them.
     const known = new Map();
-    for (const child of old.childNodes) if (keyOf(child) && !known.has(keyOf(child))) known.set(keyOf(child), child);
+    for (const child of old.childNodes) {
+      const key = keyOf(child);
+      if (known.has(key)) known.get(key).push(child);
+      else if (key) known.set(key, [child]);
+    }
     let next = old.firstChild;
     // A row stays where the operator sees it, wherever its state would put it now.
     const stays = new Set();
     for (const wanted of [...fresh.childNodes]) {
       const key = keyOf(wanted);
-      let found = key ? known.get(key) : next;
-      known.delete(key);
+      let found = key ? known.get(key)?.shift() : next;
       while (!key && found && !isSame(found, wanted)) found = found.nextSibling;
       if (found && isSame(found, wanted)) {
         if (found === next) next = next.nextSibling;
@@ -251,5 +255,5 @@
     }
   });
 
-  window.toolbelt = { bring };
+  window.toolbelt = { bring, isUnsaved };
 })();

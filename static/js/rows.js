@@ -61,14 +61,15 @@
     ticked = target;
   });
 
-  // What was decided leaves the list: the row that takes its place is the next one.
+  // What was decided leaves the list: the row that takes its place is the next one. It gets the focus when htmx listens
+  // to it, because a key pressed earlier would send its form as HTML.
   let place = -1;
   document.addEventListener("htmx:beforeRequest", ({ detail }) => {
     place = detail.elt.querySelector("[data-rows]") ? current() : -1;
   });
-  document.addEventListener("htmx:afterRequest", () => {
-    if (place < 0 || document.querySelector("dialog[open]") || current() >= 0) return;
-    if (list()) go(Math.min(place, rows().length - 1));
+  document.addEventListener("htmx:load", ({ target }) => {
+    if (place < 0 || !target.querySelector("[data-rows]")) return;
+    go(Math.min(place, rows().length - 1));
     place = -1;
   });
 })();

@@ -257,7 +257,7 @@ def test_one_tool_too_many_is_an_error_that_says_how_many_fit(form: str, most: i
     fitting = [f"t{number}" for number in range(most - 2)] + ["load_tools", "search_tools"]
     render(form, document(*fitting))
     (problem,) = problems(form, document(*fitting, "z"))
-    assert problem.startswith(f"tools: {most + 1} tools are active, but")
+    assert problem.startswith(f"tools: {most + 1} tools are sent, 2 of them meta-tools, but")
     assert f"accepts at most {most}." in problem
     assert f"a budget of {most - 2} tools, which leaves room for 2 meta-tools." in problem
 

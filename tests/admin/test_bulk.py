@@ -9,8 +9,10 @@ from django.test import Client
 
 from tests.admin import conftest
 from tests.admin.test_removing import told
+from tests.plugins.upstream import listing
+from tests.web import servers
 from toolbelt import models
-from toolbelt.core import catalog
+from toolbelt.core import catalog, tool_versions
 from toolbelt.runtime import surfaces
 
 
@@ -89,10 +91,24 @@ def test_a_new_tool_counts_once_it_was_seen(stored, client):
 def test_approving_holds_a_tool_to_its_present_version(stored, client):
     act(client, "approve", conftest.tool("clock"))
     clock = conftest.tool("clock")
-    assert clock.approved == catalog.version(catalog.Tool(key="clock", description="Tells the time."))
+    assert clock.approved == tool_versions.version(catalog.Tool(key="clock", description="Tells the time."))
     assert "clock" in active()
     models.Tool.objects.filter(key="clock").update(description="Tells lies.")
     assert "clock" not in active()
     assert "changed since approval" in client.get(conftest.address(models.Tool, "changelist")).text
     act(client, "approve", conftest.tool("clock"))
     assert "clock" in active()
+
+
+def test_a_tool_with_findings_is_not_approved_from_the_list(stored, client):
+    servers.add()
+    servers.answer(listing.tool("purge", "Delete rows.", {"limit": {"maximum": 10}}))
+    servers.approve()
+    servers.answer(listing.tool("purge", "Delete rows.", {"limit": {}}))
+
+    page = act(client, "approve", conftest.tool("files__purge"), conftest.tool("clock"))
+
+    (message,) = told(page)
+    assert "files__purge: “limit” may now be more than 10 (maximum removed)" in message
+    assert message.endswith("approve it in Review.")
+    assert not conftest.tool("clock").approved

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.contrib.auth import models as auth
@@ -204,3 +205,11 @@ def test_the_right_to_lines_alone_changes_none_of_them(stored):
     page = browsing.open_(browser, conftest.address(conftest.agent("ada")))
     assert "switches-0-on" not in page.fields
     assert page.client.post(page.address, page.fields).status_code == 403
+
+
+def test_the_admin_shows_the_name_of_the_environment_as_text(admin_client: Client, settings: Any) -> None:
+    settings.TOOLBELT_ENVIRONMENT_NAME, settings.TOOLBELT_ENVIRONMENT_COLOR = "<b>EU</b>", "red"
+    html = admin_client.get(reverse("admin:index")).content.decode()
+    assert '<span class="environment" data-color="red">' in html
+    assert "</span> &lt;b&gt;EU&lt;/b&gt;</span>" in html
+    assert "admin/css/toolbelt.css" in html

@@ -38,6 +38,22 @@ def test_every_operation_is_on_the_page(olive):
         assert f'id="problem-{code}"' in page.text
 
 
+def test_what_is_code_in_a_description_is_printed_as_code(olive):
+    page = olive.get("/api/v1/docs").text
+    assert "<p>Call a tool or a meta-tool: <code>list_toolkits</code>, <code>load_tools</code>" in page
+    assert "`" not in page
+
+
+def test_each_object_is_described(olive):
+    page = olive.get("/api/v1/docs").text
+    described = [shown for shown in reference.read().objects if shown.description]
+    assert len(described) > 10
+    for shown in described:
+        assert re.search(rf'id="object-{shown.name}">\s*<h3><code>{shown.name}</code></h3>\s*<p>', page), (
+            shown.name
+        )
+
+
 def test_the_page_loads_nothing_from_elsewhere(olive):
     page = olive.get("/api/v1/docs")
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
@@ -75,6 +91,7 @@ def test_no_two_shapes_are_called_the_same(monkeypatch):
         self.schemas.update(definitions)
 
     monkeypatch.setattr(OpenAPISchema, "add_schema_definitions", add)
+    monkeypatch.setattr(application.api, "_documents", {})
     shown = application.api.get_openapi_schema(path_prefix="")["components"]["schemas"]
     assert shown.keys() <= known.keys()
     assert {name: known[name] for name in shown if len(known[name]) > 1} == {}

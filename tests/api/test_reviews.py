@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.api.conftest import Asking
-from tests.plugins.upstream import serving
+from tests.plugins.upstream import listing, serving
 from tests.web import servers
 from toolbelt import models
 from toolbelt.control.catalog import entries
@@ -160,3 +160,17 @@ def test_a_server_that_an_operator_switched_off_says_so(olga, change, state):
 
 def test_a_plugin_that_is_no_server_has_no_status(olga):
     assert olga.get("/plugins/nothing/status").status_code == 404
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_limit_that_vanished_is_a_flag_and_must_be_confirmed(olga):
+    servers.add()
+    servers.answer(listing.tool("purge", "Delete rows.", {"limit": {"maximum": 10}}))
+    servers.approve()
+    servers.answer(listing.tool("purge", "Delete rows.", {"limit": {}}))
+
+    (change,) = olga.get("/plugins/files/review").json()["changes"]
+    assert change["flags"] == ["“limit” may now be more than 10 (maximum removed)"]
+    refused = olga.post("/plugins/files/approve", {"tools": shown(olga)})
+    assert (refused.status_code, refused.json()["code"]) == (409, "confirmation-required")
+    assert refused.json()["reasons"] == ["files__purge: “limit” may now be more than 10 (maximum removed)"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Locator, Page
 
 # A key that is typed into a field is no press; these are, wherever they go.
@@ -35,8 +37,12 @@ class Job:
         return int(self.page.evaluate("Number(sessionStorage.getItem('presses'))"))
 
     def filter(self, text: str) -> None:
-        """Type into the filter of the page, which a key (`/`) goes to: finding a thing is not counted as a click."""
+        """Type into the filter of the page, which a key (`/`) goes to: finding a thing is not counted as a click.
+
+        Wait for the filtered rows, which replace the others: a row could be replaced while it is clicked.
+        """
         self.page.get_by_role("searchbox").first.fill(text)
+        self.page.wait_for_url(re.compile(r"[?&]q=[^&]"))
 
     def open_agent(self, key: str) -> None:
         """Go from the Overview to an agent."""

@@ -104,6 +104,16 @@ def demo(
 
 
 @pytest.fixture
+def trusted_olive(demo: str) -> None:
+    """Make olive staff who manages users, because some pages are for them only."""
+    user = get_user_model().objects.get(username="olive")
+    user.is_staff = True
+    user.save()
+    names = ("view_user", "add_user", "change_user")
+    user.user_permissions.add(*auth.Permission.objects.filter(codename__in=names))
+
+
+@pytest.fixture
 def look() -> looks.Look:
     """Return how this test looks at the pages; `looks` has marks that vary it."""
     return looks.DESK

@@ -73,6 +73,40 @@ def test_what_connects_a_client_is_chosen_and_copied(open_page: OpensPage) -> No
 
 
 @looks.with_scripts
+def test_a_notice_goes_with_the_next_change_and_a_copy_is_told_for_a_moment(open_page: OpensPage) -> None:
+    page = open_page("/new/agent/", permissions=CLIPBOARD)
+    page.get_by_role("textbox", name="Key").fill("newcomer")
+    page.get_by_role("button", name="Create agent").click()
+    expect(operating.notice(page)).to_contain_text("newcomer created")
+    page.get_by_role("button", name="Create token").click()
+    expect(page.get_by_text("not shown again")).to_be_visible()
+    expect(operating.notice(page)).not_to_contain_text("created")
+    # All of the command is in sight: the button is beside it, or above it.
+    code = page.locator("#way-claude-code")
+    assert code.evaluate("(pre) => pre.scrollWidth <= pre.clientWidth")
+    copy = page.get_by_role("button", name="Copy Claude Code")
+    text, button = code.bounding_box(), copy.bounding_box()
+    assert text is not None
+    assert button is not None
+    assert button["x"] >= text["x"] + text["width"] or button["y"] + button["height"] <= text["y"]
+    copy.click()
+    expect(page.get_by_role("button", name="Copied Claude Code")).to_be_visible()
+    expect(copy).to_be_visible()
+    expect(page.locator("#live")).to_have_text("")
+
+
+def test_in_a_low_window_the_account_and_the_link_of_this_page_are_in_sight(open_page: OpensPage) -> None:
+    page = open_page("/belt/", width=1280)
+    for height in (800, 600):
+        page.set_viewport_size({"width": 1280, "height": height})
+        page.reload()
+        menu = page.locator(".frame-wide")
+        expect(menu.locator(".you summary")).to_be_in_viewport(ratio=1)
+        expect(menu.get_by_role("link", name="Import & export")).to_be_in_viewport(ratio=1)
+        assert page.evaluate("scrollY") == 0
+
+
+@looks.with_scripts
 def test_a_client_that_connects_is_seen_without_a_press(open_page: OpensPage) -> None:
     page = open_page("/agents/kiosk/connect/")
     page.get_by_role("radio", name="Codex").check(force=True)
@@ -87,3 +121,17 @@ def test_a_client_that_connects_is_seen_without_a_press(open_page: OpensPage) ->
     if not operating.runs_scripts(page):
         page.get_by_role("link", name="Check now").click()
     expect(page.get_by_role("status").filter(has_text="Connected")).to_be_visible()
+
+
+@looks.with_scripts
+def test_the_key_in_the_head_of_a_page_is_copied_or_at_least_selected(open_page: OpensPage) -> None:
+    page = open_page("/tools/git__git_status/", permissions=CLIPBOARD)
+    button = page.get_by_role("button", name="Copy git__git_status")
+    button.click()
+    expect(page.locator("#live")).to_have_text("Copied git__git_status")
+    assert copied(page) == "git__git_status"
+    # As a page that came over plain HTTP.
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    button.click()
+    expect(page.locator("#live")).to_have_text("Selected git__git_status")
+    assert page.evaluate("getSelection().toString()") == "git__git_status"

@@ -26,6 +26,36 @@ def test_a_toolkit_is_off_for_one_agent_after_two_clicks(open_page: OpensPage) -
     assert job.presses == 2
 
 
+def test_a_toolkit_is_off_for_all_agents_after_three_clicks(open_page: OpensPage) -> None:
+    job = clicks.Job(open_page())
+    operating.menu(job.page).get_by_role("link", name="Toolkits").click()
+    job.filter("team chat")
+    job.page.get_by_role("link", name="Turn off Team chat for all agents").click()
+    question = job.page.get_by_role("dialog", name="Turn off team_chat for 12 agents?")
+    # Who loses tools stands in the question, and no one else.
+    expect(question.locator("tbody th")).to_have_text(
+        ["assistant", "release-captain", "support-desk", "omni"]
+    )
+    question.get_by_role("button", name="Turn off: ").click()
+    expect(operating.notice(job.page)).to_contain_text("11 changes for 11 agents: off.")
+    assert not any(
+        snapshots.find(agent, None).agent.switches["team_chat"] for agent in ("assistant", "kiosk", "omni")
+    )
+    assert job.presses == 3
+
+
+def test_two_agents_are_compared_after_three_clicks_with_the_tools_that_differ_first(
+    open_page: OpensPage,
+) -> None:
+    job = clicks.Job(open_page())
+    job.open_agent("assistant")
+    job.page.get_by_role("link", name="Compare assistant with another agent").click()
+    job.link("explorer").click()
+    expect(job.page.get_by_role("heading", name="Tools that differ")).to_be_in_viewport(ratio=1)
+    expect(job.page.get_by_role("rowheader", name="On only for explorer")).to_be_in_viewport(ratio=1)
+    assert job.presses == 3
+
+
 def changed_tool() -> None:
     """Let a server change an approved tool, whose texts are harmless; all else is approved."""
     models.Tool.objects.update(seen=True, approved_version=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Dialog, Page, expect
 
 from tests.browser import looks, operating
 from tests.browser.conftest import OpensPage
@@ -47,6 +47,11 @@ def test_a_loadout_is_saved_after_it_was_shown_for_whom(open_page: OpensPage) ->
     assert "desktop_commander" in entries.read("loadout", "secure-review")["disabled"]
 
 
+def _let_settle(page: Page) -> None:
+    """Wait until htmx listens to the form that it swapped in: 20 ms later, which is sooner than a person can type."""
+    expect(page.locator(".htmx-added, .htmx-settling, .htmx-swapping, .htmx-request")).to_have_count(0)
+
+
 @looks.with_scripts
 def test_a_toolkit_is_edited_row_by_row_and_tried_while_it_is_typed(open_page: OpensPage) -> None:
     page = open_page("/toolkits/local_git/edit/")
@@ -54,14 +59,10 @@ def test_a_toolkit_is_edited_row_by_row_and_tried_while_it_is_typed(open_page: O
     expect(page.locator("#tried")).to_contain_text("You have git__git_status, git__git_diff_unstaged")
     page.get_by_role("button", name="Move down: git__git_status").click()
     expect(page.locator(".rows").first.locator("code").first).to_have_text("git__git_diff_unstaged")
-    page.get_by_label("Add tools").fill("time__get_current_time")
-    page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.locator(".rows").first).to_contain_text("time__get_current_time")
-
+    _let_settle(page)
     page.get_by_role("button", name="Add trigger").click()
-    # The form that came is listened to a moment after it is there.
     expect(page.locator("#editor")).to_contain_text("trigger 3")
-    expect(page.locator(".htmx-added, .htmx-settling, .htmx-swapping")).to_have_count(0)
+    _let_settle(page)
     patterns = page.get_by_label("Any of of trigger 3")
     patterns.fill("(oops")
     expect(page.get_by_text("'(oops' is not a pattern that runs in linear time (RE2)")).to_be_visible()
@@ -77,6 +78,58 @@ def test_a_toolkit_is_edited_row_by_row_and_tried_while_it_is_typed(open_page: O
     stored = entries.read("toolkit", "local_git")
     assert stored["members"][0] == "git__git_diff_unstaged"
     assert stored["triggers"][2] == {"name": "trigger 3", "any": ["which day"]}
+
+
+@looks.with_scripts
+def test_tools_are_found_by_words_or_keys_and_added_from_the_keyboard(open_page: OpensPage) -> None:
+    page = open_page("/toolkits/local_git/edit/")
+    # Typed, chosen with the arrow keys, and added with Enter, which saves nothing.
+    finder = page.get_by_role("combobox", name="Add tools")
+    finder.press_sequentially("current time")
+    options = page.get_by_role("listbox", name="Matching tools").get_by_role("option")
+    expect(options.first).to_have_attribute("aria-selected", "true")
+    finder.press("ArrowDown")
+    expect(options.nth(1)).to_have_attribute("aria-selected", "true")
+    expect(finder).to_have_attribute("aria-activedescendant", "tool-option-2")
+    finder.press("Escape")
+    expect(options).to_have_count(0)
+    finder.press("ArrowDown")
+    finder.press("Home")
+    key = options.first.get_attribute("data-value")
+    expect(options.first).to_have_attribute("aria-selected", "true")
+    finder.press("Enter")
+    expect(page.locator(".rows").first.locator("code").last).to_have_text(str(key))
+    expect(finder).to_be_focused()
+    expect(finder).to_have_value("")
+    finder.press("Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_role("button", name=f"Remove: {key}").click()
+    expect(page.locator(".rows").first).not_to_contain_text(str(key))
+
+    # Several keys at once: all that exist, and the others are named.
+    _let_settle(page)
+    finder.fill("time__get_current_time, time__convert_time time__no_such")
+    expect(options.first).to_contain_text("Add 2 tools")
+    finder.press("Enter")
+    keys = page.locator(".rows").first.locator("code")
+    expect(keys.nth(-2)).to_have_text("time__get_current_time")
+    expect(keys.last).to_have_text("time__convert_time")
+    expect(page.get_by_text("No tool is called time__no_such. The others were added.")).to_be_visible()
+    # Enter does not wait for the options.
+    _let_settle(page)
+    finder.fill("fetch__fetch arxiv")
+    finder.press("Enter")
+    expect(keys.last).to_have_text("arxiv")
+    expect(finder).to_have_value("")
+    for key in ("time__get_current_time", "time__convert_time", "fetch__fetch", "arxiv"):
+        _let_settle(page)
+        page.get_by_role("button", name=f"Remove: {key}").click()
+        expect(keys.get_by_text(key, exact=True)).to_have_count(0)
+    # All that words find.
+    _let_settle(page)
+    finder.fill("current time")
+    page.get_by_role("option", name="Add all").click()
+    expect(keys.get_by_text("time__get_current_time")).to_be_visible()
 
 
 @looks.with_scripts
@@ -97,3 +150,25 @@ def test_what_is_wrong_is_shown_in_the_form_over_which_the_question_stood(open_p
     expect(question).to_have_count(0)
     expect(page.get_by_role("alert")).to_contain_text("was changed by another operator")
     expect(page.get_by_role("alert")).to_be_in_viewport()
+
+
+@looks.with_scripts
+def test_leaving_an_editor_with_unsaved_changes_is_asked_about(open_page: OpensPage) -> None:
+    asked = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page = open_page("/loadouts/secure-review/edit/")
+    page.on("dialog", stay)
+    page.get_by_label("Disabled").press_sequentially("x")
+    cancel = page.get_by_role("link", name="Cancel")
+    expect(cancel).to_be_in_viewport(ratio=1)
+    cancel.click(no_wait_after=True)
+    expect(page.get_by_label("Disabled")).to_have_value(re.compile("x"))
+    page.get_by_label("Disabled").press("Backspace")
+    cancel.click()
+    expect(page).to_have_url("/loadouts/secure-review/")
+    assert asked == ["beforeunload"]
+    page.remove_listener("dialog", stay)

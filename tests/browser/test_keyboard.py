@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from tests.browser import network, operating
 from tests.browser.conftest import OpensPage
+from toolbelt import models
 from toolbelt.store import snapshots
 
 pytestmark = pytest.mark.browser
@@ -199,3 +203,27 @@ def test_wherever_tab_leads_one_sees_where_one_is(open_page: OpensPage, address:
         stops.append(stop)
         page.keyboard.press("Tab")
     assert 2 <= len(stops) < 120
+
+
+def test_arrows_read_the_days_of_a_chart_and_enter_opens_one(open_page: OpensPage) -> None:
+    today = timezone.now()
+    for days in (0, 1, 1):
+        models.CallRecord.objects.create(
+            agent="runner", tool=STATUS, at=today - dt.timedelta(days=days), outcome="ok", duration_ms=7
+        )
+    page = open_page("/calls/?period=7d")
+    chart = page.get_by_role("group", name="3 calls in 7 days")
+    expect(chart.locator("a:not([tabindex='-1'])")).to_have_count(1)
+    last = chart.get_by_role("link").last
+    last.focus()
+    page.keyboard.press("ArrowLeft")
+    before = chart.get_by_role("link").nth(5)
+    expect(before).to_be_focused()
+    expect(page.locator(".chart-value").first).to_have_text(f"{before.text_content()}".strip())
+    expect(page.locator(".chart-value").first).to_contain_text(": 2 calls")
+    page.keyboard.press("Home")
+    expect(chart.get_by_role("link").first).to_be_focused()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(page.locator("#matches")).to_have_text("2 calls")

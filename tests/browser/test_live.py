@@ -157,6 +157,18 @@ def test_pages_of_what_is_shared_follow(open_live: OpensPage) -> None:
         expect(page.locator("#main"), address).to_contain_text(text)
 
 
+def test_a_control_that_was_pressed_stays_when_what_it_changed_arrives(open_live: OpensPage) -> None:
+    page = open_live("/plugins/slack/")
+    page.get_by_role("button", name="Block for everyone").click()
+    expect(page.get_by_role("button", name="Unblock")).to_be_focused()
+
+    change("plugin", "slack", description="Posts to the team.")
+
+    expect(page.get_by_text("Posts to the team.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Emergency stop")).to_have_count(1)
+    expect(page.get_by_text("This was removed.")).to_have_count(0)
+
+
 def test_what_is_not_saved_is_never_overwritten(open_live: OpensPage) -> None:
     page = open_live("/agents/assistant/settings/", expects="status of 409")
     title, role = page.get_by_label("Title"), page.get_by_label("Role", exact=True)
@@ -213,8 +225,7 @@ def test_rows_that_an_editor_moved_are_kept_and_ticks_stay_where_they_are(open_l
 
     page.goto("/toolkits/issues/")
     expect(state(page)).to_have_text("Live")
-    page.get_by_text("Switch for several agents").click()
-    page.get_by_role("checkbox", name="runner").check(force=True)
+    page.get_by_role("checkbox", name="Select runner").check(force=True)
     # Those behind it move up.
     agents.archive(OTTO.replace(confirm=True), "assistant", True)
     connections.close_all()
@@ -226,7 +237,7 @@ def test_rows_that_an_editor_moved_are_kept_and_ticks_stay_where_they_are(open_l
 
 def test_calls_are_counted_and_sessions_appear_without_a_revision(open_live: OpensPage) -> None:
     page = open_live("/agents/assistant/sessions/")
-    expect(state(page)).to_have_text("Live, sessions refresh every 10 s")
+    expect(state(page)).to_have_text("Live, sessions every 10 s")
     calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="s1")
     connections.close_all()
     come_back(page)

@@ -174,7 +174,7 @@ def test_the_filter_that_was_typed_last_wins_and_a_section_opens_with_what_fits(
     expect(status(runner)).to_be_visible()
     line.open()
     runner.get_by_role("searchbox").fill("")
-    operating.show(runner, "Destructive")
+    operating.show(runner, "May be destructive")
     expect(runner).to_have_url(re.compile("show=destructive"))
     section = operating.opened(runner, "local_git")
     expect(section.locator("li.tool").filter(has_not_text="destructive")).to_have_count(0)

@@ -29,7 +29,7 @@ def heading(page: Page, text: str) -> Locator:
 def test_orders_to_models_are_asked_about_and_rejected(review: OpensPage) -> None:
     page = review("/review/?plugin=vault")
     page.get_by_role("button", name="Approve vault__help").click()
-    expect(page.get_by_text("vault__help overrules instructions")).to_be_visible()
+    expect(page.get_by_text("vault__help: overrules instructions")).to_be_visible()
     operating.leave(page)
     page.get_by_role("checkbox", name="Select vault__help").check()
     page.get_by_role("button", name="Reject selected").click()
@@ -50,6 +50,8 @@ def test_a_row_opens_to_what_differs(review: OpensPage) -> None:
 
 def test_keys_move_select_open_approve_and_reject_and_the_focus_goes_on(review: OpensPage) -> None:
     page = review("/review/?plugin=vault")
+    # What a response brings is not yet listened to for that long; a key pressed meanwhile would send the form as HTML.
+    page.evaluate("htmx.config.defaultSettleDelay = 300")
     for _ in range(2):
         page.keyboard.press("j")
     expect(page.locator("[id='tool-vault__write'] [data-key=e]")).to_be_focused()

@@ -1,7 +1,8 @@
 """Browser windows of a test's own, without starting a browser for each.
 
 To open a window takes Chromium longer than most pages take it. So windows are kept, by what they were opened with, and
-each test gets one that has forgotten what the test before it left there: cookies, storage, permissions, the network.
+each test gets one that has forgotten what the test before it left there: cookies, storage, permissions, the network,
+colours and motion.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Dialog, Page
 
 # What each page loads anyhow: a window goes there without another process, and it is idle.
 IDLE = "/static/favicon.svg"
@@ -21,7 +22,7 @@ class Window:
 
     page: Page
     at: str
-    options: str
+    options: dict[str, Any]
 
     def is_clean(self) -> bool:
         """Make it as new; say whether that can be done."""
@@ -29,15 +30,31 @@ class Window:
         if self.page.is_closed() or context.pages != [self.page]:
             return False
         context.set_offline(False)
+        # A page keeps what it emulates wherever it goes, and has no way back to what its context was opened with.
+        self.page.emulate_media(
+            color_scheme=self.options.get("color_scheme", "light"),
+            reduced_motion=self.options.get("reduced_motion", "no-preference"),
+        )
         self.page.unroute_all()
         context.clear_permissions()
         context.clear_cookies()
+        self.page.on("dialog", _leave)
         self.page.goto(f"{self.at}{IDLE}")
+        self.page.remove_listener("dialog", _leave)
         # By the browser, for the page may run no scripts.
         session = context.new_cdp_session(self.page)
         session.send("Storage.clearDataForOrigin", {"origin": self.at, "storageTypes": "all"})
         session.detach()
         return True
+
+
+def _key(at: str, options: dict[str, Any]) -> str:
+    return repr((at, sorted(options.items())))
+
+
+def _leave(dialog: Dialog) -> None:
+    """Leave an editor whatever is typed in it."""
+    dialog.accept()
 
 
 class Windows:
@@ -50,13 +67,12 @@ class Windows:
 
     def lend(self, at: str, **options: Any) -> Page:
         """Return a free window with these options, at this address."""
-        key = repr((at, sorted(options.items())))
-        kept = self._free.get(key)
+        kept = self._free.get(_key(at, options))
         if kept:
             window = kept.pop()
         else:
             context = self._browser.new_context(base_url=at, **options)
-            window = Window(context.new_page(), at, key)
+            window = Window(context.new_page(), at, options)
         self._lent.append(window)
         return window.page
 
@@ -64,7 +80,7 @@ class Windows:
         """Take back all that is lent; close what is not as new again, or was ``clean`` not even for its test."""
         for window in self._lent:
             if clean and window.is_clean():
-                self._free.setdefault(window.options, []).append(window)
+                self._free.setdefault(_key(window.at, window.options), []).append(window)
             else:
                 window.page.context.close()
         self._lent.clear()

@@ -38,7 +38,7 @@ def test_the_flat_form_holds_switches_and_overrides_side_by_side_in_order() -> N
 
 
 @pytest.mark.parametrize(
-    ("budget", "is_passed"),
+    ("budget", "is_exceeded"),
     [
         (agents.Budget(), False),
         (agents.Budget(max_tools=2), False),
@@ -50,6 +50,6 @@ def test_the_flat_form_holds_switches_and_overrides_side_by_side_in_order() -> N
     ],
 )
 def test_a_budget_is_passed_by_more_than_it_allows_and_not_by_as_much(
-    budget: agents.Budget, is_passed: bool
+    budget: agents.Budget, is_exceeded: bool
 ) -> None:
-    assert budget.passed_by(tools=2, tokens=100) is is_passed
+    assert budget.exceeded_by(tools=2, tokens=100) is is_exceeded

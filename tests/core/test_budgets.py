@@ -34,7 +34,7 @@ def defer(most: int) -> agents.Budget:
 def test_what_fits_stays() -> None:
     found = fitted(defer(4), "first")
     assert (list(found.active), found.deferred) == (["a", "b", "x", "y"], {})
-    assert (found.spent.tools, found.spent.tokens, found.spent.is_passed) == (4, 40, False)
+    assert (found.spent.tools, found.spent.tokens, found.spent.is_exceeded) == (4, 40, False)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_tools_that_the_session_loaded_by_name_go_after_those_of_a_loadout() -> 
 def test_always_on_tools_and_explicit_switches_never_go(fields: Any, code: str) -> None:
     found = fitted(defer(0), "first second third", **fields)
     assert {key: decision.code for key, decision in found.active.items()} == {"c": code, "d": code, "e": code}
-    assert found.spent.is_passed
+    assert found.spent.is_exceeded
 
 
 def test_a_sub_apps_tools_never_go() -> None:
@@ -150,7 +150,7 @@ def test_tokens_count_as_well_as_tools() -> None:
 @pytest.mark.parametrize("on_exceed", ["warn", "refuse"])
 def test_only_defer_takes_anything_away(on_exceed: Any) -> None:
     found = fitted(agents.Budget(max_tools=1, on_exceed=on_exceed), "first")
-    assert (len(found.active), found.deferred, found.spent.is_passed) == (4, {}, True)
+    assert (len(found.active), found.deferred, found.spent.is_exceeded) == (4, {}, True)
 
 
 def test_a_default_inside_any_toolkit_goes_with_that_toolkit() -> None:

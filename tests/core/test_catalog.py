@@ -1,9 +1,6 @@
-"""The compiled catalog: order, categories, indexes; what an approval holds a tool to."""
+"""The compiled catalog: order, categories, indexes."""
 
 from __future__ import annotations
-
-import dataclasses
-from typing import Any
 
 import pytest
 
@@ -74,34 +71,3 @@ def test_only_tools_outside_every_toolkit_have_a_policy_of_their_own() -> None:
         building.tool("blank", policy="  "),
     ]
     assert building.catalog_of(tools, toolkits={"kit": "within"}).with_own_policy == {"alone"}
-
-
-APPROVED = building.tool("git__push", description="Pushes.", input_schema='{"type":"object"}')
-
-
-def test_a_tool_that_nobody_approved_is_not_held_to_anything() -> None:
-    assert not catalog.is_changed(APPROVED)
-
-
-def test_a_tool_is_as_it_was_approved() -> None:
-    assert not catalog.is_changed(dataclasses.replace(APPROVED, approved=catalog.version(APPROVED)))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"description": "Pushes, and tells nobody."},
-        {"input_schema": '{"type":"object","properties":{"force":{"type":"boolean"}}}'},
-        {"approved": "sha256:0"},
-    ],
-)
-def test_a_changed_description_or_schema_is_a_change_since_the_approval(change: dict[str, Any]) -> None:
-    held = dataclasses.replace(APPROVED, approved=catalog.version(APPROVED))
-    assert catalog.is_changed(dataclasses.replace(held, **change))
-
-
-def test_an_approval_holds_whatever_the_spelling_of_the_schema_and_the_local_name() -> None:
-    upstream = dataclasses.replace(APPROVED, upstream_name="push")
-    held = dataclasses.replace(upstream, approved=catalog.version(upstream))
-    respelled = dataclasses.replace(held, key="vcs__push", input_schema='{ "type" : "object" }')
-    assert not catalog.is_changed(respelled)

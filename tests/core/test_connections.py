@@ -42,6 +42,8 @@ def problems(**given: Any) -> list[str]:
             "args": ["--token-file", "/run/token", "--max-tokens=100000", "--auth", "--verbose"],
         },
         {"command": "x", "args": ["--token", "${TOKEN}", "--api-key=${KEY}", "--token=off"]},
+        {"command": "x", "args": ["--header", "Authorization: Bearer ${TOKEN}", "--env=KEY=${KEY}"]},
+        {"command": "x", "args": [URL + "?api_key=${KEY}", "--where=a?b=c", "12:30:00", "auth:off"]},
         {
             "command": "x",
             "env": {"DATABASE_URL": "postgres://me@db/x", "OTHER_URL": "postgres://me:${PW}@db/x"},
@@ -113,6 +115,17 @@ def test_what_leads_somewhere_and_holds_no_secret_is_sound(sound: dict[str, Any]
             "args: This looks like a secret",
         ),
         ({"command": "x", "args": ["postgres://me:pw@db/x"]}, "args: This looks like a secret"),
+        ({"command": "x", "args": ["--env=API_KEY=0b7f6c2d9e"]}, "args: This looks like a secret"),
+        (
+            {"command": "x", "args": ["--header", "Authorization: Bearer 0b7f6c2d9e"]},
+            "args: This looks like a secret",
+        ),
+        ({"command": "x", "args": ["--header=X-Auth-Token:0b7f6c2d9e"]}, "args: This looks like a secret"),
+        ({"command": "x", "args": [URL + "?api_key=abcdef0123456789"]}, "args: This looks like a secret"),
+        (
+            {"command": "x", "args": ["--url=" + URL + "?token=abcdef012345"]},
+            "args: This looks like a secret",
+        ),
         ({"url": URL + "?api_key=abcdef0123456789"}, "url: This looks like a secret"),
         ({"url": URL + "?a=b&Access%5FToken=/abcdef0123"}, "url: This looks like a secret"),
         (

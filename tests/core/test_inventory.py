@@ -42,6 +42,18 @@ def test_an_inventory_is_what_a_resolution_outside_any_session_has(snapshot: res
     }
 
 
+@given(values.snapshots())
+def test_counting_only_what_differs_from_another_inventory_has_the_same_result(
+    snapshot: resolution.Snapshot,
+) -> None:
+    stored = dataclasses.replace(snapshot.catalog, count_tokens=len, derived={})
+    nobody = inventory.take(stored, agents.Agent(key="nobody"), snapshot.kind_loadouts)
+    whole = inventory.take(stored, snapshot.agent, snapshot.kind_loadouts)
+    assert inventory.take(stored, snapshot.agent, snapshot.kind_loadouts, before=nobody) == whole
+    back = inventory.take(stored, agents.Agent(key="nobody"), snapshot.kind_loadouts, before=whole)
+    assert back == nobody
+
+
 @given(values.snapshots(), st.data())
 def test_it_follows_grants_that_end(snapshot: resolution.Snapshot, data: st.DataObject) -> None:
     ada = snapshot.agent
@@ -85,6 +97,8 @@ def test_a_budget_that_defers_takes_the_same_away(snapshot: resolution.Snapshot)
         taken = inventory.take(now.catalog, agent, now.kind_loadouts)
         assert taken.deferred == budgets.resolve(now).deferred.keys()
         assert taken == resolved(now)
+        without = inventory.take(now.catalog, snapshot.agent, now.kind_loadouts)
+        assert taken == inventory.take(now.catalog, agent, now.kind_loadouts, before=without)
 
 
 @given(values.snapshots())

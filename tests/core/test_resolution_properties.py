@@ -23,6 +23,7 @@ from toolbelt.core import (
     schema,
     sessions,
     surface,
+    tool_versions,
 )
 
 pytestmark = pytest.mark.slow
@@ -50,7 +51,7 @@ def test_off_dominates(snapshot: resolution.Snapshot) -> None:
         assert tool.seen or (plugin is not None and plugin.trusted)
         assert not tool.blocked
         assert not tool.retired
-        assert not catalog.is_changed(tool)
+        assert not tool_versions.is_changed(tool)
         assert plugin is None or not (plugin.blocked or not plugin.active or plugin.status == "failed")
 
 
@@ -227,7 +228,7 @@ def test_a_deferring_budget_fits_or_only_what_never_goes_is_left(snapshot: resol
     assert resolved.spent.tokens == sum(snapshot.catalog.tools[key].tokens for key in resolved.active)
     if budget is None or budget.on_exceed != "defer":
         assert resolved.deferred == {}
-    elif resolved.spent.is_passed:
+    elif resolved.spent.is_exceeded:
         assert all(decision.code in budgets.NEVER_DEFERRED for decision in resolved.active.values())
 
 

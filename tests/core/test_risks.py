@@ -24,3 +24,22 @@ from toolbelt.core import catalog, risks
 )
 def test_a_tool_that_says_nothing_good_of_itself_is_destructive(annotations: str, risk: str) -> None:
     assert risks.of(catalog.Tool(key="x", annotations=annotations)) == risk
+
+
+@pytest.mark.parametrize(
+    ("annotations", "stated"),
+    [
+        ("", "not stated"),
+        ("{not json", "not stated"),
+        ('{"readOnlyHint": false}', "not stated"),
+        ('{"readOnlyHint": true}', "read-only"),
+        ('{"destructiveHint": false}', "writes"),
+        ('{"destructiveHint": true}', "destructive"),
+    ],
+)
+def test_a_risk_that_only_the_default_implies_is_not_stated(annotations: str, stated: str) -> None:
+    assert risks.stated(catalog.Tool(key="x", annotations=annotations)) == stated
+
+
+def test_a_prompt_is_only_read() -> None:
+    assert risks.stated(catalog.Tool(key="x", kind="prompt")) == "read-only"

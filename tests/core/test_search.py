@@ -6,6 +6,7 @@ import pytest
 
 from tests.core import building
 from toolbelt.core import search
+from toolbelt.core.search import vectors
 
 STORED = building.catalog_of(
     [
@@ -50,6 +51,20 @@ def test_nothing_is_found_where_no_word_is_held() -> None:
 
 def test_words_that_say_nothing_find_nothing_beside_words_that_do() -> None:
     assert found("how can i use the pull tool") == ["git__createPullRequest"]
+
+
+def test_one_step_of_a_request_leaves_room_for_another() -> None:
+    stored = building.catalog_of(
+        [
+            building.tool("files__read", description="Read a text file."),
+            building.tool("files__read_lines", description="Read lines of a text file."),
+            building.tool("files__read_many", description="Read several text files."),
+            building.tool("files__read_table", description="Read a table from a text file."),
+            building.tool("mail__list", description="List the messages."),
+        ]
+    )
+    request = "read the text file, then tell my boss by mail"
+    assert "mail__list" in [hit.tool for hit in search.search(stored, stored.tools, request, 3)]
 
 
 def test_equal_scores_come_in_key_order_and_no_more_than_asked_for() -> None:
@@ -99,6 +114,48 @@ def test_names_are_split_at_their_seams(text: str, words: list[str]) -> None:
 )
 def test_common_endings_do_not_part_words(one: str, other: str) -> None:
     assert search.stem(one) == search.stem(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Save it to /srv/notes/whales.md.", ["save", "whales", "markdown", "file"]),
+        (r"plot C:\docs\sales.xlsx, then sum", ["plot", "sales", "excel", "file", "sum"]),
+        ("Read ~/paper.pdf", ["read", "paper", "pdf", "file"]),
+        ("See https://www.apple.com/iphone-16/?a=b#c", ["url", "apple"]),
+        ("copy and/or move", ["copy", "move"]),
+        ("mail ada@example.md", ["mail", "ada", "example", "md"]),
+        ("Next.js", ["js"]),
+    ],
+)
+def test_of_a_file_its_name_and_kind_are_searched_and_of_an_address_its_host(
+    text: str, words: list[str]
+) -> None:
+    assert list(search.parse(text).words.values()) == words
+
+
+def test_a_short_request_finds_what_is_close_and_one_of_many_words_what_is_nearly_as_close(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stored = building.catalog_of(
+        [building.tool("a", description="Apple."), building.tool("b", description="Pear.")]
+    )
+    size = vectors.table().size
+    near = {"apple": 0.2, "zorblax": 1.0, "quux": 1.0, "foo": 1.0, "bar": 1.0}
+    rows = {word: [share, (1 - share**2) ** 0.5, *[0.0] * (size - 2)] for word, share in near.items()}
+    table = vectors.unpack(vectors.pack(rows))
+    monkeypatch.setattr(vectors, "table", lambda: table)
+
+    for query, keys in (("zorblax", []), ("zorblax quux foo bar", ["a"])):
+        assert [hit.tool for hit in search.search(stored, stored.tools, query, 10)] == keys
+
+
+def test_the_vector_of_a_text_and_those_of_its_parts_are_made_at_once() -> None:
+    parts = [{"apple": 2.0, "send": 1.0}, {"apple": 1.0, "letter": 1.0}]
+    whole, each = vectors.of_parts(parts)
+
+    assert whole == pytest.approx(vectors.of({"apple": 3.0, "send": 1.0, "letter": 1.0}))
+    assert each == [vectors.of(part) for part in parts]
 
 
 def test_a_tool_is_found_by_words_that_mean_what_its_own_mean() -> None:

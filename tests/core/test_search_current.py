@@ -62,10 +62,10 @@ def test_a_search_is_answered_before_the_index_is_built(may_build: threading.Eve
 
 def test_the_older_index_answers_and_new_tools_follow(may_build: threading.Event) -> None:
     may_build.set()
-    older = stored_with("apple", "plum")
+    older = stored_with("apple", "hammer")
     search.index(older)
     may_build.clear()
-    newer = stored_with("apple", "plum", "apple_pear")
+    newer = stored_with("apple", "hammer", "apple_pear")
     assert found(newer, "apple pear") == ["apple", "apple_pear"]
     assert current.ready(newer) is search.index(older)
     may_build.set()

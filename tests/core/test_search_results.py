@@ -10,7 +10,7 @@ import pytest
 
 from tests.core import building
 from toolbelt.core import agents, budgets, calls, catalog, dispatch, schema, search_results
-from toolbelt.store import tokens
+from toolbelt.store import token_counts
 
 # Of each kind of text that costs many tokens.
 LONG = ["🜁" * 3000, "x" * 3000, "zQ7-" * 800, "\u202e\n\t" * 900, "word " * 2000, "字" * 3000]
@@ -19,7 +19,7 @@ LONG = ["🜁" * 3000, "x" * 3000, "zQ7-" * 800, "\u202e\n\t" * 900, "word " * 2
 def answer(
     stored: catalog.Catalog, ada: agents.Agent, query: str, *, is_dispatch: bool = False, **arguments: Any
 ) -> dict[str, Any]:
-    stored = dataclasses.replace(stored, count_tokens=tokens.count, derived={})
+    stored = dataclasses.replace(stored, count_tokens=token_counts.count, derived={})
     snapshot = building.snapshot(stored, ada)
     resolved = budgets.resolve(snapshot)
     given = {"query": query, **arguments}
@@ -58,7 +58,7 @@ def test_an_answer_stays_below_600_tokens_whatever_the_texts_are(text: str, is_d
     for query in ("send mail", "send mail " + text):
         made = answer(stored, ada, query, is_dispatch=is_dispatch, limit=50)
         assert made["results"]
-        assert tokens.count(schema.canonical(made)) <= search_results.MAX_TOKENS
+        assert token_counts.count(schema.canonical(made)) <= search_results.MAX_TOKENS
         for result in made["results"]:
             assert result["description"].isprintable()
 

@@ -9,10 +9,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import anthropic
 import httpx
 import httpx2
-import openai
 import pytest
 import yaml
 
@@ -119,6 +117,9 @@ def sdk(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def start(shop: Any, sdk: str, monkeypatch: pytest.MonkeyPatch) -> Start:
     """Start a program of the page with a scripted model; return its ``answer``."""
+    # Not with the module: both take seconds to import, in every process that collects the tests.
+    import anthropic
+    import openai
 
     def start(code: str, model: Model) -> Callable[[str, str], str]:
         for module, name, package in ((openai, "OpenAI", httpx), (anthropic, "Anthropic", httpx2)):

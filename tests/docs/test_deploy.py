@@ -41,11 +41,14 @@ def files(*names: str) -> str:
     return "\n".join((DEPLOY / name).read_text() for name in names)
 
 
-def test_the_image_copies_what_there_is() -> None:
-    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", files("Containerfile"), re.MULTILINE)
+def test_the_image_copies_what_there_is_and_the_builder_gets_nothing_else() -> None:
+    lines = re.findall(r"^COPY (?!--from)(.+) \S+$", files("Containerfile"), re.MULTILINE)
+    copied = " ".join(lines).split()
     assert copied
-    for source in " ".join(copied).split():
+    for source in copied:
         assert (pages.ROOT / source).exists(), source
+    sent = [line[1:] for line in (pages.ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"]
+    assert sorted(sent) == sorted(copied)
 
 
 def test_each_command_of_toolbelt_in_a_file_exists() -> None:

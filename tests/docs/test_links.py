@@ -14,6 +14,9 @@ NAMES = [pages.name(page) for page in EVERY]
 # Directories of the author's machine, and hosts of package indexes: neither is the reader's.
 FOREIGN = re.compile(r"(?<![\w.])/(?:work|root|home|Users)/|pypi\.|npmjs\.|PIP_INDEX_URL=\S", re.IGNORECASE)
 
+# As docstrings write it: "docs/concepts.md: Policy".
+REFERENCE = re.compile(r"(docs/[\w/-]+\.md)(?:: ([A-Z][\w ]+))?")
+
 
 @pytest.mark.parametrize("doc", EVERY, ids=NAMES)
 def test_every_link_leads_somewhere(doc: Path) -> None:
@@ -25,6 +28,17 @@ def test_every_link_leads_somewhere(doc: Path) -> None:
         target = (doc.parent / file).resolve() if file else doc
         if not target.exists() or (anchor and anchor not in pages.anchors(target)):
             astray.append(link)
+    assert astray == []
+
+
+def test_every_page_and_section_that_the_code_refers_to_is_there() -> None:
+    astray = []
+    for module in sorted(pages.ROOT.glob("toolbelt/**/*.py")):
+        for page, section in REFERENCE.findall(module.read_text(encoding="utf-8")):
+            target = pages.ROOT / page
+            anchor = section.lower().replace(" ", "-")
+            if not target.exists() or (anchor and anchor not in pages.anchors(target)):
+                astray.append(f"{pages.name(module)}: {page}: {section}")
     assert astray == []
 
 
@@ -66,3 +80,9 @@ def test_every_screenshot_is_shown_on_a_page() -> None:
     kept = set((pages.ROOT / "docs/screens").iterdir())
     assert kept
     assert sorted(pages.name(picture) for picture in kept - shown) == []
+
+
+def test_no_page_appends_extras_to_a_pattern_of_wheels() -> None:
+    """A shell would look for files whose names end in [server], and pip would be given the pattern."""
+    wrong = [page.name for page in pages.every() if re.search(r"\*\.whl['\"]?\[", page.read_text("utf-8"))]
+    assert wrong == []

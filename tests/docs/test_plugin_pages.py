@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core import management
 
-from tests import demo_plugins
+from tests import demo_plugins, quickly
 from tests.docs import pages, test_examples
 from toolbelt import conf, testing
 from toolbelt.control.access import switches
@@ -115,7 +114,7 @@ def test_what_the_pages_on_plugins_show_comes_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any, subtests: pytest.Subtests
 ) -> None:
     """One test for all of them, because loading the demo takes seconds."""
-    management.call_command("loaddata", "demo", verbosity=0)
+    quickly.demo()
     before = set(sys.modules)
     try:
         for page in PAGES:

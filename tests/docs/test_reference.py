@@ -74,6 +74,19 @@ def test_every_option_of_a_command_has_its_place(command: str) -> None:
     assert [option for option in sorted(options) if f"`{option}" not in section] == []
 
 
+def test_every_finding_of_doctor_has_its_place() -> None:
+    sources = [
+        *TOOLBELT.glob("control/doctor/*.py"),
+        TOOLBELT / "management/server_findings.py",
+        TOOLBELT / "management/commands/doctor.py",
+    ]
+    codes = {
+        code for file in sources for code in re.findall(r'code="([a-z-]+)"', file.read_text(encoding="utf-8"))
+    }
+    assert {"disk-space", "server-review", "configuration"} <= codes
+    assert missing("commands.md", codes) == []
+
+
 def test_every_make_target_has_its_place() -> None:
     makefile = (pages.ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE)

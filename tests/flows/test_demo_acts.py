@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 
 from tests import demo_plugins, quickly
 from tests.api.conftest import SETUP, Asking
@@ -46,7 +45,7 @@ def demo(
     settings.TOOLBELT_ALLOW_PRIVATE_HTTP = True
 
     def store() -> None:
-        call_command("loaddata", "demo", verbosity=0)
+        quickly.demo()
         belts.import_(
             SETUP, {"agents": [{"key": "caller", "tools": list(snapshots.catalog().tools)}, EVOLVER]}
         )

@@ -26,7 +26,7 @@ def demo(
     demo_plugins.use(settings, monkeypatch, tmp_path)
 
     def store() -> None:
-        call_command("loaddata", "demo", verbosity=0)
+        quickly.demo()
         call_command("demo_activity", days=1, size=10, verbosity=0)
 
     quickly.stored("the demo shows", store)
@@ -45,7 +45,7 @@ def test_something_of_each_kind_needs_attention(demo: None) -> None:
     assert {summary.agent.key: [item.tool for item in stale] for summary, stale in noticed.stale} == {
         "support-desk": ["helpdesk__send_invoice"]
     }
-    over_budget = [summary.agent.key for summary in noticed.agents if summary.inventory.spent.is_passed]
+    over_budget = [summary.agent.key for summary in noticed.agents if summary.inventory.spent.is_exceeded]
     assert over_budget == ["planner", "omni"]
     assert [summary.agent.key for summary in noticed.agents if summary.inventory.deferred] == ["generalist"]
     assert noticed.not_running == ()

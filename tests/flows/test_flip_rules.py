@@ -152,7 +152,7 @@ def test_a_flip_that_breaks_a_limit_is_refused_even_if_it_is_confirmed(
         pytest.param(
             change("bob", protected=True), Flip("bob", "reading", None), "bob is protected", id="a reset"
         ),
-        pytest.param(lambda: None, Flip("bob", "reading", False), "Removes 2 active tools", id="many tools"),
+        pytest.param(lambda: None, Flip("bob", "reading", False), "Turns off 2 tools", id="many tools"),
     ],
 )
 @through()

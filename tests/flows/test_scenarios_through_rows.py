@@ -5,12 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from toolbelt import testing
 
 HERE = Path(__file__).parent.parent / "scenarios"
+# A rule is decided from values, wherever they were read. So on PostgreSQL, these do: scenarios that write while they
+# run, those with values that no form would accept, and those that have a bit of everything.
+ON_POSTGRESQL = {"availability", "calls", "combined", "ends", "lenient", "reasons", "sessions", "subagents"}
 SCENARIOS: list[dict[str, Any]] = [
-    s for file in sorted(HERE.rglob("*.json")) for s in json.loads(file.read_text())
+    s
+    for file in sorted(HERE.rglob("*.json"))
+    if connection.vendor == "sqlite" or file.stem in ON_POSTGRESQL
+    for s in json.loads(file.read_text())
 ]
 
 

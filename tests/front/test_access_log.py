@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import prometheus_client
+import structlog
 from structlog import stdlib
 
 from tests.front.conftest import Request, Server
@@ -60,7 +61,9 @@ def test_a_request_is_counted_as_django_counts_it(server, ada):
 
 def production() -> logs.JsonFormatter:
     """Return what writes lines in production."""
+    before = structlog.get_config()
     configured = logs.configure(level="INFO", as_json=True)["formatters"]["entry"]
+    structlog.configure(**before)
     return logs.JsonFormatter(**{name: value for name, value in configured.items() if name != "()"})
 
 

@@ -28,19 +28,24 @@ import pytest
 from django.conf import settings
 
 from tests import breaking
-from tests.docs.test_backup_page import Installation
+from tests.installation import Installation
 
 pytestmark = pytest.mark.soak
 # Answers come within 5 s; what a loaded machine adds is no fault.
 MAX_LENGTH = 10.0
-OPERATOR = """
+# Store a small configuration, and print the token of an agent and that of an operator.
+SET_UP = """
 import django
 django.setup()
 from django.contrib.auth import models
+from tests.api.conftest import BELT
 from toolbelt.control import writing
+from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
+setup = writing.by("setup", via="command").replace(confirm=True)
+belts.import_(setup, BELT)
 models.User.objects.create_superuser("olga")
-print(tokens.issue(writing.by("setup", via="command"), user="olga", scope="write").text)
+print(tokens.issue(setup, agent="ada").text, tokens.issue(setup, user="olga", scope="write").text)
 """
 STORED = """
 import json
@@ -131,8 +136,8 @@ def between(found: list[Any], begun: float, ended: float) -> list[Any]:
 @contextlib.contextmanager
 def served(installation: Installation, url: str) -> Iterator[Load]:
     """Run a server of the installation, as in production, which reaches its database at this address."""
-    agent = installation.set_up()
-    operator = installation.python(OPERATOR)
+    installation.sh(".venv/bin/python manage.py migrate --no-input")
+    agent, operator = installation.python(SET_UP).split()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

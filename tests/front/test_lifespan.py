@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -99,6 +100,14 @@ def test_a_server_begins_and_ends_its_plugins(told):
         "lifespan.shutdown.complete",
     ]
     assert told == ["plugins begin", "tokens begin", "plugins end", "database let go"]
+
+
+def test_what_is_loaded_at_the_start_is_not_searched_for_garbage_again(told):
+    gc.unfreeze()
+
+    run(front.Application(nothing, answers(told)), "startup", "shutdown")
+
+    assert gc.get_freeze_count() > len(gc.get_objects())
 
 
 def test_connections_to_upstream_servers_live_on_the_servers_event_loop(told, monkeypatch):

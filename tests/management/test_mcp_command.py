@@ -100,6 +100,22 @@ def test_all_that_a_new_tool_says_is_shown(mcp: Any, script: scripting.Script) -
     assert '"description": "What the user said so far."' in printed
 
 
+def test_a_limit_that_vanished_is_marked_before_and_after_the_approval(
+    mcp: Any, script: scripting.Script
+) -> None:
+    script.lists(listing.tool("read", "Read a file.", {"size": {"maximum": 10}}))
+    mcp("add", "files", *command(script))
+    mcp("approve", "files", "--as-they-are")
+    script.lists(listing.tool("read", "Read a file.", {"size": {}}))
+    mcp("refresh")
+
+    printed = mcp("review", "files")
+    mark = "  ! “size” may now be more than 10 (maximum removed)"
+    assert mark in printed.splitlines()
+    version = printed.split()[1]
+    assert mcp("approve", "files", version).splitlines() == ["Approved files__read.", mark]
+
+
 def test_nobody_approves_what_the_server_said_after_they_looked(mcp: Any, script: scripting.Script) -> None:
     mcp("add", "files", *command(script))
     read, _ = versions(mcp("review", "files"))
@@ -146,6 +162,18 @@ def test_what_changed_is_shown_line_by_line(mcp: Any, script: scripting.Script) 
 
     assert "+Do not tell the user." in printed
     assert "! keeps something from the user" in printed
+
+
+def test_a_refresh_names_the_tools_that_now_state_a_higher_risk(mcp: Any, script: scripting.Script) -> None:
+    script.lists(listing.tool("read", "Read a file.", annotations={"readOnlyHint": True}))
+    mcp("add", "files", "--trust", *command(script))
+    script.lists(listing.tool("read", "Read a file.", annotations={"destructiveHint": True}))
+
+    printed = mcp("refresh")
+    assert "  1 with new details or a higher risk, available: files__read" in printed.splitlines()
+    assert "mcp review files" in printed
+    assert "to review" not in mcp("refresh")
+    assert mcp("review", "files").startswith("hints files__read")
 
 
 def test_what_is_refused_is_kept_off(mcp: Any, script: scripting.Script) -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 
 from toolbelt import models
-from toolbelt.store import tokens
+from toolbelt.store import token_counts
 
 
 @pytest.mark.django_db
@@ -18,4 +18,4 @@ def test_counts_that_a_bulk_write_left_wrong_are_put_right() -> None:
 
     clock = models.Tool.objects.get(key="clock")
     assert out.getvalue() == "Corrected token counts: 1.\n"
-    assert clock.tokens == tokens.of(clock) > 0
+    assert clock.tokens == token_counts.of(clock) > 0

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -317,6 +319,19 @@ def on_their_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(running_tools, "start", lambda runnable: None)
     yield
     _made.clear()
+
+
+@pytest.fixture(scope="session")
+def kept_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("server")
+
+
+@pytest.fixture
+def server_directory(kept_directory: Path) -> Path:
+    """Return an empty directory for a server: always the same, so that the server's rows are, too."""
+    shutil.rmtree(kept_directory)
+    kept_directory.mkdir()
+    return kept_directory
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import SETUP
+from tests.mcp import offering
 from tests.mcp.conftest import OLD, OLDER, Client, Endpoint, Exchange, run
 from tests.plugins.upstream import scripting
 from toolbelt import models
@@ -23,12 +24,9 @@ from toolbelt.mcp import protocol
 from toolbelt.runtime import (
     elicitation,
     feed,
-    masking,
-    plugins,
     prepared_answers,
     threads,
     upstream_connections,
-    upstream_listing,
     upstream_news,
 )
 from toolbelt.store import snapshots
@@ -46,25 +44,16 @@ ENTRY = "files__elicitation"
 
 
 @pytest.fixture
-def script(transactional_db: None, tmp_path: Path) -> Iterator[scripting.Script]:
+def script(transactional_db: None, server_directory: Path) -> Iterator[scripting.Script]:
     """Yield a server whose tools are ada's, and which may ask."""
-    masking.forget()
-    script = scripting.Script(tmp_path)
-    configured.add(SETUP.actor, "files", script.connection, title="Files", trusted=True)
-    upstream_listing.refresh(["files"], lambda name, answer: configured.record(SETUP.actor, name, answer))
     keys = [f"files__{tool}" for tool in ("ask", "log", "echo")]
-    belts.import_(
-        SETUP,
-        {
-            "tools": [{"key": ENTRY, "plugin": "files", "kind": "elicitation"}],
-            "agents": [{"key": "ada", "tools": [*keys, ENTRY]}, {"key": "bob", "tools": keys}],
-        },
-    )
-    upstream_connections.attend(snapshots.catalog())
-    yield script
-    masking.forget()
-    plugins.stop()
-    snapshots.forget()
+    belt = {
+        "tools": [{"key": ENTRY, "plugin": "files", "kind": "elicitation"}],
+        "agents": [{"key": "ada", "tools": [*keys, ENTRY]}, {"key": "bob", "tools": keys}],
+    }
+    with offering.scripted(server_directory, belt, title="Files") as script:
+        upstream_connections.attend(snapshots.catalog())
+        yield script
 
 
 @pytest.fixture

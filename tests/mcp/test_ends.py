@@ -13,7 +13,7 @@ from tests.front.conftest import Request as Question
 from tests.front.conftest import Server
 from tests.mcp.conftest import Client
 from tests.mcp.conftest import run as serve
-from tests.mcp.test_streams import is_quiet, opened
+from tests.mcp.streaming import is_quiet, opened
 from toolbelt import models
 from toolbelt.control.access import switches
 from toolbelt.control.people import tokens

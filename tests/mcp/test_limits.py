@@ -12,7 +12,7 @@ from django.db import connection
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, Client, Endpoint, Exchange, Request, run
-from tests.mcp.test_streams import flip, opened
+from tests.mcp.streaming import flip, opened
 from toolbelt.control.people import tokens
 from toolbelt.mcp import exchanges, protocol, request_head, streams
 

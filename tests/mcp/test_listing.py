@@ -15,7 +15,7 @@ from toolbelt.adapters import mcp
 from toolbelt.control.access import switches
 from toolbelt.control.agents import agents
 from toolbelt.control.config import belts
-from toolbelt.core import catalog, schema
+from toolbelt.core import catalog, schema, tool_versions
 from toolbelt.mcp import protocol, revisions
 from toolbelt.runtime import tool_lists
 
@@ -114,7 +114,7 @@ def test_approved_details_of_a_tool_reach_clients_whole_beside_toolbelt_s_own_me
     assert (bare["outputSchema"], bare.get("icons")) == ({"type": "object"}, None)
     assert "fastmcp" not in bare.get("_meta", {})
 
-    belts.import_(SETUP, {"tools": [{**tool, "details_approved": catalog.details_version(value)}]})
+    belts.import_(SETUP, {"tools": [{**tool, "details_approved": tool_versions.details_version(value)}]})
 
     (whole,) = [one for one in client.ask("tools/list").result["tools"] if one["name"] == "kb__find"]
     assert whole["outputSchema"] == {"type": "object", "title": "Hits"}

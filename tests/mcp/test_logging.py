@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import SETUP
+from tests.mcp import offering
 from tests.mcp.conftest import NEW, OLD, Client, Endpoint
 from tests.plugins.upstream import questioning, scripting
 from toolbelt.control.config import belts
@@ -28,17 +29,11 @@ SECRET = "hunter2-hunter2"
 
 
 @pytest.fixture
-def script(transactional_db: None, tmp_path: Path) -> Iterator[scripting.Script]:
+def script(transactional_db: None, server_directory: Path) -> Iterator[scripting.Script]:
     """Yield a server whose tools are ada's."""
-    masking.forget()
-    script = scripting.Script(tmp_path)
-    configured.add(SETUP.actor, "files", script.connection, trusted=True)
-    upstream_listing.refresh(["files"], lambda name, answer: configured.record(SETUP.actor, name, answer))
-    belts.import_(SETUP, {"agents": [{"key": "ada", "tools": ["files__log"]}]})
-    yield script
-    masking.forget()
-    plugins.stop()
-    snapshots.forget()
+    belt = {"agents": [{"key": "ada", "tools": ["files__log"]}]}
+    with offering.scripted(server_directory, belt) as script:
+        yield script
 
 
 def of_era(version: str) -> Client:

@@ -9,8 +9,8 @@ import pytest
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, Client, Endpoint
-from tests.mcp.test_calling import MORE, text
-from tests.mcp.test_calling import token as token
+from tests.mcp.test_tool_calls import MORE, text
+from tests.mcp.test_tool_calls import token as token
 from toolbelt import models
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts

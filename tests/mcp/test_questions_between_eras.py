@@ -17,6 +17,7 @@ from asgiref.sync import async_to_sync
 from django.db import DatabaseError
 from mcp.client import streamable_http
 
+from tests import quickly
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, Client, Endpoint, run
 from tests.mcp.test_elicitation import until
@@ -27,7 +28,7 @@ from toolbelt.control.access import switches
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.control.servers import upstream_servers as configured
-from toolbelt.mcp import calling, protocol
+from toolbelt.mcp import ongoing_call, protocol
 from toolbelt.runtime import (
     masking,
     plugins,
@@ -49,24 +50,35 @@ WELCOME = ("prompts/get", {"name": "desk__welcome"}, "Welcome to London.")
 HOME = ("resources/read", {"uri": "home://ada"}, "ada of London.")
 
 
-@pytest.fixture(params=["legacy", "modern"])
-def server(transactional_db: None, request: Any) -> Iterator[str]:
+@pytest.fixture(scope="module", params=["legacy", "modern"])
+def running_server(request: Any) -> Iterator[tuple[str, str]]:
+    """Yield the era and the address of a server that may ask."""
+    with questioning.served(is_modern=request.param == "modern") as url:
+        yield request.param, url
+
+
+@pytest.fixture
+def server(transactional_db: None, running_server: tuple[str, str]) -> Iterator[str]:
     """Yield the era of a server whose tools are ada's, and which may ask."""
     masking.forget()
-    with questioning.served(is_modern=request.param == "modern") as url:
-        configured.add(SETUP.actor, "desk", {"url": url}, title="Desk", trusted=True)
-        upstream_listing.refresh(["desk"], lambda name, answer: configured.record(SETUP.actor, name, answer))
-        belts.import_(
-            SETUP,
-            {
-                "tools": [{"key": ENTRY, "plugin": "desk", "kind": "elicitation"}],
-                "agents": [{"key": "ada", "tools": [*KEYS, ENTRY]}],
-            },
-        )
-        upstream_connections.attend(snapshots.catalog())
-        yield request.param
-        plugins.stop()
-        snapshots.forget()
+    era, url = running_server
+    quickly.stored(f"a server that asks at {url}", lambda: add(url))
+    upstream_connections.attend(snapshots.catalog())
+    yield era
+    plugins.stop()
+    snapshots.forget()
+
+
+def add(url: str) -> None:
+    configured.add(SETUP.actor, "desk", {"url": url}, title="Desk", trusted=True)
+    upstream_listing.refresh(["desk"], lambda name, answer: configured.record(SETUP.actor, name, answer))
+    belts.import_(
+        SETUP,
+        {
+            "tools": [{"key": ENTRY, "plugin": "desk", "kind": "elicitation"}],
+            "agents": [{"key": "ada", "tools": [*KEYS, ENTRY]}],
+        },
+    )
 
 
 @pytest.fixture
@@ -281,7 +293,7 @@ def test_a_call_is_made_again_with_the_answers(token: str):
     assert not models.OpenQuestion.objects.exists()
 
 
-@pytest.mark.parametrize("server", ["legacy"], indirect=True)
+@pytest.mark.parametrize("running_server", ["legacy"], indirect=True)
 def test_a_call_that_is_made_again_while_the_database_is_away_can_be_made_once_more(
     token: str, monkeypatch: pytest.MonkeyPatch
 ):
@@ -291,10 +303,10 @@ def test_a_call_that_is_made_again_while_the_database_is_away_can_be_made_once_m
         again = call(client, answering(asked, name="Ada"))
         with monkeypatch.context() as away:
 
-            def refusal(_: calling.Call) -> None:
+            def refusal(_: ongoing_call.OngoingCall) -> None:
                 raise DatabaseError("It is away.")
 
-            away.setattr(calling.Call, "refusal", refusal)
+            away.setattr(ongoing_call.OngoingCall, "refusal", refusal)
             with contextlib.suppress(DatabaseError):
                 assert (await client.endpoint.asend(again)).status >= 400
         asked = (await client.endpoint.asend(again)).result

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, OLDER, Client, Endpoint, Exchange, Request, run
-from tests.mcp.test_streams import flip, is_quiet, opened
+from tests.mcp.streaming import flip, is_quiet, opened
 from toolbelt import models
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts

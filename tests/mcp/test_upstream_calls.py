@@ -13,34 +13,26 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import SETUP
+from tests.mcp import offering
 from tests.mcp.conftest import NEW, OLD, Client, Endpoint, Request, run
 from tests.plugins.upstream import scripting
 from toolbelt import models
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
-from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import schema
 from toolbelt.mcp import protocol
-from toolbelt.runtime import masking, plugins, prepared_answers, upstream_listing
-from toolbelt.store import snapshots
+from toolbelt.runtime import masking, prepared_answers
 
 PROGRESS = {"name": "files__progress", "arguments": {}, "_meta": {"progressToken": "t1"}}
 HANG = {"name": "files__hang", "arguments": {}}
 
 
 @pytest.fixture
-def script(transactional_db: None, tmp_path: Path) -> Iterator[scripting.Script]:
+def script(transactional_db: None, server_directory: Path) -> Iterator[scripting.Script]:
     """Yield a server whose tools are ada's."""
-    masking.forget()
-    script = scripting.Script(tmp_path)
-    configured.add(SETUP.actor, "files", script.connection, trusted=True)
-    upstream_listing.refresh(["files"], lambda name, answer: configured.record(SETUP.actor, name, answer))
-    agent = {"key": "ada", "tools": [f"files__{tool}" for tool in ("progress", "hang", "echo", "result")]}
-    belts.import_(SETUP, {"agents": [agent]})
-    yield script
-    masking.forget()
-    plugins.stop()
-    snapshots.forget()
+    tools = [f"files__{tool}" for tool in ("progress", "hang", "echo", "result")]
+    with offering.scripted(server_directory, {"agents": [{"key": "ada", "tools": tools}]}) as script:
+        yield script
 
 
 @pytest.fixture(params=[OLD, NEW])

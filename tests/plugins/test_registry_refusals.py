@@ -194,7 +194,7 @@ def test_everything_that_is_wrong_is_said_at_once(registry):
         (kit(""), "cannot be missing or blank"),
         (kit(members="kb__search"), "'members' must be a list"),
         (kit(members=["kb search"]), "is not a tool's key"),
-        (kit(members=["kb__search"], options={"kb__other": {"a": 1}}), "'kb__other' is none"),
+        (kit(members=["kb__search"], options={"kb__other": {"a": 1}}), "'kb__other' is not a member"),
         (kit(options={"kb__search": 1}), "must be a mapping"),
         ("kit", "A toolkit is a CodeToolkit, not a str"),
     ],

@@ -80,7 +80,7 @@ def test_plugins_are_initialized_at_the_start_if_the_installation_wants_that(
 
 
 def test_the_installations_wallet_answers_for_a_plugins_namespace(settings: Any) -> None:
-    settings.TOOLBELT_WALLET = "tests.plugins.test_foreign:Wallet"
+    settings.TOOLBELT_WALLET = "tests.plugins.test_agent_adapter:Wallet"
     wallet: Any = plugins.Runtime("pay", {}).wallet
     assert wallet.namespace == "pay"
 

@@ -25,7 +25,7 @@ from toolbelt.control.catalog import entries
 from toolbelt.control.servers import plugin_overview
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import calls as gate
-from toolbelt.core import catalog, connections, errors
+from toolbelt.core import catalog, connections, errors, tool_versions
 from toolbelt.plugins import registry
 from toolbelt.plugins.upstream import backoff, connection, importing
 from toolbelt.runtime import calls, plugins, upstream_calls, upstream_listing, upstream_status
@@ -143,7 +143,7 @@ def test_a_tool_that_changed_behind_our_back_is_not_called(
     assert connected.refusal("files__echo")[0] == "tool-unavailable"
     heard()
 
-    assert catalog.is_changed(snapshots.catalog().tools["files__echo"])
+    assert tool_versions.is_changed(snapshots.catalog().tools["files__echo"])
     (change,) = [one for one in configured.review("files").changes if one.kind == "changed"]
     assert change.differences[0].old == "Says it again."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import signal
 import stat
 import time
@@ -127,8 +128,7 @@ def test_where_a_process_was_killed_the_session_begins_anew_in_another(
     assert other.said("s1", "files__get") == "mine"
     (left,) = [int(str(one.said("s1", "files__who")).removeprefix("process "))]
 
-    one.process.kill()
-    one.process.wait(10)
+    one.kill()
 
     assert other.said("s1", "files__get") == "nothing"
     until(lambda: left not in keeping.processes(tmp_path))
@@ -143,7 +143,7 @@ def test_a_call_whose_process_is_killed_meanwhile_says_so(
     hanging = other.call("s1", "files__hang")
     until(script.has_begun_to_hang)
 
-    one.process.kill()
+    one.kill()
 
     assert hanging.result(60)["answer"]["code"] == "tool-unavailable"
     record = models.CallRecord.objects.get(outcome="tool-unavailable")
@@ -266,12 +266,12 @@ def test_a_connection_whose_process_hangs_is_made_anew_once_its_claim_has_expire
         answer = worker.call("s1", tool, **arguments).result(60)["answer"]
         return str(answer["content"]["result"]) if not answer["is_error"] else str(answer["code"])
 
-    environment = {"TOOLBELT_SOCKET_DIR": str(sockets), "TOOLBELT_CALL_SECONDS": "6"}
-    with working.workers(2, **environment) as (one, other):
+    settings = {"TOOLBELT_SOCKET_DIR": str(sockets), "TOOLBELT_CALL_SECONDS": 6.0}
+    with working.workers(2, **settings) as (one, other):
         # A loaded machine may take longer to start the server than a call may take.
         until(lambda: said(one, "files__put", text="mine") == "kept")
         until(lambda: said(other, "files__get") == "mine")
-        one.process.send_signal(signal.SIGSTOP)
+        os.kill(one.pid, signal.SIGSTOP)
         assert refused(other, "s1", "files__get")[0] == "timed-out"
 
         models.UpstreamConnection.objects.update(expires=clock.now() - dt.timedelta(seconds=1))

@@ -28,15 +28,14 @@ from toolbelt.store import snapshots
 # What a connection tells unasked is written by another thread.
 pytestmark = pytest.mark.django_db(transaction=True)
 
-TOOLS = [f"keeping__{tool}" for tool in keeping.TOOLS]
-
 
 def ready(connection: dict[str, Any]) -> None:
     """Add the server that keeps state, and give its tools to two agents."""
     connected.add("keeping", connection)
     assert connected.refresh("keeping")["keeping"].error == ""
+    tools = sorted(models.Tool.objects.values_list("key", flat=True))
     belts.import_(
-        connected.OPERATOR, {"agents": [{"key": "ada", "tools": TOOLS}, {"key": "bob", "tools": TOOLS}]}
+        connected.OPERATOR, {"agents": [{"key": "ada", "tools": tools}, {"key": "bob", "tools": tools}]}
     )
 
 
@@ -68,9 +67,9 @@ def until(is_so: Callable[[], bool]) -> None:
 @pytest.fixture(params=["stdio", "http"])
 def reached(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Any]]:
     if request.param == "stdio":
-        yield keeping.connection(tmp_path)
+        yield keeping.over_pipes(tmp_path)
         return
-    with keeping.over_http(tmp_path) as url:
+    with keeping.over_http() as url:
         yield {"url": url}
 
 
@@ -106,8 +105,8 @@ def test_everybody_shares_the_state_where_that_is_set(reached: dict[str, Any]) -
 
 
 def test_a_subagent_has_the_state_of_its_session(tmp_path: Path) -> None:
-    ready(keeping.quick(tmp_path))
-    toolkit = {"key": "keepers", "members": TOOLS}
+    ready(keeping.over_pipes(tmp_path))
+    toolkit = {"key": "keepers", "members": [f"keeping__{tool}" for tool in keeping.TOOLS]}
     loadout = {"name": "research", "plugins": ["keeping"]}
     belts.import_(connected.OPERATOR, {"toolkits": [toolkit], "loadouts": [loadout]})
     ask("ada", "s1", "put", text="mine")
@@ -132,7 +131,7 @@ def test_a_server_over_http_without_sessions_is_shared(monkeypatch: pytest.Monke
 
 
 def test_a_connection_that_only_listed_serves_the_first_session(tmp_path: Path) -> None:
-    ready(keeping.quick(tmp_path))
+    ready(keeping.over_pipes(tmp_path))
     (listed,) = keeping.processes(tmp_path)
 
     assert ask("ada", "s1", "who") == f"process {listed}"
@@ -140,7 +139,7 @@ def test_a_connection_that_only_listed_serves_the_first_session(tmp_path: Path) 
 
 
 def test_a_listing_for_operators_meets_nobody_s_connection(tmp_path: Path) -> None:
-    ready(keeping.quick(tmp_path))
+    ready(keeping.over_pipes(tmp_path))
     used = {ask("ada", "s1", "who")}
 
     assert connected.refresh("keeping")["keeping"].error == ""
@@ -150,7 +149,7 @@ def test_a_listing_for_operators_meets_nobody_s_connection(tmp_path: Path) -> No
 
 
 def test_an_idle_connection_is_closed_and_its_session_begins_anew(tmp_path: Path) -> None:
-    ready({**keeping.quick(tmp_path), "idle": 1})
+    ready({**keeping.over_pipes(tmp_path), "idle": 1})
     ask("ada", "s1", "put", text="mine")
 
     until(lambda: not keeping.processes(tmp_path))
@@ -159,7 +158,7 @@ def test_an_idle_connection_is_closed_and_its_session_begins_anew(tmp_path: Path
 
 
 def test_a_session_that_is_evicted_begins_anew(tmp_path: Path) -> None:
-    ready(keeping.quick(tmp_path))
+    ready(keeping.over_pipes(tmp_path))
     for session in ("s1", "s2"):
         ask("ada", session, "put", text="mine")
 
@@ -180,7 +179,7 @@ def deleted() -> None:
 
 @pytest.mark.parametrize("end", [archived, deleted])
 def test_the_connections_of_an_agent_end_with_it(tmp_path: Path, end: Callable[[], None]) -> None:
-    ready(keeping.quick(tmp_path))
+    ready(keeping.over_pipes(tmp_path))
     for agent, session in (("ada", "s1"), ("ada", None), ("bob", "ada")):
         ask(agent, session, "put", text="mine")
     bobs = number(ask("bob", "ada", "who"))
@@ -192,7 +191,7 @@ def test_the_connections_of_an_agent_end_with_it(tmp_path: Path, end: Callable[[
 
 
 def test_a_connection_with_a_call_under_way_is_not_idle(tmp_path: Path) -> None:
-    ready({**keeping.connection(tmp_path), "idle": 1})
+    ready({**keeping.over_pipes(tmp_path), "idle": 1})
     with concurrent.futures.ThreadPoolExecutor() as pool:
         held = pool.submit(ask_in_thread, "ada", "s1", "hold")
         until(lambda: bool([*tmp_path.glob("begun-*")]))
@@ -205,7 +204,7 @@ def test_a_connection_with_a_call_under_way_is_not_idle(tmp_path: Path) -> None:
 
 
 def test_the_longest_idle_connection_makes_room_for_another(tmp_path: Path) -> None:
-    ready({**keeping.quick(tmp_path), "max_connections": 2})
+    ready({**keeping.over_pipes(tmp_path), "max_connections": 2})
     first, second = (ask("ada", session, "who") for session in ("s1", "s2"))
     assert ask("ada", "s1", "who") == first
 
@@ -218,7 +217,7 @@ def test_the_longest_idle_connection_makes_room_for_another(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("limit", ["of the server", "of the process"])
 def test_a_call_is_refused_where_every_connection_is_busy(tmp_path: Path, settings: Any, limit: str) -> None:
-    reached = keeping.connection(tmp_path)
+    reached = keeping.over_pipes(tmp_path)
     if limit == "of the server":
         reached["max_connections"] = 1
     else:
@@ -242,7 +241,7 @@ def test_a_call_is_refused_where_every_connection_is_busy(tmp_path: Path, settin
 
 @pytest.mark.parametrize("change", [{"blocked": True}, {"active": False}])
 def test_a_server_that_is_stopped_loses_every_connection(tmp_path: Path, change: dict[str, Any]) -> None:
-    ready(keeping.quick(tmp_path))
+    ready(keeping.over_pipes(tmp_path))
     for session in ("s1", "s2"):
         ask("ada", session, "who")
 
@@ -253,7 +252,7 @@ def test_a_server_that_is_stopped_loses_every_connection(tmp_path: Path, change:
 
 
 def test_no_connection_is_left_when_the_process_stops(tmp_path: Path) -> None:
-    ready(keeping.quick(tmp_path))
+    ready(keeping.over_pipes(tmp_path))
     for session in ("s1", "s2", "s3"):
         ask("ada", session, "who")
 

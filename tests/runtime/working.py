@@ -1,6 +1,6 @@
 """Processes beside that of the tests, each of which calls tools as a worker of a server does.
 
-Run as a program it reads requests, one a line as JSON, works on them side by side, and writes the answers.
+Each reads requests from a pipe, works on them side by side, and sends the answers.
 """
 
 from __future__ import annotations
@@ -8,42 +8,36 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import itertools
-import json
+import multiprocessing
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
+from multiprocessing.connection import Connection
 from typing import Any
+from unittest import mock
 
-HERE = Path(__file__).resolve().parents[2]
+_FORKING = multiprocessing.get_context("forkserver")
+_FORKING.set_forkserver_preload(["tests.runtime.forked"])
 
 
 class Worker:
-    """A process that runs, with the database of the tests."""
+    """A process that runs, with the database of the tests and these settings."""
 
-    def __init__(self, **environment: str) -> None:
+    def __init__(self, **settings: Any) -> None:
         # Not before the program has set Django up.
         from tests.store import conftest
 
         self._ids = itertools.count()
         self._asked: dict[int, concurrent.futures.Future[Any]] = {}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.runtime.working"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=HERE,
-            env={
-                **os.environ,
-                "DATABASE_URL": conftest.address(),
-                "DJANGO_SETTINGS_MODULE": "toolbelt.settings",
-                "TOOLBELT_ENV": "test",
-                **environment,
-            },
-        )
-        threading.Thread(target=self._read, daemon=True).start()
+        self._pipe, its_end = _FORKING.Pipe()
+        self.process = _FORKING.Process(target=_work, args=(its_end, settings), daemon=True)
+        # The first worker starts the process that all are forked from, with this environment.
+        environment = {"DATABASE_URL": conftest.address(), "DJANGO_SETTINGS_MODULE": "toolbelt.settings"}
+        with mock.patch.dict(os.environ, environment):
+            self.process.start()
+        its_end.close()
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
 
     def call(self, session: str, tool: str, **arguments: Any) -> concurrent.futures.Future[Any]:
         """Call a tool of ada's; the answer is what the call came to, and the steps of its progress."""
@@ -59,53 +53,65 @@ class Worker:
         """Cancel what is called in this session."""
         self._ask({"session": session, "tool": "", "arguments": {}})
 
-    def end(self) -> int:
-        """Terminate it as a server's supervisor does, and return its exit code."""
-        if self.process.stdin is not None:
-            self.process.stdin.close()
-        return self.process.wait(60)
+    def end(self) -> int | None:
+        """Return its exit code, once it has ended as a server's supervisor tells it to."""
+        self._pipe.send(None)
+        self.process.join(60)
+        return self.process.exitcode
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        assert self.process.pid is not None
+        return self.process.pid
+
+    def kill(self) -> None:
+        """Kill it, and wait until it is gone."""
+        self.process.kill()
+        self.process.join(10)
+
+    def close(self) -> None:
+        """Kill it, if it still runs, and give back what it took."""
+        self.kill()
+        self._reading.join(10)
+        self._pipe.close()
+        self.process.close()
 
     def _ask(self, request: dict[str, Any]) -> concurrent.futures.Future[Any]:
         number = next(self._ids)
         answer = self._asked[number] = concurrent.futures.Future()
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({**request, "id": number}) + "\n")
-        self.process.stdin.flush()
+        self._pipe.send({**request, "id": number})
         return answer
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            answer = json.loads(line)
-            self._asked.pop(answer["id"]).set_result(answer)
+        with contextlib.suppress(EOFError, ConnectionError):
+            while True:
+                answer = self._pipe.recv()
+                self._asked.pop(answer["id"]).set_result(answer)
         for asked in self._asked.values():
             asked.set_exception(AssertionError("The worker has ended."))
 
 
 @contextlib.contextmanager
-def workers(number: int, **environment: str) -> Iterator[list[Worker]]:
-    """Run so many workers, and end them."""
-    running = [Worker(**environment) for _ in range(number)]
+def workers(number: int, **settings: Any) -> Iterator[list[Worker]]:
+    """Run so many workers with these settings, and end them."""
+    running = [Worker(**settings) for _ in range(number)]
     try:
         yield running
     finally:
         for worker in running:
-            worker.process.kill()
-            worker.process.wait(10)
-            for pipe in (worker.process.stdin, worker.process.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
+            worker.close()
 
 
-def main() -> None:
+def _work(pipe: Connection, changed: dict[str, Any]) -> None:
     import asyncio
 
-    import django
+    from django.conf import settings
 
-    django.setup()
+    from tests.runtime.forked import calls, plugins, upstream_connections
 
-    from toolbelt.runtime import calls, plugins, upstream_connections
+    for name, value in changed.items():
+        setattr(settings, name, value)
 
     async def answer(request: dict[str, Any]) -> None:
         steps: list[str | None] = []
@@ -117,16 +123,13 @@ def main() -> None:
             came_to = await calls.arun(
                 "ada", request["tool"], request["arguments"], request["session"], progress=heard
             )
-            answered = {"id": request["id"], "answer": came_to.document(), "steps": steps}
-            sys.stdout.write(json.dumps(answered) + "\n")
-            sys.stdout.flush()
+            pipe.send({"id": request["id"], "answer": came_to.document(), "steps": steps})
 
     async def served() -> None:
         loop = asyncio.get_running_loop()
         tasks: dict[str, asyncio.Task[None]] = {}
         with upstream_connections.hosted():
-            while line := await loop.run_in_executor(None, sys.stdin.readline):
-                request = json.loads(line)
+            while request := await loop.run_in_executor(None, pipe.recv):
                 if request["tool"]:
                     tasks[request["session"]] = asyncio.create_task(answer(request))
                 else:
@@ -134,7 +137,3 @@ def main() -> None:
             await asyncio.to_thread(plugins.stop)
 
     asyncio.run(served())
-
-
-if __name__ == "__main__":
-    main()

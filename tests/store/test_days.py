@@ -42,7 +42,7 @@ def test_calls_are_of_the_day_on_which_they_were(
         wanted[day] = wanted.get(day, 0) + 1
     period: dict[str, Any] = {"since": moment, "until": moment + dt.timedelta(days=8)} if bounded else {}
     assert {one.day: one.calls for one in call_figures.by_day(**period)} == wanted
-    assert [one.day for one in call_figures.took_by_day(**period)] == sorted(wanted)
+    assert [one.day for one in call_figures.durations_by_day(**period)] == sorted(wanted)
 
 
 def test_sqlite_asks_nobody_for_the_day_in_a_period() -> None:
@@ -50,7 +50,7 @@ def test_sqlite_asks_nobody_for_the_day_in_a_period() -> None:
         pytest.skip("what SQLite cannot do by itself")
     with CaptureQueriesContext(connection) as asked:
         call_figures.by_day(since=SPRING)
-        call_figures.took_by_day(since=SPRING, until=AUTUMN)
+        call_figures.durations_by_day(since=SPRING, until=AUTUMN)
     assert "django_datetime" not in " ".join(one["sql"] for one in asked)
 
 

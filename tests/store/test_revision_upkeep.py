@@ -95,6 +95,7 @@ def test_migrating_puts_missing_triggers_back() -> None:
     assert triggers.missing(connection) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_migrating_back_and_forth_leaves_all_triggers_in_place() -> None:
     call_command("migrate", "toolbelt", "zero", verbosity=0)

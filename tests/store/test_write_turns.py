@@ -15,7 +15,7 @@ from django import db
 from django.db import connection, transaction
 
 from tests import breaking
-from tests.docs.test_backup_page import Installation
+from tests.installation import Installation
 from toolbelt import models
 
 pytestmark = [breaking.ON_SQLITE, pytest.mark.django_db(transaction=True)]

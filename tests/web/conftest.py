@@ -94,6 +94,13 @@ def operator(olive: auth.User) -> Client:
 
 
 @pytest.fixture
+def reader(operator: Client, olive: auth.User, belt: None) -> Client:
+    """Return the browser of one who may see calls and change agents."""
+    olive.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
+    return operator
+
+
+@pytest.fixture
 def keeper(db: None) -> Client:
     """Return the browser of one who looks after plugins: adds, switches and approves."""
     user = get_user_model().objects.create_user("kim")

@@ -73,7 +73,7 @@ def test_what_needs_an_eye_is_marked(operator: Client, belt: None) -> None:
         ({"sort": "-agent"}, ["Eve", "dot", "cyd", "bob", "ada"]),
         ({"sort": "-tools"}, ["ada", "bob", "cyd", "Eve", "dot"]),
         ({"sort": "nonsense"}, ["ada", "bob", "cyd", "dot", "Eve"]),
-        ({"q": "x" * 201}, ["ada", "bob", "cyd", "dot", "Eve"]),
+        ({"q": "x" * 201}, []),
     ],
 )
 def test_it_is_narrowed_and_sorted_by_the_address(

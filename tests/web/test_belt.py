@@ -97,16 +97,22 @@ def test_checking_says_what_would_happen_to_what_and_to_whom_and_writes_nothing(
         ("triggers: file", "present", "removed"),
     ]
     assert lines["cleo"] == [("tools_config", "not set", '{"releases": true}')]
-    told = {one.of.agent: (one.came, one.went, one.of.reasons) for one in checked.consequences}
+    told = {one.agent: (one.effect.added, one.effect.removed, one.reasons) for one in checked.consequences}
     assert told == {
-        "ada": ("", "github__issue_write", ()),
+        "ada": ((), ("github__issue_write",), ()),
         "cleo": (
-            "github__issue_read, github__merge, shell",
-            "",
-            ("Enables destructive tools: github__merge, shell.",),
+            ("github__issue_read", "github__merge", "shell"),
+            (),
+            (
+                "Enables destructive tools: github__merge.",
+                "Enables tools that do not state their risk: shell.",
+            ),
         ),
     }
     assert checked.dangerous
+    html = acting.text(answer)
+    assert "<strong>cleo</strong>" in html
+    assert "Enables destructive tools: github__merge." in html
 
 
 def test_it_comes_in_as_shown_in_one_act_that_can_be_undone(importer: Client) -> None:
@@ -208,7 +214,7 @@ def test_what_is_no_text_or_too_much_of_it_is_refused(importer: Client, settings
     settings.TOOLBELT_API_BODY_BYTES = 100
     told = problems(importer.post(CHECK, {"file": SimpleUploadedFile("x.yaml", b"a" * 101)}))
     assert told == [
-        "The file is 0.000101 MB, and the most is 0.0001 MB: import it on the server, with"
+        "The file is 0.000101 MB, and the maximum is 0.0001 MB: import it on the server, with"
         " `.venv/bin/python manage.py belt import`."
     ]
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000

@@ -1,4 +1,4 @@
-"""Tests of the call log: its filters, its totals, and the tools that were never called."""
+"""Tests of the call log: its filters, its totals, its charts, and its export."""
 
 from __future__ import annotations
 
@@ -9,35 +9,19 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth import models as auth
 from django.test import Client
 from django.utils import timezone
 
 from tests import factories
 from tests.web import acting
-from toolbelt import models
-from toolbelt.control.reports import usage
 from toolbelt.store import calls as stored_calls
 from toolbelt.web.calls import view_model as calls
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
-@pytest.fixture
-def reader(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may see calls and change agents."""
-    olive.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
-    return operator
-
-
 def look(browser: Client, **said: Any) -> Any:
     return browser.get("/calls/", said).context["page"]
-
-
-def call(tool: str = "shell", *, days_ago: int = 0, **columns: Any) -> models.CallRecord:
-    told = {"agent": "ada", "outcome": "ok", "duration_ms": 120, **columns}
-    at = timezone.now() - dt.timedelta(days=days_ago)
-    return models.CallRecord.objects.create(tool=tool, at=at, **told)
 
 
 def test_only_who_may_see_calls_sees_them_and_the_way_to_them(viewer: Client, reader: Client) -> None:
@@ -46,8 +30,19 @@ def test_only_who_may_see_calls_sees_them_and_the_way_to_them(viewer: Client, re
     assert '<a href="/calls/" aria-current="page">' in acting.text(reader.get("/calls/"))
 
 
+def test_all_errors_are_found_with_one_filter(reader: Client) -> None:
+    for outcome in ("ok", "cancelled", "tool-failed", "tool-denied"):
+        factories.call(outcome=outcome)
+    page = look(reader, outcome="error")
+    assert [one.outcome for one in page.calls] == ["denied", "failed"]
+    assert page.matches == "2 calls, 2 with errors"
+    assert "/calls/?outcome=error&amp;period=30d" in acting.text(reader.get("/"))
+
+
 def test_a_call_says_who_called_what_and_how_it_ended(reader: Client) -> None:
-    call(session="s1", outcome="tool-failed", error="It broke.", arguments_bytes=20, result_bytes=1500)
+    factories.call(
+        session="s1", outcome="tool-failed", error="It broke.", arguments_bytes=20, result_bytes=1500
+    )
     (one,) = look(reader).calls
     assert (one.agent, one.agent_url, one.tool, one.tool_url, one.session) == (
         "ada",
@@ -65,19 +60,35 @@ def test_a_call_says_who_called_what_and_how_it_ended(reader: Client) -> None:
     assert '120 ms <span class="quiet">20 bytes in, 1.5 KB out</span>' in html
 
 
+def test_a_session_leads_to_its_calls_of_the_period(reader: Client) -> None:
+    factories.call(session="s1", days_ago=1)
+    factories.call(session="s1", outcome="tool-failed")
+    factories.call(session="s2")
+    factories.call(agent="bob", session="s1")
+    page = look(reader, period="7d")
+    assert page.calls[2].session_url == "/calls/?agent=ada&session=s1&period=7d"
+    page = reader.get(page.calls[2].session_url).context["page"]
+    assert [(one.agent, one.session) for one in page.calls] == [("ada", "s1")] * 2
+    assert page.matches == "2 calls, 1 with errors"
+    assert page.unused is None
+    html = acting.text(reader.get("/calls/?session=s1"))
+    assert '<input type="checkbox" name="session" value="s1" autocomplete="off" checked>' in html
+    assert "session=s1" in html.partition('id="downloads"')[2].partition("</p>")[0]
+
+
 def test_what_no_longer_exists_is_named_and_leads_nowhere(reader: Client) -> None:
-    call("gone", agent="nobody", outcome="unknown-tool")
+    factories.call("gone", agent="nobody", outcome="unknown-tool")
     page = look(reader)
     assert (page.calls[0].agent_url, page.calls[0].tool_url, page.figures[0].tool_url) == ("", "", "")
-    call("load_tools")
+    factories.call("load_tools")
     assert [one.mark for one in look(reader).figures] == ["unknown", "Toolbelt's own"]
 
 
 def test_the_figures_of_each_tool_are_compared_with_the_largest(reader: Client) -> None:
     for duration in (100, 200):
-        call("shell", duration_ms=duration)
+        factories.call("shell", duration_ms=duration)
     for outcome in ("ok", "tool-failed", "tool-denied", "ok"):
-        call("papers", duration_ms=2000, outcome=outcome)
+        factories.call("papers", duration_ms=2000, outcome=outcome)
     page = look(reader)
     papers, shell = page.figures
     assert (papers.tool, papers.usage.calls, papers.share, papers.usage.errors, papers.error_share) == (
@@ -100,7 +111,7 @@ def test_the_figures_of_each_tool_are_compared_with_the_largest(reader: Client) 
 
 def test_many_tools_are_folded_and_can_be_shown(reader: Client) -> None:
     for number in range(20):
-        call(f"tool_{number}")
+        factories.call(f"tool_{number}")
     page = look(reader)
     assert (len(page.figures), page.every_url, page.every_words) == (12, "/calls/?every=yes", "Show all 20")
     assert len(look(reader, every="yes").figures) == 20
@@ -108,8 +119,8 @@ def test_many_tools_are_folded_and_can_be_shown(reader: Client) -> None:
 
 def test_the_chart_has_a_bar_a_day_and_says_itself_in_words(reader: Client) -> None:
     for days_ago in (0, 2, 2):
-        call(days_ago=days_ago)
-    call(days_ago=2, outcome="tool-failed")
+        factories.call(days_ago=days_ago)
+    factories.call(days_ago=2, outcome="tool-failed")
     since = timezone.localdate() - dt.timedelta(days=3)
     chart = look(reader, since=since.isoformat()).chart
     assert [bar.good for bar in chart.bars] == [0, 50, 0, 25]
@@ -122,9 +133,9 @@ def test_the_chart_has_a_bar_a_day_and_says_itself_in_words(reader: Client) -> N
 
 
 def test_it_is_narrowed_by_the_address(reader: Client) -> None:
-    call("shell")
-    call("papers", agent="bob", outcome="tool-denied")
-    call("shell", days_ago=40)
+    factories.call("shell")
+    factories.call("papers", agent="bob", outcome="tool-denied")
+    factories.call("shell", days_ago=40)
     today = timezone.localdate()
     long_ago = (today - dt.timedelta(days=60)).isoformat()
     for said, count in (
@@ -147,7 +158,7 @@ def test_where_there_are_too_many_calls_to_add_up_it_begins_later_for_who_asks_f
 ) -> None:
     monkeypatch.setattr(calls, "MAX_CALLS", most)
     for days_ago in (0, 1, 6, 29):
-        call(days_ago=days_ago)
+        factories.call(days_ago=days_ago)
     first = timezone.localdate() - dt.timedelta(days=days - 1)
     assert look(reader).period.since == first.isoformat()
     asked = timezone.localdate() - dt.timedelta(days=40)
@@ -158,7 +169,7 @@ def test_where_there_are_too_many_calls_to_add_up_it_begins_later_for_who_asks_f
     ("period", "days_ago"), [("today", [0]), ("yesterday", [1]), ("7d", [0, 1, 6]), ("30d", [0, 1, 6, 29])]
 )
 def test_a_preset_is_the_days_up_to_today(reader: Client, period: str, days_ago: list[int]) -> None:
-    called = {call(days_ago=back).pk: back for back in (0, 1, 6, 29, 30)}
+    called = {factories.call(days_ago=back).pk: back for back in (0, 1, 6, 29, 30)}
     page = look(reader, period=period)
     assert sorted(called[one.call.id] for one in page.calls) == days_ago
     assert [choice.value for choice in page.period.choices if choice.chosen] == [period]
@@ -166,7 +177,7 @@ def test_a_preset_is_the_days_up_to_today(reader: Client, period: str, days_ago:
 
 
 def test_a_preset_has_precedence_over_days_and_days_are_custom(reader: Client) -> None:
-    call(days_ago=3)
+    factories.call(days_ago=3)
     day = (timezone.localdate() - dt.timedelta(days=3)).isoformat()
     assert len(look(reader, period="today", since=day).calls) == 0
     page = look(reader, since=day, until=day)
@@ -176,8 +187,8 @@ def test_a_preset_has_precedence_over_days_and_days_are_custom(reader: Client) -
 
 
 def test_the_values_of_the_charts_stand_in_tables_that_lead_to_each_day(reader: Client) -> None:
-    call(agent="ada", days_ago=2)
-    call(agent="ada", days_ago=1)
+    factories.call(agent="ada", days_ago=2)
+    factories.call(agent="ada", days_ago=1)
     day = timezone.localdate() - dt.timedelta(days=2)
     html = reader.get("/calls/?agent=ada").content.decode()
     address = f"/calls/?agent=ada&amp;period=custom&amp;since={day}&amp;until={day}"
@@ -194,7 +205,9 @@ def test_a_call_has_a_page_with_all_that_was_recorded(reader: Client) -> None:
         "result_bytes": 1500,
         "revision": 3,
     }
-    made = call(outcome="tool-denied", reason="blocked", error="No.", arguments={"b": 1, "a": "<i>"}, **told)
+    made = factories.call(
+        outcome="tool-denied", reason="blocked", error="No.", arguments={"b": 1, "a": "<i>"}, **told
+    )
     html = acting.text(reader.get(look(reader).calls[0].url))
     for text in (
         "s1",
@@ -210,21 +223,22 @@ def test_a_call_has_a_page_with_all_that_was_recorded(reader: Client) -> None:
         assert text in html, text
     assert "<i>" not in html
     assert f"/agents/ada/preview/?view=why&amp;tool=shell&amp;at={made.at:%Y-%m-%d}" in html
-    assert 'href="/agents/ada/sessions/"' in html
+    since = timezone.localdate(made.at) - dt.timedelta(days=1)
+    assert f'href="/calls/?agent=ada&amp;session=s1&amp;period=custom&amp;since={since}"' in html
     assert reader.get("/calls/999999/").status_code == 404
 
 
 def test_a_call_without_recorded_arguments_says_how_to_record_them(reader: Client) -> None:
-    made = call("gone", agent="nobody")
+    made = factories.call("gone", agent="nobody")
     html = acting.text(reader.get(f"/calls/{made.pk}/"))
     assert "TOOLBELT_RECORD_ARGUMENTS" in html
     assert "/preview/" not in html
 
 
 def test_the_log_is_exported_as_it_is_narrowed_and_runs_no_formula(reader: Client) -> None:
-    call("papers", error='=cmd|"/c calc"!A1', arguments={"q": "x"})
-    call("shell")
-    call("papers", days_ago=40)
+    factories.call("papers", error='=cmd|"/c calc"!A1', arguments={"q": "x"})
+    factories.call("shell")
+    factories.call("papers", days_ago=40)
     answer = reader.get(look(reader, tool="papers").download_url)
     assert answer.streaming
     assert answer.headers["Content-Disposition"].startswith('attachment; filename="calls-')
@@ -238,12 +252,12 @@ def test_the_log_is_exported_as_it_is_narrowed_and_runs_no_formula(reader: Clien
 def test_a_long_export_is_read_in_parts(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_calls, "WALKED", 2)
     for _ in range(5):
-        call()
+        factories.call()
     assert len(b"".join(reader.get("/calls/download/")).splitlines()) == 6
 
 
 def test_who_may_not_see_calls_gets_neither_a_call_nor_the_export(viewer: Client) -> None:
-    made = call()
+    made = factories.call()
     assert viewer.get(f"/calls/{made.pk}/").status_code == 403
     assert viewer.get("/calls/download/").status_code == 403
 
@@ -254,7 +268,7 @@ def test_what_ends_earlier_begins_earlier(reader: Client) -> None:
 
 
 def test_the_log_is_paged_and_the_pages_keep_the_filter(reader: Client) -> None:
-    last = [call() for _ in range(31)][-1]
+    last = [factories.call() for _ in range(31)][-1]
     page = look(reader, agent="ada")
     assert (len(page.calls), page.pages.words, page.pages.newer_url) == (30, "30 of 31", "")
     assert page.pages.older_url == f"/calls/?agent=ada&older={last.pk - 29}#log"
@@ -262,64 +276,9 @@ def test_the_log_is_paged_and_the_pages_keep_the_filter(reader: Client) -> None:
     assert (len(page.calls), page.pages.older_url, page.pages.newer_url) == (1, "", "/calls/?agent=ada#log")
 
 
-def test_what_is_on_and_was_not_called_is_listed_the_dearest_first(reader: Client) -> None:
-    models.Tool.objects.filter(key="github__issue_write").update(tokens=900)
-    models.Tool.objects.filter(key="github__issue_read").update(tokens=100)
-    call("clock__now")
-    call("shell", agent="bob")
-    unused = look(reader).unused
-    listed = [(one.tool, one.agents) for one in unused.tools]
-    assert listed[:2] == [("github__issue_write", "ada, bob"), ("github__issue_read", "ada, bob")]
-    assert ("shell", "ada") in listed
-    assert "clock__now" not in [tool for tool, _ in listed]
-    # What was not asked for may have been called with another outcome.
-    assert look(reader, outcome="ok").unused is None
-
-
-def test_what_one_agent_did_not_call_is_turned_off_in_place(reader: Client) -> None:
-    html = acting.text(reader.get("/calls/", {"agent": "ada"}))
-    assert 'action="/agents/ada/overrides/shell/"' in html
-    unused = {one.tool: one.holders[0].was for one in look(reader, agent="ada").unused.tools}
-    assert (unused["shell"], unused["clock__now"]) == ("unset", "true")
-    answer = acting.override(reader, "shell", "false", unused["shell"], htmx=False, next="/calls/?agent=ada")
-    assert answer.headers["Location"] == "/calls/?agent=ada"
-    html = acting.text(reader.get("/calls/?agent=ada"))
-    assert "shell is off for ada." in html
-    assert 'action="/agents/ada/overrides/shell/"' not in html
-
-
-def test_what_several_agents_did_not_call_is_turned_off_for_each_of_them_and_undone(reader: Client) -> None:
-    (write,) = [one for one in look(reader).unused.tools if one.tool == "github__issue_write"]
-    assert [(one.agent, one.was) for one in write.holders] == [("ada", "unset"), ("bob", "unset")]
-    html = acting.text(reader.get("/calls/"))
-    for agent in ("ada", "bob"):
-        assert f'action="/agents/{agent}/overrides/github__issue_write/"' in html
-    assert '<input type="hidden" name="next" value="/calls/#unused-title">' in html
-    before = models.AuditEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    answer = acting.override(reader, write.tool, "false", "unset", htmx=False, next="/calls/#unused-title")
-    assert answer.headers["Location"] == "/calls/#unused-title"
-    (entry,) = models.AuditEntry.objects.filter(pk__gt=before)
-    assert (entry.action, entry.subject_key, entry.key) == ("override.set", "ada", write.tool)
-    assert f'action="/changes/{entry.pk}/undo/"' in acting.text(reader.get("/calls/"))
-    acting.post(reader, f"/changes/{entry.pk}/undo/", htmx=False, next="/calls/")
-    assert write.tool not in acting.stored().overrides
-
-
-def test_what_is_not_called_can_be_seen_whole(reader: Client) -> None:
-    models.Agent.objects.filter(key="ada").update(loadout="full")
-    for number in range(12):
-        tool = factories.tool(f"idle_{number:02}", tokens=100)
-        models.ToolOverride.objects.create(agent=models.Agent.objects.get(key="ada"), tool=tool, on=True)
-    unused = look(reader, agent="ada").unused
-    assert len(unused.tools) == 8
-    assert unused.more_url == "/calls/?agent=ada&unused=all"
-    whole = look(reader, agent="ada", unused="all").unused
-    assert (whole.more, len(whole.tools) > 12) == ("", True)
-
-
 def test_durations_are_drawn_from_day_to_day(reader: Client) -> None:
     for days_ago, duration in ((0, 100), (2, 400), (2, 200)):
-        call(days_ago=days_ago, duration_ms=duration)
+        factories.call(days_ago=days_ago, duration_ms=duration)
     assert look(reader, since=timezone.localdate().isoformat()).lines is None
     since = timezone.localdate() - dt.timedelta(days=3)
     lines = look(reader, since=since.isoformat()).lines
@@ -328,14 +287,8 @@ def test_durations_are_drawn_from_day_to_day(reader: Client) -> None:
     assert (lines.dots[0].median, lines.dots[0].slow) == ("200 ms", "400 ms")
 
 
-def test_who_may_not_change_agents_is_not_offered_to(viewer: Client) -> None:
-    rosa = auth.User.objects.get(username="rosa")
-    rosa.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
-    assert "Turn off" not in acting.text(viewer.get("/calls/", {"agent": "ada"}))
-
-
 def test_choosing_gets_all_but_the_filter(reader: Client) -> None:
-    call()
+    factories.call()
     html = acting.text(reader.get("/calls/", {"agent": "ada"}, headers=acting.HTMX))
     assert '<p id="matches" hx-swap-oob="innerHTML">1 call</p>' in html
     assert 'id="filter"' not in html
@@ -348,7 +301,7 @@ def test_without_calls_it_says_what_would_be_here(reader: Client) -> None:
 
 def test_hostile_texts_are_shown_and_do_nothing(reader: Client) -> None:
     evil = "<script>alert(1)</script>\u202e"
-    call(evil, agent=evil, session=evil, outcome="unknown-tool", error=evil)
+    factories.call(evil, agent=evil, session=evil, outcome="unknown-tool", error=evil)
     # What a form sends back has to be what it was.
     html = re.sub('value="[^"]*"', "", reader.get("/calls/").content.decode())
     assert evil not in html
@@ -357,78 +310,19 @@ def test_hostile_texts_are_shown_and_do_nothing(reader: Client) -> None:
 
 
 def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reader: Client) -> None:
-    call()
+    factories.call()
     look(reader)
     before = acting.queries(lambda: look(reader))
     for number in range(40):
-        call(f"tool_{number}", days_ago=number % 7, agent=f"agent-{number}")
+        factories.call(f"tool_{number}", days_ago=number % 7, agent=f"agent-{number}")
         factories.agent(f"agent-{number}")
     look(reader)
     assert acting.queries(lambda: look(reader)) == before <= 24
 
 
-def test_an_open_page_is_told_how_many_calls_came_in_behind_those_that_it_shows(reader: Client) -> None:
-    def told(news: Any) -> str:
-        return acting.text(reader.get(news.url))
-
-    assert look(reader).news.url == "/calls/?newer=0"
-    call()
-    everything, of_ada = look(reader).news, look(reader, agent="ada").news
-    assert "new call" not in told(everything)
-    call()
-    call(agent="bob", outcome="tool-denied")
-    assert "<strong>2 new calls</strong>" in told(everything)
-    assert "<strong>1 new call</strong>" in told(of_ada)
-    assert 'hx-get="/calls/?agent=ada"' in told(of_ada)
-    assert "<html" not in told(everything)
-
-
-def test_a_page_without_calls_is_not_told_of_those_that_are_too_old_for_it(
-    reader: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(calls, "MAX_CALLS", 1)
-    call(days_ago=3)
-    call(days_ago=3)
-    url = look(reader).news.url
-    assert url == "/calls/?newer=0"
-    assert "new call" not in acting.text(reader.get(url))
-
-
-def test_an_open_page_that_looks_again_lets_no_calls_be_counted_but_the_new_ones(
-    reader: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    call()
-    url = look(reader).news.url
-    call()
-    monkeypatch.setattr(usage, "are_more", pytest.fail)
-    assert "1 new call" in acting.text(reader.get(url))
-
-
 @pytest.mark.parametrize("day", ["0001-01-01", "0001-01-20", "9999-12-31"])
 @pytest.mark.parametrize("end", ["since", "until"])
 def test_a_day_at_an_end_of_the_calendar_narrows_nothing(reader: Client, end: str, day: str) -> None:
-    call()
+    factories.call()
     assert len(look(reader, **{end: day}).calls) == 1
     assert "1 new call" in acting.text(reader.get("/calls/", {end: day, "newer": "0"}))
-
-
-def test_what_can_have_no_new_calls_asks_for_none(reader: Client) -> None:
-    newest = call()
-    yesterday = timezone.localdate() - dt.timedelta(days=1)
-    assert look(reader, until=yesterday.isoformat()).news is None
-    assert look(reader, older=newest.pk + 1).news is None
-    assert look(reader, until=timezone.localdate().isoformat()).news is not None
-
-
-def test_no_more_new_calls_are_counted_than_anyone_would_read(
-    reader: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(calls, "MAX_NEWS", 2)
-    url = look(reader).news.url
-    for _ in range(3):
-        call()
-    assert "2 or more new calls" in acting.text(reader.get(url))
-
-
-def test_who_may_not_see_calls_is_not_told_how_many_there_are(viewer: Client) -> None:
-    assert viewer.get("/calls/", {"newer": "0"}).status_code == 403

@@ -91,8 +91,31 @@ def test_a_loadout_and_a_moment_are_sides_as_well(operator: Client) -> None:
     assert rows(by_time) == []
 
 
-def test_nothing_chosen_and_nonsense_are_told(operator: Client) -> None:
-    assert "Choose two sides" in acting.text(operator.get(COMPARE))
+def test_the_missing_side_is_chosen_from_links(operator: Client) -> None:
+    def offered(**said: str) -> tuple[str, list[tuple[str, str]]]:
+        page = operator.get(COMPARE, said).context["page"]
+        return page.others_title, [(other.label, other.url) for other in page.others]
+
+    assert offered() == (
+        "Choose the first agent",
+        [("ada", "/compare/?a=ada"), ("bob", "/compare/?a=bob")],
+    )
+    assert offered(a="ada") == ("Compare ada with", [("bob", "/compare/?a=ada&b=bob")])
+    assert offered(b="ada") == ("Compare ada with", [("bob", "/compare/?a=bob&b=ada")])
+    assert offered(a="loadout:minimal")[1][0] == ("ada", "/compare/?a=loadout%3Aminimal&b=ada")
+    assert "Tools that differ" in acting.text(operator.get("/compare/?a=ada&b=bob"))
+
+
+def test_the_tools_that_are_on_for_one_side_stand_first_and_together(operator: Client) -> None:
+    found = look(operator, show="all").found
+    only = [outcome.only for outcome in found.outcomes]
+    groups = ["On only for ada", "On only for bob", "Not on for either"]
+    assert only == sorted(only, key=groups.index)
+    assert only[0] == "On only for ada"
+    assert "On only for bob" in only
+
+
+def test_nonsense_is_told(operator: Client) -> None:
     assert look(operator, "nobody").trouble.startswith("There is no agent named 'nobody'.")
     assert "is not a time" in look(operator, "ada@soon").trouble
     # No clock can show these in its own zone.

@@ -26,6 +26,7 @@ SAMPLES = {
     "loadout": "house",
     "sub_app": "chat",
     "kind": "loadout",
+    "page": "tools",
     "app_label": "toolbelt",
 }
 
@@ -68,6 +69,7 @@ CHANGES = {
     "web:change_password",
     "web:connect_token",
     "web:change_time_zone",
+    "web:change_density",
     "web:create_person",
     "web:person_roles",
     "web:person_active",
@@ -94,6 +96,8 @@ CHANGES = {
     "web:save_toolkit",
     "web:remove_toolkit",
     "web:create_toolkit",
+    "web:save_view",
+    "web:delete_view",
     "web:swap",
     "web:copy",
     "web:check_belt",
@@ -101,8 +105,14 @@ CHANGES = {
 }
 
 
-# What all users may change of their own account.
-OWN = {"web:change_password", "web:change_time_zone"}
+# What all users may change for themselves.
+OWN = {
+    "web:change_password",
+    "web:change_time_zone",
+    "web:change_density",
+    "web:save_view",
+    "web:delete_view",
+}
 
 
 def test_the_walk_finds_the_screens_and_the_admin() -> None:

@@ -49,7 +49,10 @@ def test_in_place_the_page_gets_what_changed_and_nothing_else(operator: Client) 
     assert (page.agent.active, page.model.tools) == ("2", "2")
     effect = page.model.effect
     assert effect.tools == (4, 2)
-    assert effect.notes == ("replaces policy issues with its text when off", "removes policy releases")
+    assert effect.notes == (
+        "replaces policy issues with its text for when it is off",
+        "removes policy releases",
+    )
     assert page.notice.text == "issues is off for ada."
     assert page.notice.detail.startswith("−2 tools, −")
     assert page.notice.undo == acting.newest().pk
@@ -70,7 +73,7 @@ def test_without_htmx_it_leads_back_and_the_next_page_tells_it_once(operator: Cl
     page = operator.get("/agents/ada/").context["page"]
     assert page.notice.text == "issues is off for ada."
     assert page.model.effect.tools == (4, 2)
-    assert "replaces policy issues with its text when off" in page.model.effect.notes
+    assert "replaces policy issues with its text for when it is off" in page.model.effect.notes
     assert operator.get("/agents/ada/").context["page"].notice is None
 
 

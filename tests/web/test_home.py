@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any
 
 import pytest
-from django.contrib.auth import models as auth
 from django.test import Client
 from django.utils import timezone
 
@@ -18,15 +18,12 @@ from toolbelt.control.access import switches
 from toolbelt.control.catalog import blocking
 from toolbelt.control.people import tokens
 from toolbelt.runtime import credentials
+from toolbelt.store import clock, context_use
 
 pytestmark = [pytest.mark.django_db]
 
 
-@pytest.fixture
-def reader(operator: Client, olive: auth.User, belt: None) -> Client:
-    """Return the browser of one who may see calls and change agents."""
-    olive.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
-    return operator
+MAX_QUERIES = 20
 
 
 def look(browser: Client) -> Any:
@@ -37,13 +34,10 @@ def concerns(browser: Client) -> list[str]:
     return [one.title for one in look(browser).concerns]
 
 
-def call(*, days_ago: int = 0, outcome: str = "ok") -> None:
-    at = timezone.now() - dt.timedelta(days=days_ago)
-    models.CallRecord.objects.create(tool="shell", agent="ada", at=at, outcome=outcome, duration_ms=10)
-
-
 def done(browser: Client) -> dict[str, bool]:
-    return {step.title: step.is_done for step in look(browser).steps}
+    """Return the first steps by their titles, and whether each is ticked."""
+    steps = acting.text(browser.get("/")).split('<p class="step-mark')[1:]
+    return {re.findall('step-title">(.*?)<', step)[0]: step.startswith(" done") for step in steps}
 
 
 def test_an_empty_installation_greets_with_the_first_steps_and_the_demo(admin_client: Client) -> None:
@@ -77,8 +71,8 @@ def test_the_first_steps_tick_themselves_and_disappear_with_the_first_call(admin
     credentials.recognize(issued.text)
     credentials.write_uses()
     assert ticked()[-1] == "Connect it"
-    call()
-    assert look(admin_client).steps == ()
+    factories.call()
+    assert not done(admin_client)
 
 
 def test_who_may_not_take_a_step_is_told_who_does(viewer: Client) -> None:
@@ -208,36 +202,62 @@ def test_an_override_that_does_something_is_left_in_peace(reader: Client) -> Non
 
 def test_calls_are_drawn_and_told_in_words(reader: Client) -> None:
     for days_ago in (0, 1, 1, 40):
-        call(days_ago=days_ago)
-    call(days_ago=1, outcome="tool-failed")
+        factories.call(days_ago=days_ago)
+    factories.call(days_ago=1, outcome="tool-failed")
     usage = look(reader).usage
     assert usage.words.startswith("4 calls in 30 days, the most on ")
     assert usage.words.endswith(": 3; 1 with errors")
-    assert [figure.number for figure in usage.figures] == ["1", "4", "25.0 %"]
+    assert (usage.today, usage.week, usage.errors) == (1, 4, "25.0 %")
     assert len(usage.line.split()) == 30
     assert f'aria-label="{usage.words}"' in reader.get("/").content.decode()
 
 
 def test_who_may_not_see_calls_is_told_none(viewer: Client, belt: None) -> None:
-    call()
+    factories.call()
     assert look(viewer).usage is None
     assert "/calls/" not in acting.text(viewer.get("/"))
 
 
 def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reader: Client) -> None:
-    call()
+    def flip(times: int) -> None:
+        for number in range(times):
+            on, was = ("false", "true") if number % 2 else ("true", "false")
+            acting.switch(reader, "issues", on, was)
+
+    factories.call()
     acting.switch(reader, "issues", "false", "true")
+    flip(6)
     look(reader)
     before = acting.queries(lambda: look(reader))
     for number in range(30):
         factories.agent(f"agent-{number}", max_tools=0, on_exceed="warn")
-        call(days_ago=number)
-    for number in range(12):
-        acting.switch(
-            reader, "issues", "true" if number % 2 == 0 else "false", "false" if number % 2 == 0 else "true"
-        )
+        factories.call(days_ago=number)
+    flip(6)
     look(reader)
     page = look(reader)
     assert (len(page.agents), page.more_agents, page.more_entries) == (14, "All 32 agents", "7 more today")
     assert page.more_concerns
-    assert acting.queries(lambda: look(reader)) == before <= 26
+    assert acting.queries(lambda: look(reader)) == before <= MAX_QUERIES
+
+
+def test_the_context_that_all_agents_saved_is_one_figure(reader: Client) -> None:
+    assert look(reader).saved is None
+    assert "Context saved" not in acting.text(reader.get("/"))
+
+    today = clock.now().date()
+    month_ago = today - dt.timedelta(days=30)
+    context_use.add_all(
+        [
+            context_use.Use("ada", today, 3, 80, 1000),
+            context_use.Use("bob", today, 1, 20, 1000),
+            context_use.Use("bob", month_ago, 1, 9999, 9999),
+        ]
+    )
+
+    assert "95 % less context: ~100 of ~2.0k tokens" in acting.text(reader.get("/"))
+
+
+def test_only_ones_own_changes_can_be_undone_from_here(reader: Client) -> None:
+    switches.flip(writing.by("sam", via="api"), "ada", "issues", False)
+    acting.switch(reader, "issues", "true", "false")
+    assert [(one.who, one.undoable) for one in look(reader).entries] == [("olive", True), ("sam", False)]

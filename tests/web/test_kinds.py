@@ -28,7 +28,7 @@ MARK = re.compile(r"<svg[^>]*>\s*<path[^>]*/>\s*</svg>\s*prompt\s*</span>")
 def offered(belt: None) -> None:
     """Let a server offer a tool, a prompt and a resource, which wait for approval."""
     servers.add()
-    servers.answer(servers.READ, others={"prompt": (PROMPT,), "resource": (README,), "template": ()})
+    servers.answer(servers.READ, non_tools={"prompt": (PROMPT,), "resource": (README,), "template": ()})
 
 
 @pytest.fixture
@@ -65,6 +65,11 @@ def test_a_plugin_s_page_and_list_count_them_beside_its_tools(keeper: Client, gr
     assert kinds(page.tools) == dict(zip(KEYS, ("", "prompt", "resource"), strict=True)) | {}
     (line,) = [one for one in keeper.get("/plugins/").context["page"].plugins if one.name == "files"]
     assert (line.tools, line.others) == (1, "1 prompt, 1 resource")
+
+
+def test_the_list_of_tools_counts_them_beside_the_tools(operator: Client, granted: None) -> None:
+    total = operator.get("/").context["page"].summary.split(", ")[1].removesuffix(" in the catalog")
+    assert operator.get("/tools/").context["page"].matches.startswith(f"{total}, 1 prompt, 1 resource, ~")
 
 
 def test_access_shows_them_in_their_toolkit_and_counts_the_tools_alone(

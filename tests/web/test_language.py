@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 # Words that operators had to ask about, and what to write instead; the documentation's list applies as well.
 INSTEAD = {
     r"(?-i:Inherit|Follows? defaults)": "Default, Reset to default: what an operator stored is On, Off or Default",
-    r"(?-i:Denied|Dormant|Discoverable)|not granted|on demand": "Blocked, Off, On request: codes are data",
+    r"(?-i:Denied|Dormant|Discoverable)|not granted|on demand": "Off, On request: codes are data",
     r"stop(?:ped)? for everyone|lift the stop": "Block for everyone, Unblock: one name for the emergency stop",
     r"keep (?:it )?off|to look at|look again": "Reject, to review, reload the page: name what the reader does",
     r"(?-i:Make it|Leave as it is|All shown|The whole \w+)": "a verb and its object, Cancel, Bulk actions, Full change",

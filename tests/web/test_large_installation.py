@@ -66,6 +66,14 @@ def test_no_page_asks_many_queries(
             assert olive.get(to).status_code == 200
 
 
+def test_the_tools_that_were_not_called_are_found_in_few_queries(
+    olive: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    olive.get("/")
+    with django_assert_max_num_queries(MAX_QUERIES):
+        assert look(olive, "/tools/", called="no").tools
+
+
 def test_what_the_lists_count_is_what_each_agent_is_resolved_to(olive: Client) -> None:
     found = access_index.load()
     stored = found.catalog
@@ -163,14 +171,14 @@ def test_typing_a_filter_gets_the_first_page_of_what_fits(olive: Client) -> None
 def test_the_matrix_is_walked_in_both_directions(olive: Client) -> None:
     first = look(olive, "/matrix/")
     assert (len(first.rows), len(first.agents)) == (
-        min(paging.AT_ONCE, models.Toolkit.objects.count()),
+        min(matrix.TOOLKITS_AT_ONCE, models.Toolkit.objects.count()),
         matrix.AGENTS_AT_ONCE,
     )
     right = follow(olive, first.agents_pages.older_url)
     assert [row.toolkit.key for row in right.rows] == [row.toolkit.key for row in first.rows]
     assert not {one.key for one in right.agents} & {one.key for one in first.agents}
     # Each direction keeps the other, and what is looked for.
-    narrowed = look(olive, "/matrix/", q="kit", agents="agent-00", agents_offset=16)
+    narrowed = look(olive, "/matrix/", q="kit", agents="agent-00", agents_offset=matrix.AGENTS_AT_ONCE)
     assert narrowed.agents
     kept = parse_qs(urlsplit(narrowed.agents_pages.newer_url).query)
     assert kept == {"q": ["kit"], "agents": ["agent-00"]}

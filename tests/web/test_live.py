@@ -133,7 +133,7 @@ def test_a_page_that_answers_a_form_is_at_no_address_to_follow(operator, belt):
 
 def test_rows_of_an_editor_that_come_back_moved_are_not_saved(admin_client, belt):
     page = "/toolkits/issues/edit/"
-    form = 'autocomplete="off" data-unsaved'
+    form = "data-guarded data-unsaved"
     assert form not in acting.text(admin_client.get(page))
     assert form in acting.text(
         acting.post(admin_client, "/toolkits/issues/save/", act="add-triggers-0", was="{}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any
 
 import pytest
@@ -36,14 +37,24 @@ def look(browser: Client, name: str = "files", **said: Any) -> Any:
     return browser.get(f"/plugins/{name}/", said).context["page"]
 
 
+def facts(browser: Client, name: str = "files") -> dict[str, str]:
+    """Return what the page says of the plugin and its connection, by its labels."""
+    html = re.sub(r"<(?!/?d[td]>).*?>", "", acting.text(browser.get(f"/plugins/{name}/")))
+    return dict(re.findall("<dt>(.*?)</dt> *<dd>(.*?) ?</dd>", html))
+
+
 def test_how_a_server_is_reached_is_for_those_who_may_see_plugins(
     keeper: Client, viewer: Client, changed: None
 ) -> None:
     assert look(viewer).reached is None
     assert "files.example" not in viewer.get(FILES).content.decode()
-    facts = {fact.label: fact.parts[0].text for fact in look(keeper).reached.facts}
-    assert facts["URL"] == "https://files.example/mcp"
-    assert facts["Header"] == "Authorization: Bearer ${MCP_FILES}"
+    told = facts(keeper)
+    assert (told["URL"], told["Header"]) == (
+        "https://files.example/mcp",
+        "Authorization: Bearer ${MCP_FILES}",
+    )
+    assert told["Idle time"] == "A connection is closed after 900 s without a call"
+    assert (told["Namespace"], told["Listed"]) == ("files__", "4 tools")
 
 
 def test_what_a_server_said_of_itself_and_what_of_its_list_did_not_fit_is_told(
@@ -53,8 +64,8 @@ def test_what_a_server_said_of_itself_and_what_of_its_list_did_not_fit_is_told(
     broken = listing.tool("bro\u202eken")
     servers.answer(servers.READ, broken, server="files 1.0", stderr="\x1b[31mno cache\x1b[0m")
     page = look(keeper)
-    facts = {fact.label: fact.parts[0].text for fact in page.facts}
-    assert (facts["Server name"], facts["Protocol"]) == ("files 1.0", "MCP 2025-06-18")
+    told = facts(keeper)
+    assert (told["Server name"], told["Protocol"]) == ("files 1.0", "MCP 2025-06-18")
     assert "Its name holds characters that cannot be seen" in page.problems[0]
     assert page.stderr is not None
     assert look(viewer).stderr is None
@@ -65,6 +76,13 @@ def test_a_server_that_runs_as_a_command_is_changed_on_the_machine(keeper: Clien
     upstream_servers.add(servers.SHELL.actor, "files", reached)
     page = look(keeper)
     assert page.reached.form is None
+    told = facts(keeper)
+    assert (told["Command"], told["Arguments"], told["Variable"]) == (
+        "uvx",
+        "mcp-files &#x27;a b&#x27;",
+        "KEY=${FILES_KEY}",
+    )
+    assert told["Last request"] == "never"
     line = ".venv/bin/python manage.py mcp add files '--env=KEY=${FILES_KEY}' --command uvx mcp-files 'a b'"
     assert page.reached.command == line
 
@@ -95,8 +113,7 @@ def test_who_shares_connections_is_changed_by_the_form(keeper: Client, belt: Non
     assert keeper.post(f"{FILES}connection/", {**fields, "max_connections": "3"}).status_code == 303
     server = upstream_servers.servers()[0].connection
     assert (server.sharing, server.idle, server.max_connections, server.timeout) == ("agent", 900, 3, 5)
-    facts = [fact.parts[0].text for fact in look(keeper).reached.facts if fact.label == "Connections"]
-    assert facts == ["One for each agent; at most 3 in each process"]
+    assert facts(keeper)["Connections"] == "One for each agent; at most 3 in each process"
 
 
 @pytest.mark.parametrize(
@@ -122,20 +139,15 @@ def test_a_place_that_a_server_cannot_be_at_is_refused_at_the_field(
 def test_a_plugin_of_the_agents_own_program_says_when_it_was_declared_and_holds_its_tools(
     keeper: Client, belt: None
 ) -> None:
-    assert ("Last declared", "never") in facts(look(keeper, "github"))
+    assert facts(keeper, "github")["Last declared"] == "never"
     tools = [{"name": "merge", "description": "Merge."}]
     client_plugins.declare(servers.SHELL.actor, "github", tools)
-    page = look(keeper, "github")
-    assert ("Declared", "1 tool") in facts(page)
-    assert any(label == "Last declared" and said.startswith("just now") for label, said in facts(page))
+    told = facts(keeper, "github")
+    assert (told["Declared"], told["May declare"]) == ("1 tool", "operators")
+    assert told["Last declared"].startswith("just now, by ")
     assert b"runs in the agent&#x27;s program" in keeper.get("/plugins/github/").content.replace(
         b"'", b"&#x27;"
     )
-
-
-def facts(page: Any) -> list[tuple[str, str]]:
-    """Return the facts on a plugin's page, as (label, text)."""
-    return [(fact.label, "".join(part.text for part in fact.parts)) for fact in page.facts]
 
 
 def test_each_tool_says_who_has_it_or_why_nobody_has(keeper: Client, changed: None) -> None:

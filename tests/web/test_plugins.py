@@ -55,16 +55,27 @@ def test_each_line_says_what_it_is_how_it_is_and_who_has_its_tools(keeper: Clien
     assert [one.name for one in page.plugins] == ["github", "acme.clock", "files"]
     github, clock, files = page.plugins
     assert (github.kind, github.runs, github.state.word, github.tools) == ("client", False, "On", 3)
-    assert github.reach == "2 agents have 3 of them"
-    assert (clock.title, clock.namespace, clock.reach) == ("Clock", "clock", "1 agent has 1 of them")
+    assert github.reach == "3 tools on across 2 agents"
+    assert (clock.title, clock.namespace, clock.reach) == ("Clock", "clock", "1 tool on across 1 agent")
     assert (files.kind, files.runs, files.waiting, files.reach) == (
         "HTTP",
         True,
         2,
-        "no agent has any of them",
+        "on for no agent",
     )
     assert files.seen.words == "just now"
     assert page.matches == "3 plugins, 6 tools, 2 to review"
+
+
+def test_every_page_counts_the_same_tools_and_retired_ones_are_named(keeper: Client, belt: None) -> None:
+    servers.changed()
+    stored = snapshots.catalog()
+    total, without_plugin = len(stored.tools), sum(not tool.plugin for tool in stored.tools.values())
+    page = look(keeper)
+    assert page.matches.startswith(f"3 plugins, {total - without_plugin} tools (1 retired)")
+    assert line(page, "files").retired == "and 1 retired"
+    assert f"{total} tools in the catalog" in keeper.get("/").context["page"].summary
+    assert keeper.get("/tools/").context["page"].matches.startswith(f"{total} tools")
 
 
 def test_a_state_is_what_an_operator_did_before_what_happened(keeper: Client, belt: None) -> None:
@@ -106,7 +117,7 @@ def test_it_is_narrowed_by_the_address(
 def test_typing_gets_only_the_lines_and_the_count(keeper: Client, belt: None) -> None:
     html = acting.text(keeper.get("/plugins/", {"q": "clock"}, headers=acting.HTMX))
     assert html.startswith('<div id="plugins" tabindex="-1">')
-    assert '<span id="matches" hx-swap-oob="innerHTML">1 plugin, 1 tool</span>' in html
+    assert '<p id="matches" hx-swap-oob="innerHTML">1 plugin, 1 tool</p>' in html
 
 
 def test_without_plugins_it_says_where_they_come_from(keeper: Client) -> None:
@@ -129,7 +140,7 @@ def test_switching_one_off_takes_its_tools_from_everyone_and_can_be_undone(
     assert plugin("github").active is False
     page = answer.context["page"] if htmx else look(keeper)
     assert page.notice.text == "github is off for everyone."
-    assert line(look(keeper), "github").reach == "no agent has any of them"
+    assert line(look(keeper), "github").reach == "on for no agent"
     acting.post(keeper, f"/changes/{page.notice.undo}/undo/", htmx=False)
     assert plugin("github").active is True
 
@@ -152,7 +163,7 @@ def test_each_control_says_what_it_did(
 def test_a_stop_says_whom_it_reaches_and_is_taken_back(keeper: Client, belt: None) -> None:
     notice = press(keeper, "github", "blocked", "true", "false").context["page"].notice
     assert notice.detail == "2 agents lose 5 tools"
-    assert line(look(keeper), "github").reach == "no agent has any of them"
+    assert line(look(keeper), "github").reach == "on for no agent"
     acting.post(keeper, f"/changes/{notice.undo}/undo/", htmx=False)
     assert plugin("github").blocked is False
     again = press(keeper, "github", "blocked", "true", "false", htmx=False)
@@ -183,7 +194,7 @@ def test_the_list_gets_back_only_parts_that_it_shows(keeper: Client, belt: None)
 
 def test_who_may_only_look_sees_states_in_words(viewer: Client, belt: None) -> None:
     html = acting.text(viewer.get("/plugins/"))
-    assert "2 agents have 3 of them" in html
+    assert "3 tools on across 2 agents" in html
     assert 'role="switch"' not in html
     assert "Block for everyone" not in html
 

@@ -13,6 +13,7 @@ from tests.web import acting
 from toolbelt.control.catalog import entries
 from toolbelt.core import reasons
 from toolbelt.runtime import calls, rendering, surfaces
+from toolbelt.store import clock, context_use
 from toolbelt.testing import OPERATOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -240,3 +241,23 @@ def test_a_moment_that_there_was_not_is_told(operator: Client, at: str) -> None:
     else:
         assert "Cannot show the earlier version" in page.trouble
         assert page.past is None
+
+
+def test_the_context_that_the_agent_saves_is_shown_now_and_by_day(operator: Client) -> None:
+    page = look(operator)
+    assert (page.saved.total, page.saved.days) == (None, ())
+    assert " context: " in acting.text(operator.get(PREVIEW))
+
+    today = clock.now().date()
+    context_use.add_all([context_use.Use("ada", today, 3, 80, 1000), context_use.Use("bob", today, 1, 1, 1)])
+
+    html = acting.text(operator.get(PREVIEW))
+    assert "92 % less context: ~80 of ~1.0k tokens" in html
+    assert "in the last 30 days, 3 answers" in html
+    assert '<td class="number">3</td><td class="number">80</td><td class="number">1,000</td>' in html
+
+
+def test_an_agent_that_was_sent_more_saved_no_context(operator: Client) -> None:
+    context_use.add_all([context_use.Use("ada", clock.now().date(), 1, 1200, 1000)])
+
+    assert "No less context: ~1.2k of ~1.0k tokens" in acting.text(operator.get(PREVIEW))

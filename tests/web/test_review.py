@@ -143,7 +143,7 @@ def test_what_is_selected_is_approved_once_somebody_has_said_that_orders_to_mode
     answer = acting.post(keeper, DECIDE, decision="approve", tool=every)
     question = answer.context["confirmation"]
     assert question.title == "Approve 3 tools?"
-    assert any("files__help overrules instructions" in reason for reason in question.reasons)
+    assert any("files__help: overrules instructions" in reason for reason in question.reasons)
     assert len(waiting(look(keeper))) == 3
     again = {name: value for name, value in question.fields if name != "tool"}
     acting.post(keeper, DECIDE, tool=every, **again)
@@ -266,6 +266,7 @@ def test_what_is_kept_off_is_blocked_and_waits_no_longer(keeper: Client, changed
     assert page.notice.text == "files__help rejected: blocked for everyone."
     assert servers.stored("files__help").blocked
     assert "files__help" not in waiting(page)
+    assert "rejected the current version of tool" in acting.text(keeper.get("/changes/"))
 
 
 @pytest.mark.parametrize(
@@ -314,3 +315,23 @@ def test_every_decision_is_kept_with_its_reason(keeper: Client, changed: None) -
     decide(keeper, "approve", "files__write", reason="Read line by line.")
     entry = queries.changes(kind="tool", name="files__write", size=1).entries[0]
     assert (entry.reason, entry.via) == ("Read line by line.", "screen")
+
+
+def test_approving_the_unflagged_tools_leaves_one_whose_limit_vanished(keeper: Client, belt: None) -> None:
+    def listed(limit: dict[str, Any]) -> list[dict[str, Any]]:
+        return [listing.tool("purge", "Delete rows.", {"limit": limit}), servers.WRITE_NOW]
+
+    servers.add()
+    servers.answer(listing.tool("purge", "Delete rows.", {"limit": {"maximum": 10}}), servers.WRITE)
+    servers.approve()
+    servers.answer(*listed({}))
+
+    html = keeper.get("/review/").content.decode()
+    assert "“limit” may now be more than 10 (maximum removed)" in html
+    assert "Approve 1 unflagged" in html
+    every = servers.values("files__purge", "files__write")
+    asked = acting.post(keeper, DECIDE, decision="approve-unflagged", unflagged=every)
+    assert asked.context["confirmation"].title == "Approve 2 tools?"
+    assert waiting(decide(keeper, "approve-unflagged", unflagged=every[1:]).context["page"]) == [
+        "files__purge"
+    ]

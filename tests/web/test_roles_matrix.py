@@ -43,12 +43,16 @@ TABLE: Mapping[str, str] = {
     "account": "every user",
     "change_password": "every user",
     "change_time_zone": "every user",
+    "change_density": "every user",
+    "save_view": "every user",
+    "delete_view": "every user",
     "help": "every user",
     "agents": "every user",
     "agent_access": "every user",
     "effect": "every user",
     "why": "every user",
     "directive": "every user",
+    "tool_options": "every user",
     "preview": "every user",
     "sessions": "every user",
     "history": "every user",
@@ -241,7 +245,7 @@ def test_pages_with_many_agents_have_controls_for_those_that_are_theirs(who: str
             assert f'id="at:{agent}:issues:state"' in page
     ticks = browser.get("/toolkits/issues/").content.decode()
     assert {one for one in ("ada", "bob") if f'name="for" value="{one}"' in ticks} == own
-    assert ("Switch for several agents" in ticks) is bool(own)
+    assert ('action="/bulk/toolkits/issues/"' in ticks) is bool(own)
 
 
 def test_what_a_page_asks_of_the_database_does_not_grow_with_what_one_operates(

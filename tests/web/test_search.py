@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -137,3 +138,62 @@ def test_a_search_asks_the_same_few_questions_however_much_there_is(
     more_tools(50)
     look()
     assert acting.queries(look) == of_few
+
+
+def test_the_options_of_a_combobox_are_the_tools_that_a_text_finds(viewer: Client) -> None:
+    def options(text: str) -> list[str]:
+        return re.findall(r'data-value="([^"]+)"', acting.text(viewer.get("/search/tools/", {"q": text})))
+
+    assert options("issue_w")[0] == "github__issue_write"
+    assert "papers" in options("scientific papers")
+    assert options("shell, papers") == ["shell, papers"]
+    assert options("search papers")[0] == "papers"
+    assert options(" ") == []
+    assert "No matching tools" in acting.text(viewer.get("/search/tools/", {"q": "xyzzy"}))
+    listed = acting.text(viewer.get("/search/tools/", {"q": "shell papers shel"}))
+    assert "Add 2 tools" in listed
+    assert "No tool is called shel" in listed
+
+
+def test_a_longer_list_says_that_it_shows_the_best(operator: Client, more_tools: Any) -> None:
+    def groups(text: str) -> dict[str, str]:
+        return {
+            group.title: group.more for group in operator.get("/search/", {"q": text}).context["page"].groups
+        }
+
+    assert groups("shell") == dict.fromkeys(groups("shell"), "")
+    more_tools(50)
+    search.wait()
+    assert groups("extra")["Tools"] == "best 7 of at least 30"
+    assert "best 7 of at least 30" in acting.text(operator.get("/search/", {"q": "extra"}))
+    options = acting.text(operator.get("/search/tools/", {"q": "extra"}))
+    assert "Showing the best 20. Type more to narrow them down." in options
+
+
+@pytest.mark.parametrize("headers", [{}, acting.HTMX], ids=["page", "part"])
+@pytest.mark.parametrize("path", ["/search/", "/tools/"])
+def test_of_a_long_query_the_words_that_fit_are_used_and_the_page_says_so(
+    operator: Client, path: str, headers: dict[str, str]
+) -> None:
+    def shown(text: str) -> str:
+        return operator.get(path, {"q": text}, headers=headers).content.decode()
+
+    assert "were used" not in shown("issue " * 33)
+    long = shown("issue " * 50)
+    assert "Only the first 33 words were used." in long
+    assert "Only the first 200 characters were used." in shown("x" * 300)
+    # It was ignored altogether, and every tool or page was shown.
+    assert "clock__now" not in shown("xyzzy " * 50)
+    assert "Audit log</span>" not in long
+
+
+@pytest.mark.parametrize(
+    "path", ["/agents/", "/toolkits/", "/plugins/", "/tokens/", "/matrix/", "/agents/ada/", "/tools/"]
+)
+def test_every_list_says_how_much_of_a_long_filter_it_uses(
+    admin_client: Client, belt: None, path: str
+) -> None:
+    note = "Only the first 33 words were used."
+    for headers in ({}, acting.HTMX):
+        assert note in admin_client.get(path, {"q": "issue " * 50}, headers=headers).content.decode()
+    assert note not in admin_client.get(path, {"q": "issue"}).content.decode()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
 from django.contrib.auth import models as auth
 from django.test import Client
+from django.utils import timezone
 
 from tests.web import acting
 from toolbelt import models
@@ -67,7 +69,7 @@ def test_without_sessions_it_says_what_could_be_loaded(operator: Client) -> None
     assert "<code>research</code>" in html
     agents.edit(OPERATOR, "ada", {"allowed_toolkits": None})
     assert "nothing to load" in acting.text(operator.get(SESSIONS))
-    assert "the tools that its loadout makes discoverable" in acting.text(
+    assert "the tools that its loadout offers on request" in acting.text(
         operator.get("/agents/bob/sessions/")
     )
 
@@ -180,3 +182,40 @@ def test_it_asks_the_same_few_questions_however_many_there_are(operator: Client)
 
 def test_an_agent_that_is_not_there_is_said(operator: Client) -> None:
     assert operator.get("/agents/nobody/sessions/").status_code == 404
+
+
+def test_sessions_are_narrowed_to_the_time_of_their_last_change(operator: Client) -> None:
+    load("s1")
+    load("s2")
+    week_ago = timezone.now() - dt.timedelta(days=7, hours=1)
+    models.AgentSession.objects.filter(key="s1").update(changed=week_ago)
+
+    def shown(**said: Any) -> list[str]:
+        return [line.key for line in look(operator, **said).sessions]
+
+    assert shown() == ["s2", "s1"]
+    assert shown(period="7d") == ["s2"]
+    day = timezone.localdate(week_ago).isoformat()
+    assert shown(period="custom", since=day, until=day) == ["s1"]
+    assert shown(period="yesterday") == []
+    assert "No matching sessions" in acting.text(operator.get(SESSIONS, {"period": "yesterday"}))
+
+
+def test_choosing_a_period_gets_only_the_list(operator: Client) -> None:
+    load("s1")
+    html = acting.text(operator.get(SESSIONS, {"period": "today"}, headers=acting.HTMX))
+    assert '<p id="matches" hx-swap-oob="innerHTML">1 session, most recently changed first</p>' in html
+    assert "<html" not in html
+
+
+def test_a_session_leads_to_its_calls_for_those_who_may_see_them(operator: Client, olive: auth.User) -> None:
+    load("s1")
+    assert "/calls/" not in acting.text(operator.get(SESSIONS))
+    olive.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
+    began = timezone.now() - dt.timedelta(days=60)
+    models.AgentSession.objects.update(created=began)
+    models.CallRecord.objects.update(at=began)
+    (session,) = look(operator).sessions
+    assert session.calls_url.startswith("/calls/?agent=ada&session=s1&")
+    (call,) = operator.get(session.calls_url).context["page"].calls
+    assert call.call.tool == "load_tools"

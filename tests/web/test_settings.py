@@ -169,9 +169,11 @@ def test_who_may_only_look_reads_it_in_words(viewer: Client) -> None:
 
 
 def test_who_may_do_more_finds_the_way_to_the_admin(admin_client: Client) -> None:
-    page = look(admin_client)
-    assert page.may_add
-    assert admin_client.get(page.admin_url).status_code == 200
+    html = acting.text(admin_client.get(SETTINGS))
+    assert "duplicate-title" in html
+    assert "?from=agent:ada" in html
+    [address] = re.findall('<a class="small" href="([^"]*)">Edit in the admin<', html)
+    assert (address, admin_client.get(address).status_code) == ("/admin/toolbelt/agent/?q=ada", 200)
 
 
 def test_how_mcp_clients_load_is_chosen_and_left_out_where_it_is_usual(operator: Client) -> None:
@@ -216,29 +218,33 @@ def subagent(page: Any, kind: str = "explore") -> Any:
 @pytest.mark.usefixtures("explorers")
 def test_each_kind_of_subagent_says_what_it_adds_before_it_is_allowed(operator: Client) -> None:
     papers = queries.settings("ada").surface.resolution.context.catalog.tools["papers"]
-    shown = subagent(look(operator))
-    assert shown.adds == f"1 tool, ~{papers.tokens} tokens"
-    assert shown.total.startswith("2 tools, ")
     html = acting.text(operator.get(SETTINGS))
-    assert f"<strong>adds {shown.adds}</strong>" in html
-    assert f'href="{shown.url}"' in html
-    preview = operator.get(shown.url).context["page"]
+    added, total, address = re.findall(
+        '<strong>adds (.*?)</strong> <span class="quiet">· (.*?)</span> '
+        '<a href="([^"]*)">Preview<span class="unseen"> as explore<',
+        html,
+    )[0]
+    assert added == f"1 tool, ~{papers.tokens} tokens"
+    assert total.startswith("2 tools, ")
+    preview = operator.get(address).context["page"]
     assert {tool.key for tool in preview.tools if tool.decision} == {"clock__now", "papers"}
 
 
 @pytest.mark.usefixtures("explorers")
 def test_what_the_agent_is_denied_no_kind_adds(operator: Client) -> None:
     acting.override(operator, "papers", "false", "unset")
-    assert subagent(look(operator)).adds == ""
+    assert subagent(look(operator)).added == ()
 
 
 @pytest.mark.usefixtures("explorers")
 def test_kinds_of_subagents_are_allowed_on_the_page(operator: Client, viewer: Client) -> None:
     assert save(operator, subagent_kinds="explore").status_code == 303
     assert entries.read("agent", "ada")["subagent_kinds"] == ["explore"]
-    (explore,) = [subagent for subagent in look(viewer).subagents if subagent.is_given]
-    assert explore.kind == "explore"
-    assert f'<span class="mark accent">adds {explore.adds}</span>' in acting.text(viewer.get(SETTINGS))
+    added_tokens = subagent(look(viewer)).added_tokens
+    given = re.findall(
+        '<code>(explore)</code> <span class="mark accent">(.*?)<', acting.text(viewer.get(SETTINGS))
+    )
+    assert given == [("explore", f"adds 1 tool, ~{added_tokens} tokens")]
     assert 'value="explore" autocomplete="off" checked' in acting.text(operator.get(SETTINGS))
     sent = typed(operator)
     del sent["subagent_kinds"]

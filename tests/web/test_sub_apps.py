@@ -48,7 +48,7 @@ def test_the_list_says_what_is_bound_to_whom_and_what_is_denied(viewer: Client, 
     line = look(viewer, "/sub-apps/").sub_apps[0]
     assert (line.key, line.tools, line.agents, line.held) == ("chat", "2", ("ada",), "")
     acting.override(operator, "papers", "false", "unset")
-    assert look(viewer, "/sub-apps/").sub_apps[0].held == "1 of 2 blocked"
+    assert look(viewer, "/sub-apps/").sub_apps[0].held == "1 of 2 not on"
 
 
 def test_the_page_says_of_each_agent_what_it_has_and_why_not_more(viewer: Client, operator: Client) -> None:

@@ -265,6 +265,40 @@ def test_its_switch_is_set_for_many_agents_with_an_entry_each_and_one_batch(oper
     assert len({entry.batch for entry in done}) == 1
 
 
+def test_words_find_tools_to_tick_and_what_is_ticked_is_added(editor: Client) -> None:
+    before = [row.key for row in form(editor.get(EDIT)).members]
+    found = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="scientific papers")
+    assert "papers" in [tool.key for tool in form(found).found]
+    assert [row.key for row in form(found).members] == before
+    html = acting.text(found)
+    assert '<input type="checkbox" name="add_members" value="papers"' in html
+    assert 'value="scientific papers"' in html
+    added = editing.send(
+        editor, EDIT, SAVE, act="add-members-0", add_members=["scientific papers", "papers", "shell"]
+    )
+    assert [row.key for row in form(added).members] == [*before, "papers", "shell"]
+    nothing = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="xyzzy")
+    assert "No matching tools." in acting.text(nothing)
+    everything = editing.send(
+        editor, EDIT, SAVE, act="all-members-0", add_members="scientific papers", shown="papers shell "
+    )
+    assert [row.key for row in form(everything).members] == [*before, "papers", "shell"]
+    # Saved at once, a name that does not exist is a mistake.
+    assert editing.send(editor, EDIT, SAVE, add_members="xyzzy").status_code == 422
+
+
+def test_of_a_list_of_keys_those_that_exist_are_added_and_the_others_are_named(editor: Client) -> None:
+    before = [row.key for row in form(editor.get(EDIT)).members]
+    answer = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="shell, papers, shel")
+    assert [row.key for row in form(answer).members] == [*before, "shell", "papers"]
+    html = acting.text(answer)
+    assert "No tool is called shel. The others were added." in html
+    assert 'value="shel"' in html
+    # What is there already is not added again.
+    again = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members=f"{before[0]} shell")
+    assert [row.key for row in form(again).members] == [*before, "shell"]
+
+
 def test_a_toolkit_larger_than_the_editor_is_not_opened_in_it(editor: Client, monkeypatch: Any) -> None:
     monkeypatch.setattr("toolbelt.web.toolkits.forms.MAX_ROWS", 1)
     page = editor.get(PAGE).content.decode()

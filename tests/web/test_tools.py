@@ -114,13 +114,14 @@ def test_what_nobody_can_have_says_why(viewer: Client) -> None:
     ("said", "found"),
     [
         ({}, EVERY),
-        ({"q": "ISSUE"}, ["github__issue_read", "github__issue_write"]),
+        ({"q": "ISSUE"}, ["github__issue_write", "github__issue_read"]),
         ({"q": "tells the"}, ["clock__now"]),
         ({"plugin": "acme.clock"}, ["clock__now"]),
         ({"plugin": "-"}, ["papers", "shell"]),
         ({"plugin": "nothing"}, []),
         ({"risk": "writes"}, ["github__issue_write"]),
-        ({"risk": "destructive"}, ["github__merge", "shell"]),
+        ({"risk": "destructive"}, ["github__merge"]),
+        ({"risk": "unstated"}, ["shell"]),
         ({"risk": "nonsense"}, EVERY),
         ({"state": "default"}, ["shell"]),
         ({"state": "stopped"}, []),
@@ -323,3 +324,36 @@ def test_they_ask_the_database_the_same_few_questions_however_much_there_is(
         factories.agent(f"agent-{number}")
     assert (cost("/tools/"), cost(READ)) == before
     assert max(before) <= 18
+
+
+def test_tools_that_were_not_called_are_found_and_counted_on_the_overview(keeper: Client) -> None:
+    factories.call("github__issue_read")
+    factories.call("shell", days_ago=40)
+    models.Tool.objects.filter(key="papers").update(retired=True)
+    factories.tool("zz_other")
+
+    page = listed(keeper, called="no")
+
+    uncalled = [key for key in [*EVERY, "zz_other"] if key not in ("github__issue_read", "papers")]
+    assert keys(page) == uncalled
+    assert [choice.label for choice in page.called] == ["Called or not", "Not called in 30 days"]
+    assert keeper.get("/").context["page"].uncalled == f"{len(uncalled)} tools not called in 30 days"
+    assert '<a href="/tools/?called=no">' in keeper.get("/").content.decode()
+    assert f"All tools that were not called, on or off: {len(uncalled)}" in acting.text(keeper.get("/calls/"))
+
+
+def test_all_tools_that_were_not_called_are_set_at_once_and_no_others(keeper: Client) -> None:
+    for key in EVERY:
+        if key not in ("papers", "shell"):
+            factories.call(key)
+
+    question = keeper.get("/bulk/tools/?called=no&set=tools-true&for=ada").context["confirmation"]
+
+    assert dict(question.fields)["seen"] == '{"ada": {"papers": null, "shell": null}}'
+
+
+def test_who_may_not_see_calls_is_shown_every_tool(viewer: Client) -> None:
+    factories.call("shell")
+    page = listed(viewer, called="no")
+    assert keys(page) == EVERY
+    assert not page.called

@@ -1,7 +1,7 @@
 """Tools as in MCP's ``tools/list``, and parameters for ``sampling/createMessage``.
 
-The provider behind a sampling request is unknown, and some lose their cache and the thinking that they preserve if
-tools are left out. So every step has all definitions, and a focus is stated as text behind the policy.
+The provider behind a sampling request is unknown, and leaving out tools costs some of them their cache and preserved
+reasoning. So every step has all definitions, and a focus is text after the policy.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from toolbelt.adapters.json_schema import keywords
 
 # The key in a tool's ``_meta`` that lists its toolkits.
 TOOLKITS = "toolbelt/toolkits"
-# Lets clients copy an argument into a header, for proxies. An upstream server's headers are between it and Toolbelt:
-# otherwise agents' clients would reveal arguments to proxies, and drop a tool whose header is invalid.
+# Lets clients copy an argument into a header, for proxies. An upstream server's headers concern only that server and
+# Toolbelt: otherwise agents' clients would reveal arguments to proxies, and drop a tool whose header is invalid.
 HEADER_KEYWORD = "x-mcp-header"
 
 
@@ -47,7 +47,7 @@ def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]
     if content.policy:
         rendered["instructions"] = content.policy
     if content.first_step:
-        rendered["first_step"] = _first(content.first_step, content.policy)
+        rendered["first_step"] = _first_step(content.first_step, content.policy)
     return rendered
 
 
@@ -69,7 +69,7 @@ def _tool(tool: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     return rendered
 
 
-def _first(step: surface.FirstStep, policy: str) -> dict[str, Any]:
+def _first_step(step: surface.FirstStep, policy: str) -> dict[str, Any]:
     rendered: dict[str, Any] = {"toolChoice": {"mode": "required" if step.required else "auto"}}
     if step.narrows:
         rendered["instructions"] = step.policy(policy)

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin import widgets
 from django.http import HttpRequest
 
 from toolbelt import models
 from toolbelt.admin import choices, counts, entry_actions, entry_admin, entry_forms, filters
-from toolbelt.core import catalog, risks, schema
+from toolbelt.control.servers import inbox
+from toolbelt.core import catalog, risks, schema, tool_versions
 
 
 class CategoryForm(entry_forms.EntryForm):
@@ -134,8 +135,8 @@ class ToolAdmin(entry_admin.KeptAdmin):
 
     @admin.display(description="risk")
     def risk(self, row: models.Tool) -> str:
-        """Return the tool's risk according to its annotations."""
-        return risks.of(value(row))
+        """Return the risk that the tool's annotations state."""
+        return risks.stated(value(row))
 
     @admin.display(description="state")
     def state(self, row: models.Tool) -> str:
@@ -148,7 +149,9 @@ class ToolAdmin(entry_admin.KeptAdmin):
         """Return whether the tool matches its approved version."""
         if not row.approved:
             return "any version"
-        return "changed since approval" if catalog.is_changed(value(row)) else "approved"
+        if tool_versions.is_rejected(value(row)):
+            return "rejected"
+        return "changed since approval" if tool_versions.is_changed(value(row)) else "approved"
 
     @admin.action(permissions=["change"], description="Mark selected tools as reviewed")
     def mark_seen(self, request: HttpRequest, queryset: Any) -> None:
@@ -157,7 +160,15 @@ class ToolAdmin(entry_admin.KeptAdmin):
 
     @admin.action(permissions=["change"], description="Approve the current version of selected tools")
     def approve(self, request: HttpRequest, queryset: Any) -> None:
-        """Approve the current version of the selected tools, and mark them as reviewed."""
+        """Approve the current version of the selected tools, and mark them as reviewed; refused if any has findings."""
+        if doubts := inbox.warnings({row.key: "" for row in queryset if row.plugin_id}):
+            key, flag = doubts[0]
+            more = f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else ""
+            message = (
+                f"Nothing was approved. {key}: {flag}{more}. Read the findings and approve it in Review."
+            )
+            self.message_user(request, message, messages.ERROR)
+            return
         self.change_each(request, queryset, _approval)
 
     @admin.action(permissions=["change"], description="Retire selected tools")
@@ -190,7 +201,7 @@ def _approval(row: models.Tool) -> Mapping[str, Any]:
     tool = value(row)
     return {
         "seen": True,
-        "approved": catalog.version(tool),
-        "details_approved": catalog.details_version(tool) or None,
+        "approved": tool_versions.version(tool),
+        "details_approved": tool_versions.details_version(tool) or None,
         "approved_version": None,
     }

@@ -32,9 +32,6 @@ class EntryAdmin(entry_actions.EntryActions):
         fields.JSONText: {"form_class": inputs.Json},
     }
 
-    class Media:
-        css = {"all": ["admin/css/toolbelt.css"]}
-
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         """Return the form class, which writes on behalf of the user."""
         made: Any = super().get_form(request, obj, change, **kwargs)

@@ -10,8 +10,9 @@ from django.db import models as orm
 from django.db.models import functions
 
 # Annotations are stored as canonical JSON text with the hints at the top level, so a text search finds them.
-_READS, _SPARES = '"readOnlyHint":true', '"destructiveHint":false'
-_SAYS = {"reads": orm.Q(annotated__contains=_READS), "spares": orm.Q(annotated__contains=_SPARES)}
+_READS = orm.Q(annotated__contains='"readOnlyHint":true')
+_SPARES = orm.Q(annotated__contains='"destructiveHint":false')
+_DESTROYS = orm.Q(annotated__contains='"destructiveHint":true')
 
 
 class ByRisk(admin.SimpleListFilter):
@@ -20,9 +21,10 @@ class ByRisk(admin.SimpleListFilter):
     title = "risk"
     parameter_name = "risk"
     _conditions: Mapping[str, orm.Q] = {
-        "read-only": _SAYS["reads"],
-        "writes": ~_SAYS["reads"] & _SAYS["spares"],
-        "destructive": ~_SAYS["reads"] & ~_SAYS["spares"],
+        "read-only": _READS,
+        "writes": ~_READS & _SPARES,
+        "destructive": ~_READS & _DESTROYS,
+        "not stated": ~_READS & ~_SPARES & ~_DESTROYS,
     }
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, str]]:

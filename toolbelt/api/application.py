@@ -71,6 +71,10 @@ _PATH_PARAMETERS = {
 class Application(ninja.NinjaAPI):
     """The API under ``/api/v1/``."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._documents: dict[str | None, OpenAPISchema] = {}
+
     def get_openapi_operation_id(self, operation: operations.Operation) -> str:
         """Return the name of the operation's function."""
         return operation.view_func.__name__
@@ -78,7 +82,12 @@ class Application(ninja.NinjaAPI):
     def get_openapi_schema(
         self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
     ) -> OpenAPISchema:
-        """Return the OpenAPI document, including the problems that each operation may return."""
+        """Return the OpenAPI document, including the problems that each operation may return.
+
+        It is made once for each prefix, which takes a quarter of a second, so callers must not change it.
+        """
+        if (made := self._documents.get(path_prefix)) is not None:
+            return made
         document = super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
         document["components"]["schemas"].setdefault(
             schemas.Problem.__name__, schemas.Problem.model_json_schema(mode="serialization")
@@ -91,6 +100,7 @@ class Application(ninja.NinjaAPI):
                 if parameter["in"] == "path":
                     parameter["description"] = _PATH_PARAMETERS[parameter["name"]]
         _remove_unused_schemas(document)
+        self._documents[path_prefix] = document
         return document
 
     @property

@@ -132,20 +132,25 @@ class DeclareToken(_Authorization):
         "Requires the token of an agent in the plugin's `declared_by`, or an operator's token."
     )
 
-    def __init__(self, act: Literal["view", "change"]) -> None:
-        super().__init__()
-        self.act = act
-
     def admit_agent(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
         """Raise NotFound unless the agent may declare the plugin's tools."""
         resolved = request.resolver_match
         client_plugins.find(str(resolved.kwargs["plugin"]) if resolved is not None else "", bearer.agent)
 
     def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
-        """Raise HttpProblem unless the operator may view plugins, or change them with a token with write scope."""
-        (
-            viewing("plugin") if self.act == "view" else writing(rights.permission("change", "plugin"))
-        ).admit_operator(request, bearer)
+        """Raise HttpProblem unless the operator may view plugins."""
+        viewing("plugin").admit_operator(request, bearer)
+
+
+class DeclareWriteToken(DeclareToken):
+    openapi_description = (
+        "Requires the token of an agent in the plugin's `declared_by`,"
+        " or an operator's token with write scope."
+    )
+
+    def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise HttpProblem unless the token has write scope and the operator may change plugins."""
+        writing(rights.permission("change", "plugin")).admit_operator(request, bearer)
 
 
 class SessionToken(AgentWriteToken):
@@ -168,7 +173,7 @@ switch_writing = FlipToken()
 
 def declaring(act: Literal["view", "change"] = "view") -> DeclareToken:
     """Allow agents that may declare the plugin's tools, and operators who may view or change plugins."""
-    return DeclareToken(act)
+    return DeclareToken() if act == "view" else DeclareWriteToken()
 
 
 def session_writing(act: Literal["change", "delete"]) -> SessionToken:

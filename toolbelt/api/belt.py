@@ -112,7 +112,7 @@ def _read(request: HttpRequest) -> dict[str, Any]:
     belt = bodies.read(request.body) if media_type == JSON else _read_yaml(request.body)
     if not isinstance(belt, dict):
         sections = ", ".join(belts.SECTIONS)
-        raise errors.Invalid([errors.Problem(path="", message=f"A belt must be a mapping of {sections}.")])
+        raise errors.Invalid.of(f"A belt must be a mapping of {sections}.")
     return belt
 
 
@@ -120,9 +120,7 @@ def _read_yaml(body: bytes) -> Any:
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
-        raise errors.Invalid(
-            [errors.Problem(path="", message="The body is not UTF-8. Encode it as UTF-8.")]
-        ) from error
+        raise errors.Invalid.of("The body is not UTF-8. Encode it as UTF-8.") from error
     return belt_texts.read(text, strictly=True)
 
 

@@ -106,6 +106,10 @@ class Report(schemas.Body):
 class UnadmittedCall(ToolCall, Report):
     """A call that ran without an admission."""
 
+    duration_ms: Annotated[
+        _Milliseconds | None,
+        pydantic.Field(description="How long the tool ran, in milliseconds. Default: 0."),
+    ] = None
     seconds_ago: Annotated[_Seconds, pydantic.Field(description="How long ago it began, in seconds.")] = 0
 
 

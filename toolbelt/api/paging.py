@@ -13,19 +13,26 @@ from toolbelt.api import schemas
 
 T = TypeVar("T")
 
-MAX_LIMIT = 200
+MAX_LIMIT, DEFAULT_LIMIT = 200, 50
 # More than any list contains.
 MAX_OFFSET = 10**9
 # The largest id in both databases.
 MAX_INTEGER = 2**63 - 1
 
-Limit = Annotated[int, pydantic.Field(ge=1, le=MAX_LIMIT, description="The maximum number of items.")]
+Limit = Annotated[
+    int,
+    pydantic.Field(
+        ge=1,
+        le=MAX_LIMIT,
+        description=f"The maximum number of items: 1 to {MAX_LIMIT}, by default {DEFAULT_LIMIT}.",
+    ),
+]
 
 
 class PageQuery(schemas.Query):
     """A page of a list."""
 
-    limit: Limit = 50
+    limit: Limit = DEFAULT_LIMIT
     offset: Annotated[
         int, pydantic.Field(ge=0, le=MAX_OFFSET, description="The number of items to skip.")
     ] = 0
@@ -34,7 +41,7 @@ class PageQuery(schemas.Query):
 class LogPageQuery(schemas.Query):
     """A page of a log, newest first."""
 
-    limit: Limit = 50
+    limit: Limit = DEFAULT_LIMIT
     older_than: Annotated[
         Annotated[int, pydantic.Field(ge=0, le=MAX_INTEGER)] | None,
         pydantic.Field(description="Only items older than the item with this id."),

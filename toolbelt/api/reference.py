@@ -5,6 +5,7 @@ It is derived from the OpenAPI document alone, so the reference always matches w
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +75,7 @@ class Reference:
     problems: tuple[tuple[str, int, str], ...]
 
 
+@functools.cache
 def read() -> Reference:
     """Return the reference, from the OpenAPI document."""
     document = application.api.get_openapi_schema(path_prefix=PREFIX)

@@ -93,10 +93,11 @@ class ReviewedTool(ninja.Schema):
 
     tool: Annotated[str, pydantic.Field(description="The tool's key.")]
     kind: Annotated[
-        Literal["new", "changed", "renamed", "details", "gone"],
+        Literal["new", "changed", "renamed", "details", "hints", "gone"],
         pydantic.Field(
             description="What changed. For details, only the output schema, icons or `_meta` await review:"
-            " the tool keeps working."
+            " the tool keeps working. For hints, the server states a higher risk than you approved, and the tool"
+            " keeps working."
         ),
     ]
     previous: Annotated[str, pydantic.Field(description="The previous name of a renamed tool.")]
@@ -117,7 +118,8 @@ class ReviewedTool(ninja.Schema):
     flags: Annotated[
         list[str],
         pydantic.Field(
-            description="Findings to check, such as a description that gives instructions to models."
+            description="Findings to check, such as a description that gives instructions to models, or a limit of"
+            " an argument that was removed."
         ),
     ]
     users: Annotated[list[str], pydantic.Field(description="The agents that have the tool now.")]
@@ -266,7 +268,8 @@ def approve_tools(request: HttpRequest, name: names.Name, body: ToolApproval) ->
     """Approve tools in the versions that you reviewed. Applies from the next request.
 
     Returns 409 `stale`, and approves nothing, if a tool has changed since your review. Returns 409
-    `confirmation-required` if a tool has flags, such as a description that gives instructions to models.
+    `confirmation-required` if a tool has flags, such as a description that gives instructions to models, or a limit
+    of an argument that was removed.
     """
     if body.carry_over:
         auth.require_permissions(request, *_CARRY_OVER_PERMISSIONS)

@@ -67,7 +67,11 @@ def put_tools_config(
     query: ninja.Query[names.DryRunQuery],
     response: HttpResponse,
 ) -> Any:
-    """Replace all switches and overrides of an agent, or change nothing. Keys that the body omits are reset."""
+    """Replace all switches and overrides of an agent: all of them are set, or none.
+
+    The body maps the keys of toolkits and tools to true (on), false (off) or null (default). Keys that it omits are
+    reset to the default.
+    """
     with preconditions.checked(request, tools_config.read(agent)) as expected:
 
         def act(write: writing.Write) -> writing.Change:
@@ -84,7 +88,10 @@ def change_tools_config(
     query: ninja.Query[names.DryRunQuery],
     response: HttpResponse,
 ) -> Any:
-    """Change the switches and overrides that the body names, all of them or none. Null resets a key."""
+    """Change the switches and overrides that the body names: all of them, or none.
+
+    The body maps the keys of toolkits and tools to true (on), false (off) or null (default).
+    """
     with preconditions.checked(request, tools_config.read(agent)) as expected:
 
         def act(write: writing.Write) -> writing.Change:

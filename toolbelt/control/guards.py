@@ -1,5 +1,4 @@
-"""Checks of a change of an agent: what prevents it, and what must be confirmed first (semantics: Budgets; dashboard:
-Access page).
+"""Checks of a change of an agent: what prevents it, and what must be confirmed first (docs/semantics.md: Budgets).
 
 Everything that changes what an agent has is checked here: a flip, many at once, an edit of its entry, a copy, an
 import.
@@ -115,12 +114,17 @@ def confirmation_reasons(
             f"While {agent.key} is archived, it answers no requests, and its tokens are rejected."
             " Its settings and history are kept, and it can be restored."
         )
-    destructive = [tool for tool in effect.added if risks.of(stored.tools[tool]) == "destructive"]
-    if destructive:
-        reasons.append(f"Enables destructive tools: {', '.join(destructive)}.")
+    added = {tool: risks.stated(stored.tools[tool]) for tool in effect.added}
+    for risk, words in (
+        ("destructive", "destructive tools"),
+        ("not stated", "tools that do not state their risk"),
+    ):
+        if named := [tool for tool, stated in added.items() if stated == risk]:
+            reasons.append(f"Enables {words}: {', '.join(named)}.")
     limit: int = conf.CONFIRM_OFF_TOOLS
     if on is not True and len(effect.removed) > limit:
-        reasons.append(f"Removes {len(effect.removed)} active tools.")
+        count = len(effect.removed)
+        reasons.append(f"Turns off {count} tool{'' if count == 1 else 's'}.")
     return reasons
 
 

@@ -1,4 +1,4 @@
-"""Agents, which consume tools, as frozen values (semantics: Levels, tools_config, Budgets, Revisions)."""
+"""Agents, which consume tools, as frozen values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Budget:
     max_tokens: int | None = None
     on_exceed: OnExceed = "warn"
 
-    def passed_by(self, tools: int, tokens: int) -> bool:
+    def exceeded_by(self, tools: int, tokens: int) -> bool:
         """Return whether this many tools and tokens exceed the budget."""
         return (self.max_tools is not None and tools > self.max_tools) or (
             self.max_tokens is not None and tokens > self.max_tokens

@@ -1,4 +1,4 @@
-"""Edits of a belt, as a scenario's steps describe them (the scenario files: Steps)."""
+"""Edits of a belt, as a scenario's steps describe them (docs/how-to/test-your-configuration.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets: whether the active tools fit, and which are deferred if they do not (semantics: Budgets).
+"""Budgets: whether the active tools fit, and which are deferred if they do not (docs/semantics.md: Budgets).
 
 With ``defer``, everything that an operator named stays: always-on tools, tools of sub-apps, and switches and overrides
 that are on. The rest is deferred in this order until what is left fits: what a loadout or a default brings (tools
@@ -36,36 +36,43 @@ class Spent:
     budget: agents.Budget | None = None
 
     @property
-    def is_passed(self) -> bool:
+    def is_exceeded(self) -> bool:
         """Return whether this exceeds the budget."""
-        return self.budget is not None and self.budget.passed_by(self.tools, self.tokens)
+        return self.budget is not None and self.budget.exceeded_by(self.tools, self.tokens)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
     """What is active after the budget was applied, and what was deferred, in key order.
 
-    ``others`` are active prompts, resources and so on: they are granted like tools and do not count against the budget.
+    ``non_tools`` are active prompts, resources and so on: they are granted like tools and do not count against the
+    budget.
     """
 
     context: rules.EvaluationContext
     active: Mapping[str, resolution.Decision]
     deferred: Mapping[str, resolution.Decision]
-    others: Mapping[str, resolution.Decision] = field(default_factory=dict)
+    non_tools: Mapping[str, resolution.Decision] = field(default_factory=dict)
 
     @functools.cached_property
     def spent(self) -> Spent:
         """The number of active tools and tokens. Counted when it is needed: most calls do not."""
         return spend(self.context.catalog, self.active, self.context.agent.budget)
 
+    @functools.cached_property
+    def allowed_tokens(self) -> int:
+        """The tokens of all tools that are active or could be loaded, without the policy."""
+        allowed = {*self.active, *(decision.tool for decision in self.discoverable())}
+        return _definition_tokens(self.context.catalog, allowed)
+
     def decision(self, key: str) -> resolution.Decision:
         """Return the decision for any tool of the catalog."""
         return self.active.get(key) or self.deferred.get(key) or resolution.decide(self.context, key)
 
-    def entries(self, kind: catalog.Kind) -> tuple[catalog.Tool, ...]:
+    def non_tools_of(self, kind: catalog.Kind) -> tuple[catalog.Tool, ...]:
         """Return the active entries of a kind other than "tool", in key order."""
         tools = self.context.catalog.tools
-        return tuple([tools[key] for key in self.others if tools[key].kind == kind])
+        return tuple([tools[key] for key in self.non_tools if tools[key].kind == kind])
 
     def all_decisions(self) -> dict[str, resolution.Decision]:
         """Return the decision for every tool of the catalog, in key order: for screens and search, not for requests."""
@@ -104,7 +111,7 @@ def refuses(before: Spent, after: Spent) -> bool:
 
     It does if the budget is exceeded by more than before, so that reducing an exceeded budget stays possible.
     """
-    if after.budget is None or after.budget.on_exceed != "refuse" or not after.is_passed:
+    if after.budget is None or after.budget.on_exceed != "refuse" or not after.is_exceeded:
         return False
     return after.tools > before.tools or after.tokens > before.tokens
 
@@ -130,6 +137,26 @@ def spend(stored: catalog.Catalog, active: Collection[str], budget: agents.Budge
     return Spent(tools=len(active), tokens=tokens, policy_tokens=policy_tokens, budget=budget)
 
 
+def spend_after(
+    stored: catalog.Catalog,
+    spent: Spent,
+    before: Set[str],
+    after: Set[str],
+    budget: agents.Budget | None = None,
+) -> Spent:
+    """Return what the tools ``after`` a change spend, given what those ``before`` it ``spent``; like :func:`spend`."""
+    policy_tokens = spent.policy_tokens + policy.tokens_added(stored, before, after)
+    definition_tokens = (
+        spent.tokens
+        - spent.policy_tokens
+        + _definition_tokens(stored, after - before)
+        - _definition_tokens(stored, before - after)
+    )
+    return Spent(
+        tools=len(after), tokens=definition_tokens + policy_tokens, policy_tokens=policy_tokens, budget=budget
+    )
+
+
 def _definition_tokens(stored: catalog.Catalog, tools: Iterable[str]) -> int:
     return sum([stored.tools[key].tokens for key in tools])
 
@@ -138,14 +165,16 @@ def _is_exceeded(
     stored: catalog.Catalog, active: Collection[str], budget: agents.Budget, definition_tokens: int
 ) -> bool:
     """Return whether these active tools exceed the budget. The policy is only counted if that decides."""
-    return budget.passed_by(len(active), definition_tokens) or spend(stored, active, budget).is_passed
+    if budget.exceeded_by(len(active), definition_tokens):
+        return True
+    return budget.max_tokens is not None and spend(stored, active, budget).is_exceeded
 
 
 def fit(context: rules.EvaluationContext, active: dict[str, resolution.Decision]) -> Resolution:
     """Apply the agent's budget to what is active."""
-    stored, budget, others = context.catalog, context.agent.budget, {}
-    if non_tools := stored.non_tools:
-        others = {key: decision for key, decision in active.items() if key in non_tools}
+    stored, budget, non_tools = context.catalog, context.agent.budget, {}
+    if stored.non_tools:
+        non_tools = {key: decision for key, decision in active.items() if key in stored.non_tools}
         active = {key: decision for key, decision in active.items() if key not in non_tools}
     removed: Mapping[str, rules.Origin] = {}
     if budget is not None and budget.on_exceed == "defer":
@@ -158,7 +187,7 @@ def fit(context: rules.EvaluationContext, active: dict[str, resolution.Decision]
     }
     if removed:
         active = {key: decision for key, decision in active.items() if key not in removed}
-    return Resolution(context=context, active=active, deferred=deferred, others=others)
+    return Resolution(context=context, active=active, deferred=deferred, non_tools=non_tools)
 
 
 def has_room(resolved: Resolution, tools: Collection[str]) -> bool:
@@ -191,7 +220,10 @@ def fits(
     if budget is None or budget.on_exceed == "warn":
         return True
     stays = active if budget.on_exceed == "refuse" else fixed
-    return added <= stays or not spend(stored, stays | added, budget).is_passed
+    if added <= stays:
+        return True
+    both = stays | added
+    return not _is_exceeded(stored, both, budget, _definition_tokens(stored, both))
 
 
 def in_short(names: Sequence[str]) -> str:

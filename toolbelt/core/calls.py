@@ -1,4 +1,4 @@
-"""Admission of calls, and the answers of Toolbelt's own tools (semantics: Calls).
+"""Admission of calls, and the answers of Toolbelt's own tools (docs/semantics.md: Calls).
 
 A call is admitted against the current surface. A refusal is an answer for the model: a stable code and a sentence that
 says what to do. Tools that the agent is not granted are not described.

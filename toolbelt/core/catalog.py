@@ -5,8 +5,6 @@ A catalog is compiled once per revision and then only read. Schemas stay text un
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -69,9 +67,6 @@ PLUGIN_CATEGORIES: Mapping[str, str] = {
     for name in names
 }
 
-# Prefix of the hash of details that an operator rejected.
-REJECTED = "rejected:"
-
 PluginStatus = Literal["ready", "failed"]
 Runner = Literal["code", "upstream", "client"]
 Kind = Literal["tool", "prompt", "resource", "template", "elicitation"]
@@ -118,13 +113,12 @@ class Tool:
 
     Entries that are not tools are granted by the same rules and are never among an agent's tools. ``upstream_name`` is
     what the server calls the entry: a prompt's name, a resource's URI, a template's URI template. ``details`` is
-    everything else that the server lists for it, and :func:`version` covers it.
+    everything else that the server lists for it, and its version (:mod:`toolbelt.core.tool_versions`) covers it.
 
-    ``tokens`` is the o200k count of the tool's JSON, counted when it is stored. ``approved`` is the version (see
-    :func:`version`) that an operator approved; empty if none was ever held for approval. The ``details`` of a tool are
-    its full output schema, icons and ``_meta``. They reach clients only while ``details_approved`` is their hash;
-    :data:`REJECTED` before the hash means that an operator rejected them. ``approved_version`` is the approved version
-    while another waits for approval.
+    ``tokens`` is the o200k count of the tool's JSON, counted when it is stored. ``approved`` is the version that an
+    operator approved; empty if none was ever held for approval. The ``details`` of a tool are its full output schema,
+    icons and ``_meta``. They reach clients only while ``details_approved`` is their hash; ``rejected:`` before the hash
+    means that an operator rejected them. ``approved_version`` is the approved version while another waits for approval.
     """
 
     key: str
@@ -224,47 +218,6 @@ def model_json(name: str, description: str, input_schema: Mapping[str, Any]) -> 
     return schema.canonical({"description": description, "input_schema": input_schema, "name": name})
 
 
-def version(tool: Tool) -> str:
-    """Return the hash that an approval covers: name, description and schema of a tool; all that the server lists of any
-    other entry.
-    """
-    if tool.kind != "tool":
-        listed = [tool.kind, tool.upstream_name or tool.key, tool.title, tool.description, tool.details]
-        return "sha256:" + hashlib.sha256(schema.canonical(listed).encode()).hexdigest()
-    return _version(tool.upstream_name or tool.key, tool.description, tool.input_schema)
-
-
-@functools.lru_cache(maxsize=1024)
-def _version(name: str, description: str, input_schema: str) -> str:
-    text = model_json(name, description, schema.mapping(input_schema, schema.EMPTY))
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-
-
-def details_version(tool: Tool) -> str:
-    """Return the hash of the tool's details; empty if it has none."""
-    return "sha256:" + hashlib.sha256(tool.details.encode()).hexdigest() if tool.details else ""
-
-
-def shown_version(tool: Tool) -> str:
-    """Return the hash that a review shows: of what :func:`version` covers, and of the details."""
-    if not tool.details or tool.kind != "tool":
-        return version(tool)
-    text = version(tool) + details_version(tool)
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-
-
-def has_approved_details(tool: Tool) -> bool:
-    """Return whether the tool has details that an operator approved as they are."""
-    return bool(tool.details) and tool.details_approved == details_version(tool)
-
-
-def has_undecided_details(tool: Tool) -> bool:
-    """Return whether the tool has details that an operator has neither approved nor rejected."""
-    if not tool.details or tool.kind != "tool":
-        return False
-    return tool.details_approved.removeprefix(REJECTED) != details_version(tool)
-
-
 def name_at_server(tool: Tool, namespace: str) -> str:
     """Return the upstream server's name for a tool that it offers under this namespace."""
     if tool.upstream_name or not namespace:
@@ -295,11 +248,6 @@ def may_ask(stored: Catalog, plugin: Plugin) -> bool:
     """Return whether an operator approved that the server asks users, so that the server may be offered it."""
     entry = elicitation(stored, plugin)
     return entry is not None and entry.seen and not (entry.blocked or entry.retired)
-
-
-def is_changed(tool: Tool) -> bool:
-    """Return whether the tool differs from the version that an operator approved."""
-    return bool(tool.approved) and version(tool) != tool.approved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -333,6 +281,11 @@ class Catalog:
     code: toolkit_hooks.HooksByToolkit = field(default_factory=dict)
     count_tokens: Callable[[str], int] | None = None
     derived: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def tool_count(self) -> int:
+        """The number of tools, including retired ones; prompts, resources and so on do not count."""
+        return len(self.tools) - len(self.non_tools)
 
     def in_order(self, toolkits: Iterable[str]) -> list[Toolkit]:
         """Return those of the named toolkits that exist, in stored order."""

@@ -1,4 +1,4 @@
-"""Conflicts: two sources that give one tool different options (semantics: Sessions, on conflicts).
+"""Conflicts: two sources that give one tool different options (docs/semantics.md: Conflicts).
 
 Sources rank: always-on, sub-app, switches, initial, loaded. No options differ from some options; equal options are no
 conflict. If a conflict occurs anyway, the first source wins, with a warning.

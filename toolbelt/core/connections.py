@@ -79,6 +79,8 @@ _PATH = re.compile(r"[./~].*", re.DOTALL)
 # A URL with a user's password in it. A user name alone is not a secret.
 _USERINFO = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@:]*:([^\s/?#@]+)@", re.IGNORECASE)
 _OPTION = re.compile(r"(--?[A-Za-z][\w.-]*|[A-Za-z_]\w*(?==))(?:=(.*))?", re.DOTALL)
+# As bridges take it: `--header "Authorization: Bearer …"`.
+_HEADER_LINE = re.compile(r"([A-Za-z][\w-]*):\s*(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,11 +198,25 @@ def _has_secret(args: Iterable[str | None]) -> bool:
     for arg in args:
         text = arg or ""
         match = _OPTION.fullmatch(text)
-        name, value = (match[1], match[2] or "") if match else (option, text)
-        if _holds_secret(text) or (name and _is_meant_as_secret(name, value, may_be_path=True)):
+        given = [(match[1], match[2] or "") if match else (option, text)]
+        # The argument, or the value of its option, may itself be a variable, a header or a URL: --env=NAME=value.
+        inner = match[2] or "" if match else text
+        matches = [form.fullmatch(inner) for form in (_OPTION, _HEADER_LINE)]
+        given += [(match[1], match[2] or "") for match in matches if match]
+        if (
+            _holds_secret(text)
+            or _has_secret_in_query(inner)
+            or any(_is_meant_as_secret(name, value, may_be_path=True) for name, value in given)
+        ):
             return True
         option = match[1] if match and match[2] is None else ""
     return False
+
+
+def _has_secret_in_query(url: str) -> bool:
+    """Return whether a parameter of the URL is a secret."""
+    pairs = urllib.parse.parse_qsl(url.partition("#")[0].partition("?")[2])
+    return any(_is_meant_as_secret(name, value, may_be_path=False) for name, value in pairs)
 
 
 def _holds_secret(text: str) -> bool:
@@ -238,10 +254,7 @@ def _of_url(url: str) -> Iterator[tuple[Place, str]]:
         yield at, "The host of a URL cannot contain a variable: only the path and the query may."
     elif _is_metadata(host):
         yield at, f"{host} is a cloud platform's own address, which is blocked: give the server's address."
-    elif _SECRET.search(url) or any(
-        _is_meant_as_secret(name, value, may_be_path=False)
-        for name, value in urllib.parse.parse_qsl(parts.query)
-    ):
+    elif _SECRET.search(url) or _has_secret_in_query(url):
         yield at, _WAY_OUT
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.core import catalog, details, schema
+from toolbelt.core import catalog, details, schema, tool_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Definition:
     digest: bytes
 
     def document(self) -> dict[str, Any]:
-        """Return the definition as JSON for the wire (wire.md: A surface)."""
+        """Return the definition as JSON for the wire."""
         result: dict[str, Any] = {
             "name": self.name,
             "description": self.description,
@@ -95,7 +95,7 @@ def define(
 
 
 def _of_tool(stored: catalog.Catalog, tool: catalog.Tool) -> Definition:
-    approved = details.read(tool.details if catalog.has_approved_details(tool) else "")
+    approved = details.read(tool.details if tool_versions.has_approved_details(tool) else "")
     return define(
         name=tool.key,
         title=tool.title,

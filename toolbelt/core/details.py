@@ -2,7 +2,7 @@
 everything without a field of its own.
 
 ``details`` is stored as one JSON text with MCP's names. It reaches models and clients' screens, so an operator approves
-it (:func:`toolbelt.core.catalog.has_approved_details`).
+it (:func:`toolbelt.core.tool_versions.has_approved_details`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Directives: what a message should focus on (semantics: Directives; seed: Tools & Toolkits, activeTools and
+"""Directives: what a message should focus on (docs/concepts.md: Directives; seed: Tools & Toolkits, activeTools and
 toolChoice).
 
 Triggers are tried in order; the first that matches decides the toolkit's directive. Patterns run on RE2, in linear

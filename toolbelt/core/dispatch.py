@@ -1,4 +1,4 @@
-"""Calls through ``call_tool`` and the answers of ``search_tools`` beside it (wire.md: MCP, dispatch).
+"""Calls through ``call_tool`` and the answers of ``search_tools`` beside it (docs/how-to/connect-an-mcp-client.md).
 
 Anything that is active or discoverable may be called: naming a tool loads it for that one call only, with the options
 that loading it would have set. In a session, ``call_tool`` also takes the meta-tools that load for the whole

@@ -44,6 +44,11 @@ class ToolbeltError(Exception):
 
     code = "error"
 
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what is wrong, with its place in the input: by default the error itself, which has none."""
+        return (Problem(path="", message=str(self)),)
+
 
 class Invalid(ToolbeltError):
     """The input is not valid. ``problems`` holds all problems, not only the first."""
@@ -51,8 +56,18 @@ class Invalid(ToolbeltError):
     code = "invalid"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("; ".join(str(problem) for problem in self.problems))
+        self._problems = tuple(problems)
+        super().__init__("; ".join(str(problem) for problem in problems))
+
+    @classmethod
+    def of(cls, message: str) -> Invalid:
+        """Return the error of an input that is invalid as a whole."""
+        return Invalid([Problem(path="", message=message)])
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what is wrong, with its place in the input."""
+        return self._problems
 
 
 class ProviderLimit(Invalid):

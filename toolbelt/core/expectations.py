@@ -1,4 +1,4 @@
-"""Expectations: whether a scenario's step had the expected result (the scenario files: Steps, Expectations).
+"""Expectations: whether a scenario's step had the expected result (docs/how-to/test-your-configuration.md).
 
 An expectation that cannot fail is worse than none: an unknown key, and a value of a shape that matches any result, is
 itself a mismatch.

@@ -1,4 +1,4 @@
-"""Switches and overrides of an agent (semantics: tools_config; seed: Config Semantics).
+"""Switches and overrides of an agent (docs/concepts.md: Switches and overrides; seed: Config Semantics).
 
 Each is on, off or unset (its key is missing). Any switch that is off denies its tools, whatever the other switches are;
 a switch that is on grants and selects them.

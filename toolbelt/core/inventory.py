@@ -20,14 +20,14 @@ _Value = TypeVar("_Value")
 class Inventory:
     """The active and deferred tools, the budget's use, and a warning for each conflict.
 
-    ``others`` are the active prompts, resources and so on, ``loadable`` the toolkits that the agent may load.
+    ``non_tools`` are the active prompts, resources and so on, ``loadable`` the toolkits that the agent may load.
     """
 
     active: frozenset[str]
     deferred: frozenset[str]
     spent: budgets.Spent
     conflicts: tuple[str, ...] = ()
-    others: frozenset[str] = _NOTHING
+    non_tools: frozenset[str] = _NOTHING
     loadable: tuple[str, ...] = ()
 
 
@@ -35,8 +35,13 @@ def take(
     stored: catalog.Catalog,
     agent: agents.Agent,
     kind_loadouts: Mapping[str, str] = agents.KIND_LOADOUTS,
+    *,
+    before: Inventory | None = None,
 ) -> Inventory:
-    """Return what the agent has with this catalog, outside any session."""
+    """Return what the agent has with this catalog, outside any session.
+
+    With ``before``, an inventory with the same catalog, only what differs from it is counted.
+    """
     shared = _shared(stored, agent.loadout_name(kind_loadouts))
     # The tools that agents share are many, and those of a single agent few: only the latter are computed here.
     denied_tools = denied(stored, agent, kind_loadouts)
@@ -44,17 +49,21 @@ def take(
     added = granted.union(_initial(stored, agent)) - closed(stored) - denied_tools - shared
     dropped = shared & denied_tools
     active = (shared - dropped) | added
-    others = active & stored.non_tools
-    active -= others
+    non_tools = active & stored.non_tools
+    active -= non_tools
     initial = budgets.initial_toolkits(stored, _initial_toolkits(agent))
     deferred = budgets.deferred_tools(stored, agent.budget, active, granted, initial)
     active = active.difference(deferred)
+    if before is None:
+        spent = budgets.spend(stored, active, agent.budget)
+    else:
+        spent = budgets.spend_after(stored, before.spent, before.active, active, agent.budget)
     return Inventory(
         active=active,
         deferred=frozenset(deferred),
-        spent=budgets.spend(stored, active, agent.budget),
+        spent=spent,
         conflicts=tuple(_conflicts(stored, agent, active)),
-        others=others,
+        non_tools=non_tools,
         loadable=tuple(_loadable(stored, agent, active, granted & active, denied_tools)),
     )
 

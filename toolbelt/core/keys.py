@@ -1,4 +1,4 @@
-"""Rules for names and keys (semantics: Names).
+"""Rules for names and keys.
 
 OpenAI, Anthropic, Gemini, Bedrock and MCP must all accept a tool's key, so the rule is the widest that all of them
 allow. A toolkit's key and a namespace contain no ``__``: the first ``__`` of a tool's key always ends its namespace,

@@ -1,4 +1,4 @@
-"""Loading and unloading, and the statuses of both (semantics: Sessions, on statuses).
+"""Loading and unloading, and the statuses of both (docs/semantics.md: Sessions).
 
 The statuses of a load, in the order in which they are tried: ``unknown``, ``not_allowed``, ``denied``,
 ``unavailable``, ``over_budget``, ``already_loaded``, ``no_session``, ``conflict``, ``loaded``. Of an unload:

@@ -1,4 +1,4 @@
-"""Loadouts: which tools they include, make discoverable or disable (seed: Tool Loadouts; semantics: rules 5, 9 and 10).
+"""Loadouts: which tools they include, make discoverable or disable (seed: Tool Loadouts; docs/semantics.md: Loadouts).
 
 The chain leads from the loadout to its root; plugins, categories, patterns and disabled entries are the union over it.
 It ends at the first repetition and at an unknown parent, and never raises.

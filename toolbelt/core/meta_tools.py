@@ -1,8 +1,8 @@
 """Meta-tools: Toolbelt's own tools, with which an agent finds and loads others (seed: Dynamic Toolkits).
 
 Their descriptions are written for a model: they say when to call, and that a load takes effect from the next request.
-Where an agent's tool list is constant (wire.md: MCP, dispatch), nothing is loaded, and :data:`DISPATCHING` replaces
-them.
+Where an agent's tool list is constant (docs/how-to/connect-an-mcp-client.md), nothing is loaded, and
+:data:`DISPATCHING` replaces them.
 """
 
 from __future__ import annotations

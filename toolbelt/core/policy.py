@@ -1,4 +1,4 @@
-"""The policy: what the system prompt tells the model about its tools (semantics: Policy; seed: Tools & Toolkits,
+"""The policy: what the system prompt tells the model about its tools (docs/concepts.md: Policy; seed: Tools & Toolkits,
 buildPolicySection).
 
 It contains only what operators and installed code wrote: texts of toolkits, notes, tools' own policy, and the texts of
@@ -7,7 +7,7 @@ toolkits in code. It never contains a tool's description. The bytes do not chang
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -63,17 +63,14 @@ def build(stored: catalog.Catalog, active: Collection[str], members: Mapping[str
     ]
     placed.sort(key=lambda pair: pair[0])
     sections = [section for _, section in placed if section.text]
-    sections += [
-        Section(toolkit="", tool=key, state="on", text=stored.tools[key].policy.strip())
-        for key in sorted(stored.with_own_policy.intersection(active))
-    ]
+    sections += [_section_of_tool(stored, key) for key in sorted(stored.with_own_policy.intersection(active))]
     if not sections:
         return EMPTY
     return Policy(text="\n\n".join([section.tagged for section in sections]), sections=tuple(sections))
 
 
 def with_loadable(policy: Policy, toolkits: Iterable[catalog.Toolkit]) -> Policy:
-    """Return the policy with a list of the toolkits that the agent may load after its sections (semantics: More)."""
+    """Return the policy with a list of the toolkits that the agent may load after its sections."""
     lines = [f"- {toolkit.key}: {' '.join(toolkit.description.split())}".rstrip(": ") for toolkit in toolkits]
     if not lines:
         return policy
@@ -89,6 +86,26 @@ def tokens(stored: catalog.Catalog, active: Iterable[str]) -> int:
     in_order = sorted(active)
     built = build(stored, in_order, active_members(stored, in_order))
     return sum(section_tokens(stored, section) for section in built.sections)
+
+
+def tokens_added(stored: catalog.Catalog, before: Set[str], after: Set[str]) -> int:
+    """Return by how many tokens the policy grows from one set of active tools to another: only sections that differ are
+    counted.
+    """
+    if stored.count_tokens is None:
+        return 0
+    changed = before ^ after
+    touched = {toolkit.key: toolkit for tool in changed for toolkit in stored.toolkits_of.get(tool, ())}
+    added = 0
+    for sign, active in ((1, after), (-1, before)):
+        for toolkit in touched.values():
+            members = {member.tool for member in toolkit.members}
+            added += sign * section_tokens(stored, section_of(stored, toolkit, members & active))
+        added += sign * sum(
+            section_tokens(stored, _section_of_tool(stored, key))
+            for key in stored.with_own_policy & changed & active
+        )
+    return added
 
 
 def section_tokens(stored: catalog.Catalog, section: Section) -> int:
@@ -153,6 +170,11 @@ def section_of(stored: catalog.Catalog, toolkit: catalog.Toolkit, active: Iterab
     if tools := tuple(sorted(active)):
         return section(stored, toolkit.key, tools)
     return Section(toolkit=toolkit.key, tool="", state="off", text=off_text(toolkit))
+
+
+def _section_of_tool(stored: catalog.Catalog, key: str) -> Section:
+    """Return the section of a tool with a policy of its own."""
+    return Section(toolkit="", tool=key, state="on", text=stored.tools[key].policy.strip())
 
 
 def _sections_off(stored: catalog.Catalog) -> tuple[tuple[str, Section], ...]:

@@ -1,4 +1,4 @@
-"""Resolution: which tools an agent has now, and why (semantics: The resolution).
+"""Resolution: which tools an agent has now, and why (docs/semantics.md: The eleven rules).
 
 The rules are tried in order, and the first that applies decides. A resolution starts from what could make a tool
 active, so that its cost depends on the agent and not on the catalog; any other tool is decided on request.

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from toolbelt.core import catalog, schema
 
 Risk = Literal["read-only", "writes", "destructive"]
+# What the screens show: the risk, or that a tool does not state it.
+Stated = Literal["read-only", "writes", "destructive", "not stated"]
+RISKS: tuple[Risk, ...] = ("read-only", "writes", "destructive")
 
 
 def of(tool: catalog.Tool) -> Risk:
@@ -20,9 +24,42 @@ def of(tool: catalog.Tool) -> Risk:
     return _of_annotations(tool.annotations)
 
 
+def stated(tool: catalog.Tool) -> Stated:
+    """Return the risk that the tool states; "not stated" if it is only MCP's default that counts."""
+    risk = of(tool)
+    if tool.kind != "tool" or is_stated(schema.mapping(tool.annotations, {})):
+        return risk
+    return "not stated"
+
+
+def is_stated(annotations: Mapping[str, Any]) -> bool:
+    """Return whether annotations state the risk, so that it is not MCP's default."""
+    return annotations.get("readOnlyHint") is True or isinstance(annotations.get("destructiveHint"), bool)
+
+
+def raised(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Risk, Risk] | None:
+    """Return the risk before and after, if these annotations of a tool state a higher risk than before."""
+    risk, risk_now = of_hints(before), of_hints(after)
+    return (risk, risk_now) if RISKS.index(risk_now) > RISKS.index(risk) else None
+
+
+def is_raised(tool: catalog.Tool) -> bool:
+    """Return whether the tool states a higher risk than its approved version, while another version waits."""
+    if not tool.approved_version or tool.kind != "tool":
+        return False
+    approved = schema.mapping(tool.approved_version, {})
+    # Of some approved versions, only the hash is stored.
+    before = approved.get("annotations", {})
+    return isinstance(before, Mapping) and raised(before, schema.mapping(tool.annotations, {})) is not None
+
+
 @functools.lru_cache(maxsize=256)  # many tools have the same annotations
 def _of_annotations(annotations: str) -> Risk:
-    hints = schema.mapping(annotations, {})
+    return of_hints(schema.mapping(annotations, {}))
+
+
+def of_hints(hints: Mapping[str, Any]) -> Risk:
+    """Return the risk that annotations state; without any, MCP's default."""
     if hints.get("readOnlyHint") is True:
         return "read-only"
     return "writes" if hints.get("destructiveHint") is False else "destructive"

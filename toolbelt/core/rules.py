@@ -1,4 +1,4 @@
-"""The eleven rules that decide about a tool (semantics: The resolution).
+"""The eleven rules that decide about a tool (docs/semantics.md: The eleven rules).
 
 Denials come first: rules 1 to 5 deny, 6 to 9 grant, 10 offers, and nothing that an agent can do (load, rule 8) precedes
 a denial. A rule returns its answer, or None if it does not apply.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from toolbelt.core import agents, catalog, grants, loadouts, sessions
+from toolbelt.core import agents, catalog, grants, loadouts, sessions, tool_versions
 
 State = Literal["active", "discoverable", "denied", "dormant", "unavailable"]
 STATES: tuple[State, ...] = ("active", "discoverable", "denied", "dormant", "unavailable")
@@ -97,9 +97,11 @@ def _unavailable(context: EvaluationContext, tool: catalog.Tool) -> Answer | Non
         return Answer("unavailable", "tool-retired", Origin("tool", tool.key))
     if context.catalog.is_not_running(tool.key):
         return Answer("unavailable", "not-running", Origin("plugin", tool.plugin))
+    if tool.blocked and tool_versions.is_rejected(tool):
+        return None  # blocked until it is reviewed again
     if not tool.seen and not (plugin is not None and plugin.trusted):
         return Answer("unavailable", "tool-unseen", Origin("tool", tool.key))
-    if catalog.is_changed(tool):
+    if tool_versions.is_changed(tool):
         return Answer("unavailable", "tool-changed", Origin("tool", tool.key))
     return None
 

@@ -1,4 +1,4 @@
-"""The format of scenarios, and whether a scenario can fail (the scenario files: Steps, Expectations).
+"""The format of scenarios, and whether a scenario can fail (docs/how-to/test-your-configuration.md).
 
 A scenario that passes whatever the rules do is worse than none: unknown keys, and expectations that cannot fail, are
 themselves mismatches.

@@ -1,4 +1,4 @@
-"""Running scenarios: whether a configuration behaves as its scenarios expect (the scenario files).
+"""Running scenarios: whether a configuration behaves as its scenarios expect (docs/how-to/test-your-configuration.md).
 
 A scenario runs against a *world*: the core alone (:class:`CoreWorld`, which ``manage.py try`` uses), or anything else
 that gives the same answers, such as the database through ``toolbelt.control`` and ``toolbelt.runtime``. Every world

@@ -1,4 +1,4 @@
-"""Sessions: what a conversation has loaded, and from which request (semantics: Sessions).
+"""Sessions: what a conversation has loaded, and from which request (docs/semantics.md: Sessions).
 
 1. A change (a load or an unload) stores the request in which it was made. It applies to every other request and not
    to that one. A change without a request applies from the next request.

@@ -1,4 +1,4 @@
-"""Surfaces: what exactly the model receives (semantics: Levels, Policy, Directives, Revisions).
+"""Surfaces: what exactly the model receives (docs/concepts.md: How a surface is computed).
 
 A surface is everything that the model receives for one request: the active tools, their policy text, and the directive
 for the message. Equal content has an equal fingerprint, byte for byte.
@@ -116,7 +116,7 @@ class Surface:
         }
 
     def document(self) -> dict[str, Any]:
-        """Return the surface as a JSON document for the wire (wire.md: A surface)."""
+        """Return the surface as a JSON document for the wire."""
         loadable, spent = self.discoverable, self.spent
         return {
             "agent": self.agent,
@@ -227,7 +227,7 @@ def _warnings(resolved: budgets.Resolution) -> tuple[Warning_, ...]:
         names = budgets.in_short([*dict.fromkeys(d.origin.name for d in resolved.deferred.values())])
         message = f"The budget deferred {count} {'tool' if count == 1 else 'tools'}: {names}."
         result.append(Warning_(code="budget-deferred", message=message))
-    if spent.is_passed and spent.budget is not None:
+    if spent.is_exceeded and spent.budget is not None:
         result.append(
             Warning_(
                 code="over-budget",

@@ -1,4 +1,4 @@
-"""Targets: what a name that an agent loads refers to, and which names it may load (semantics: Sessions).
+"""Targets: what a name that an agent loads refers to, and which names it may load (docs/semantics.md: Sessions).
 
 ``load_tools`` takes the name of a toolkit, or of a discoverable plugin or tool. Hints never reveal what an agent may
 not load.

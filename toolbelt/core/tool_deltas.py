@@ -1,4 +1,4 @@
-"""The difference between the tools that a model has and those that it had before (wire.md: A surface).
+"""The difference between the tools that a model has and those that it had before.
 
 The caller sends the name and hash of each tool that it has declared, and gets those for the next time: nothing is
 stored here, so any process can answer.

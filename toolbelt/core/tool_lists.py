@@ -1,4 +1,4 @@
-"""The tools that an MCP client sees (wire.md: MCP, loading on demand).
+"""The tools that an MCP client sees (docs/how-to/connect-an-mcp-client.md).
 
 There are two forms. ``dispatch``: the active tools, with ``search_tools`` and ``call_tool`` for everything else that
 the agent could have; loading does not change the list, so this is the only form for clients without a session.

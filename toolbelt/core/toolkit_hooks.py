@@ -1,4 +1,4 @@
-"""The hooks of toolkits in code (semantics: Policy, Directives).
+"""The hooks of toolkits in code (docs/semantics.md: Toolkits in code).
 
 A toolkit that a plugin owns may have :class:`ToolkitHooks`, which are called while a request is answered:
 

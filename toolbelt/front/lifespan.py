@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import threading
 from collections.abc import Callable
 
@@ -17,11 +18,13 @@ from toolbelt.control.servers import running_tools
 from toolbelt.front import access_log, messages, signals
 from toolbelt.runtime import (
     availability,
+    context_use,
     credentials,
     feed,
     plugins,
     prepared_answers,
     record_writer,
+    semantic_search,
     telemetry,
     upstream_connections,
 )
@@ -54,9 +57,12 @@ class Lifespan:
             availability.start()
             plugins.start()
             record_writer.start()
+            semantic_search.start()
             credentials.start()
             expirations.start()
             running_tools.start(plugins.runnable)
+            # What is loaded by now stays; searching it for garbage would hold up all requests for 0.1 s each time.
+            gc.freeze()
 
     async def end(self) -> None:
         """Stop the background work, write the access log, stop plugins within the grace period, and close the database
@@ -67,6 +73,7 @@ class Lifespan:
         await feed.close()
         self._notes.write()
         await _within(plugins.stop, self._grace, "plugins not stopped")
+        context_use.flush()
         await _within(record_writer.stop, self._grace, "records of calls not written")
         await _within(telemetry.stop, self._grace, "telemetry not sent")
         if self._answers is not None:

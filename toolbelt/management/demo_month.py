@@ -10,6 +10,7 @@ import datetime as dt
 import functools
 import random
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +23,9 @@ from toolbelt.control import undo, writing
 from toolbelt.control.access import access_index, switches
 from toolbelt.control.agents import agents
 from toolbelt.control.catalog import blocking
-from toolbelt.control.reports import queries, usage
+from toolbelt.control.reports import context_saved, queries, usage
 from toolbelt.core import errors, loadouts
+from toolbelt.runtime import context_use, surfaces
 
 # The demo is recognized by its agents.
 AGENTS = frozenset(
@@ -86,6 +88,7 @@ def make(*, days: int, size: int, seed: int, force: bool = False, now: dt.dateti
         calls = sorted(
             _calls(access, dice, midnights, now, size), key=lambda call: (call["at"], call["agent"])
         )
+        context_saved.add_all(_context_use(calls))
         return Made(changes=changes, calls=usage.record_all(calls))
 
 
@@ -206,6 +209,15 @@ def _calls(
             call = _call(dice, holders[place], tool, at, down if midnight == down_at else None)
             if at < now:
                 yield call
+
+
+def _context_use(calls: Sequence[Mapping[str, Any]]) -> Iterator[context_saved.Use]:
+    """Yield what agents were sent if each call came after a request for the surface that its agent has now."""
+    counts = Counter((call["agent"], call["at"].astimezone(dt.UTC).date()) for call in calls)
+    tokens = {agent: context_use.count(surfaces.ask(agent)) for agent in {agent for agent, _ in counts}}
+    for (agent, day), count in sorted(counts.items()):
+        sent, allowed = tokens[agent]
+        yield context_saved.Use(agent, day, count, count * sent, count * allowed)
 
 
 def _call(

@@ -38,10 +38,10 @@ def run(actor: actors.Actor, options: dict[str, Any]) -> Iterator[str]:
     try:
         preview = importing.preview(text, is_toml=is_toml, only=options["only"])
     except errors.Invalid as error:
-        lines = "\n".join(f"  {problem}" for problem in error.problems)
-        raise CommandError(
-            f"Nothing was imported from {file}:\n{lines}\nTo import only some of its servers, add --only NAME."
-        ) from error
+        lines = [f"Nothing was imported from {file}:", *(f"  {problem}" for problem in error.problems)]
+        if isinstance(error, importing.UnusableServers):
+            lines.append("To import only some of its servers, add --only NAME.")
+        raise CommandError("\n".join(lines)) from error
     yield from _described(preview)
     if options["dry_run"]:
         yield "Nothing was stored."

@@ -83,5 +83,5 @@ def _obstacles(server: upstream_servers.Server) -> Iterator[findings.Finding]:
         yield findings.Finding(
             code="server-command",
             message=f"The command of the server {name} was not found: {connection.command}.",
-            way_out="Install it, or write its whole path; the path that counts is that of Toolbelt's servers.",
+            way_out="Install it, or write its full path. Toolbelt's servers look for it on their own PATH.",
         )

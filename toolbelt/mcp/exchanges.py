@@ -304,8 +304,10 @@ def modern(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def digests(tools: tool_lists.ToolList) -> streams.Digests:
     """Return the digests of a client's lists and policy."""
-    others = tools.others
-    return streams.Digests(tools.digest, tools.policy_digest, others.prompts.digest, others.resources_digest)
+    non_tools = tools.non_tools
+    return streams.Digests(
+        tools.digest, tools.policy_digest, non_tools.prompts.digest, non_tools.resources_digest
+    )
 
 
 @availability.raised_as_unavailable()

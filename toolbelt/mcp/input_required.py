@@ -17,7 +17,7 @@ from typing import Any, TypeGuard
 from django.core import signing
 
 from toolbelt.core import schema
-from toolbelt.mcp import calling, elicitation, exchanges, protocol
+from toolbelt.mcp import elicitation, exchanges, ongoing_call, protocol
 from toolbelt.plugins.upstream import questions
 from toolbelt.runtime import calls
 
@@ -57,7 +57,7 @@ class Again:
 class Parked:
     """A call that waits for its client to repeat it."""
 
-    call: calling.Call
+    call: ongoing_call.OngoingCall
     task: asyncio.Task[calls.Answer]
     client: RetryingClient
     result: Result
@@ -71,7 +71,7 @@ class RetryingClient:
     def __init__(
         self,
         asked: elicitation.Questions,
-        call: calling.Call,
+        call: ongoing_call.OngoingCall,
         revision: str,
         modes: frozenset[str],
         resumed: Mapping[str, Any],
@@ -111,7 +111,7 @@ class RetryingClient:
                 return given
 
 
-def read(params: Mapping[str, Any], call: calling.Call) -> Again:
+def read(params: Mapping[str, Any], call: ongoing_call.OngoingCall) -> Again:
     """Return what a repeated call contains. Raise ProtocolError for a state that does not belong to this call."""
     state, responses = params.get("requestState"), params.get("inputResponses")
     if state is None:
@@ -144,13 +144,13 @@ def is_required(answer: calls.Answer) -> TypeGuard[calls.Result]:
     )
 
 
-def waiting(required: Required, call: calling.Call) -> dict[str, Any]:
+def waiting(required: Required, call: ongoing_call.OngoingCall) -> dict[str, Any]:
     """Return the result that contains the question of a server that waits for the answer."""
     state = {"call": _digest(call), "id": required.id}
     return _result({_KEY: {"method": elicitation.METHOD, "params": dict(required.question)}}, state)
 
 
-def handed_on(answer: calls.Result, call: calling.Call) -> dict[str, Any]:
+def handed_on(answer: calls.Result, call: ongoing_call.OngoingCall) -> dict[str, Any]:
     """Return the result that contains the questions of a server that does not wait."""
     result = answer.mcp or {}
     requests = result["inputRequests"]
@@ -166,10 +166,10 @@ def handed_on(answer: calls.Result, call: calling.Call) -> dict[str, Any]:
 
 
 async def result_of(
-    task: asyncio.Task[calls.Answer], call: calling.Call, result: Result, *, is_modern: bool
+    task: asyncio.Task[calls.Answer], call: ongoing_call.OngoingCall, result: Result, *, is_modern: bool
 ) -> Mapping[str, Any]:
     """Return the result of a call that has ended, or the questions that it returned. Raise ProtocolError."""
-    answer = calling.answer_of(task)
+    answer = ongoing_call.answer_of(task)
     if not is_required(answer):
         return await result(answer)
     if is_modern:
@@ -210,7 +210,7 @@ def _answer(response: Any) -> Mapping[str, Any]:
     return response if isinstance(response, dict) else elicitation.CANCEL
 
 
-def _digest(call: calling.Call) -> str:
+def _digest(call: ongoing_call.OngoingCall) -> str:
     """Return a digest that identifies a call and its client: a state is valid for no other."""
     head = call.head
     identity = json.dumps([head.token, head.agent, head.session, call.method, call.tool])

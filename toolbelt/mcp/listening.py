@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from toolbelt.mcp import (
-    calling,
     exchanges,
     list_changes,
+    ongoing_call,
     protocol,
     request_head,
     resources,
@@ -145,7 +145,7 @@ async def _stream(
     stream: streams.Stream,
     bearer: credentials.Bearer,
 ) -> AsyncIterator[None]:
-    client = calling.Call(
+    client = ongoing_call.OngoingCall(
         head=head,
         bearer=bearer,
         request_id=exchange.request_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolbelt.mcp import elicitation, exchanges, list_changes, protocol, request_head, revisions
-from toolbelt.runtime import tool_lists
+from toolbelt.runtime import context_use, tool_lists
 
 _CAPABILITIES: dict[str, Any] = {
     "logging": {},
@@ -37,6 +37,8 @@ async def tools(
             (*exchanges.JSON, exchanges.STALE_HEADER),
             protocol.id_as_json(id_) + b"}",
         )
+    if after is None:
+        context_use.add(head.agent, current.tools.tokens)
     body = current.tools.framed.get(revision.is_modern) if after is None else None
     if body is None:
         body = _framed(current.tools, after, revision)

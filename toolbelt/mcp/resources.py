@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.mcp import entries, exchanges, protocol, request_head, revisions
+from toolbelt.mcp import exchanges, prompts_and_resources, protocol, request_head, revisions
 from toolbelt.runtime import resource_updates, subscriptions, threads
 
 POLICY = "toolbelt://policy"
@@ -30,11 +30,15 @@ async def answer(
     more: Mapping[str, Any] = exchanges.MODERN_LIST if revision.is_modern else {}
     match message.method:
         case "resources/list":
-            return await entries.list_entries(exchange, head, message, revision, "resources", (LISTED,))
+            return await prompts_and_resources.list_page(
+                exchange, head, message, revision, "resources", (LISTED,)
+            )
         case "resources/templates/list":
-            return await entries.list_entries(exchange, head, message, revision, "resourceTemplates")
+            return await prompts_and_resources.list_page(
+                exchange, head, message, revision, "resourceTemplates"
+            )
         case "resources/read" if message.params.get("uri") != POLICY:
-            return await entries.answer(exchange, head, message, id_, revision)
+            return await prompts_and_resources.answer(exchange, head, message, id_, revision)
         case "resources/read":
             may_grow = not revision.is_modern
             current = await exchange.current_list(head, may_grow=may_grow)
@@ -49,7 +53,7 @@ async def answer(
     if message.method == "resources/unsubscribe":
         await threads.run(subscriptions.remove, subscription(head), own)
     elif not is_policy and not await threads.run(resource_updates.active, head.agent, head.session, [uri]):
-        raise entries.not_found(message, revision, uri)
+        raise prompts_and_resources.not_found(message, revision, uri)
     elif not await threads.run(subscriptions.add, subscription(head), own):
         raise protocol.ProtocolError(
             protocol.INVALID_REQUEST,

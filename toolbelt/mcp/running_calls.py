@@ -13,7 +13,7 @@ import json
 
 import structlog
 
-from toolbelt.mcp import calling, protocol, request_head
+from toolbelt.mcp import ongoing_call, protocol, request_head
 from toolbelt.runtime import calls, cancellations, threads
 
 # How often cancellations that other processes received are read. A shorter call costs no query.
@@ -34,7 +34,7 @@ class RunningCalls:
         self._reader: asyncio.Task[None] | None = None
         self._trouble = ""
 
-    def begin(self, call: calling.Call, id_: protocol.Id) -> Task:
+    def begin(self, call: ongoing_call.OngoingCall, id_: protocol.Id) -> Task:
         """Start a call with this request id."""
         task = asyncio.create_task(call.run())
         key = _key(call.head, id_)

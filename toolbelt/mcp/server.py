@@ -13,13 +13,13 @@ import structlog
 
 from toolbelt.core import errors, strict_json
 from toolbelt.mcp import (
-    calling,
-    entries,
     exchanges,
     listening,
     listing,
     logging,
     named_sessions,
+    ongoing_call,
+    prompts_and_resources,
     protocol,
     request_head,
     resources,
@@ -54,14 +54,14 @@ class Server:
             reply = await exchange.refused(refusal)
         except errors.ToolbeltError as error:
             # Errors that only the database reveals, such as an agent that does not exist.
-            reply = await exchange.refused(_of(error))
+            reply = await exchange.refused(_as_protocol_error(error))
         except exchanges.StalledError:
             # The server closes the connection.
             exchange.note(499)
             return
         except Exception as error:
             if (unavailable := availability.classify(error)) is not None:
-                fault = _of(unavailable)
+                fault = _as_protocol_error(unavailable)
             else:
                 _log.exception("MCP request failed", request=f"{scope['method']} {scope['path']}")
                 fault = protocol.ProtocolError(
@@ -90,7 +90,7 @@ async def _answered(exchange: exchanges.Exchange) -> exchanges.Reply | None:
     message = exchange.message = protocol.read(document)
     revision = exchange.revision = protocol.revision(message, head.about)
     if message.id is None:
-        return await _noticed(exchange, head, message)
+        return await _handle_notification(exchange, head, message)
     if message.method not in revision.requests:
         raise protocol.ProtocolError(
             protocol.METHOD_NOT_FOUND, f"The method {message.method[:100]} is not supported."
@@ -126,12 +126,16 @@ async def _reply(
             await exchange.admitted(head)
             await logging.set_level(head, message.params.get("level"))
             return exchange.reply(message, {})
+        case "ping":
+            await exchange.admitted(head)
+            return exchange.reply(message, {})
     if message.method.startswith("resources/"):
         return await resources.answer(exchange, head, message, id_, revision)
     if message.method.startswith(("prompts/", "completion/")):
-        return await entries.answer(exchange, head, message, id_, revision)
-    await exchange.admitted(head)
-    return exchange.reply(message, {})
+        return await prompts_and_resources.answer(exchange, head, message, id_, revision)
+    raise NotImplementedError(
+        f"{message.method} is among the requests of {revision.name}, but has no answer here."
+    )
 
 
 def _target(message: protocol.Message) -> str:
@@ -140,7 +144,7 @@ def _target(message: protocol.Message) -> str:
     return name if isinstance(name, str) else ""
 
 
-async def _noticed(
+async def _handle_notification(
     exchange: exchanges.Exchange, head: request_head.RequestHead, message: protocol.Message
 ) -> exchanges.Reply:
     """Process a notification, or the answer to a question."""
@@ -164,7 +168,7 @@ async def _leave(exchange: exchanges.Exchange, head: request_head.RequestHead) -
         )
     exchange.shared.streams.leave(head.token, head.agent, head.client_session)
     exchange.shared.list_tracker.forget(head)
-    if client := calling.client_session(head):
+    if client := ongoing_call.client_session(head):
         await upstream_connections.end_client(upstream_connections.Holder(agent=head.agent, client=client))
     # The session's id would keep working, which it must not after a successful response.
     raise protocol.ProtocolError(
@@ -175,7 +179,7 @@ async def _leave(exchange: exchanges.Exchange, head: request_head.RequestHead) -
     )
 
 
-def _of(error: errors.ToolbeltError) -> protocol.ProtocolError:
+def _as_protocol_error(error: errors.ToolbeltError) -> protocol.ProtocolError:
     if isinstance(error, errors.NotFound):
         return protocol.ProtocolError(protocol.INVALID_REQUEST, str(error), status=404)
     if isinstance(error, errors.Unavailable):

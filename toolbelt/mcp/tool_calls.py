@@ -10,12 +10,12 @@ from typing import Any
 
 from toolbelt.core import errors, meta_tools
 from toolbelt.mcp import (
-    calling,
     elicitation,
     exchanges,
     input_required,
     list_changes,
     logging,
+    ongoing_call,
     protocol,
     request_head,
     results,
@@ -54,7 +54,7 @@ async def answer(
     if before.is_stale:
         # The agent's permissions cannot be checked now.
         return exchange.reply(message, _with_about(results.of(calls.unchecked(), tool), revision))
-    call = calling.Call(
+    call = ongoing_call.OngoingCall(
         head=head,
         bearer=before.bearer,
         request_id=exchange.request_id,
@@ -76,7 +76,7 @@ async def run(
     message: protocol.Message,
     id_: protocol.Id,
     revision: revisions.Revision,
-    call: calling.Call,
+    call: ongoing_call.OngoingCall,
     result: input_required.Result,
 ) -> exchanges.Reply | None:
     """Run a call, or continue one that its client repeats. Return the reply, or None if it was sent already.
@@ -95,7 +95,7 @@ async def _follow(
     exchange: exchanges.Exchange,
     message: protocol.Message,
     revision: revisions.Revision,
-    call: calling.Call,
+    call: ongoing_call.OngoingCall,
     task: asyncio.Task[calls.Answer],
     result: input_required.Result,
 ) -> exchanges.Reply | None:
@@ -149,7 +149,7 @@ async def _resume(
     exchange: exchanges.Exchange,
     message: protocol.Message,
     revision: revisions.Revision,
-    call: calling.Call,
+    call: ongoing_call.OngoingCall,
     result: input_required.Result,
     again: input_required.Again,
 ) -> exchanges.Reply | None:
@@ -174,11 +174,11 @@ async def _resume(
 
 def _client(
     exchange: exchanges.Exchange,
-    call: calling.Call,
+    call: ongoing_call.OngoingCall,
     message: protocol.Message,
     revision: revisions.Revision,
     again: input_required.Again,
-) -> calling.Client | None:
+) -> ongoing_call.Client | None:
     """Return the client as a tool's server may ask and notify it; None if it can receive neither."""
     questions = exchange.shared.questions
     # The specification has no questions during a completion.
@@ -219,7 +219,7 @@ async def _result(
     answer: calls.Answer,
     *,
     exchange: exchanges.Exchange,
-    call: calling.Call,
+    call: ongoing_call.OngoingCall,
     revision: revisions.Revision,
     before: tool_lists.ListAnswer,
     head: request_head.RequestHead,

@@ -6,7 +6,7 @@ import asyncio
 import functools
 from collections.abc import Collection
 
-from toolbelt.mcp import calling, streams
+from toolbelt.mcp import ongoing_call, streams
 from toolbelt.runtime import resource_updates
 
 # Per stream.
@@ -16,7 +16,7 @@ MAX_COUNT = 100
 class Following:
     """The resources that are followed for one stream while it is open."""
 
-    def __init__(self, call: calling.Call, stream: streams.Stream) -> None:
+    def __init__(self, call: ongoing_call.OngoingCall, stream: streams.Stream) -> None:
         self._call, self._stream = call, stream
         self._tasks: dict[str, asyncio.Task[None]] = {}
 

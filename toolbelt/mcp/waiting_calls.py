@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from toolbelt import conf
-from toolbelt.mcp import calling, elicitation, exchanges, input_required, protocol, request_head
+from toolbelt.mcp import elicitation, exchanges, input_required, ongoing_call, protocol, request_head
 from toolbelt.runtime import calls, open_questions, threads
 
 # How long an ended call is kept for its client to fetch the result, in seconds.
@@ -30,7 +30,7 @@ _delivering: set[asyncio.Task[None]] = set()
 
 def park(
     questions: elicitation.Questions,
-    call: calling.Call,
+    call: ongoing_call.OngoingCall,
     task: asyncio.Task[calls.Answer],
     client: input_required.RetryingClient,
     required: input_required.Required,

@@ -11,7 +11,7 @@ def mark_code(apps, schema_editor):
     )
     owners = apps.get_model("toolbelt", "Toolkit").objects.exclude(plugin="")
     names = {*entries.values_list("subject_key", flat=True), *owners.values_list("plugin", flat=True)}
-    plugins = apps.get_model("toolbelt", "Plugin").objects.filter(upstream=None)
+    plugins = apps.get_model("toolbelt", "Plugin").objects.filter(upstream__isnull=True)
     plugins.filter(name__in=names).update(in_code=True)
 
 

@@ -19,11 +19,13 @@ from toolbelt.models.catalog import (
     Tool,
     Toolkit,
 )
+from toolbelt.models.context_use import ContextUse
+from toolbelt.models.learned_words import LearnedWords
 from toolbelt.models.listings import Listing
 from toolbelt.models.log_levels import LogLevel
 from toolbelt.models.open_questions import OpenQuestion
 from toolbelt.models.plugin_state import PluginState
-from toolbelt.models.preferences import Preferences
+from toolbelt.models.preferences import Preferences, SavedView
 from toolbelt.models.revisions import AgentRevision, Revision
 from toolbelt.models.running_processes import RunningProcess
 from toolbelt.models.sessions import AgentSession
@@ -43,6 +45,8 @@ __all__ = [
     "CallRecord",
     "Cancellation",
     "Category",
+    "ContextUse",
+    "LearnedWords",
     "Listing",
     "Loadout",
     "LogLevel",
@@ -54,6 +58,7 @@ __all__ = [
     "ResourceSubscription",
     "Revision",
     "RunningProcess",
+    "SavedView",
     "SubApp",
     "SubAppAgent",
     "SubAppTool",

@@ -9,7 +9,7 @@ from toolbelt.models import catalog, fields, naming
 
 
 class Agent(naming.Named):
-    """One configured agent. Deleting it deletes its switches, overrides and sessions."""
+    """One configured agent. Deleting it deletes its switches, overrides, sessions, learned words and context use."""
 
     named_by = ("key",)
 
@@ -97,7 +97,7 @@ class Agent(naming.Named):
 
 
 class AgentTool(naming.Named):
-    """A tool that the agent always has, unless it is denied."""
+    """A tool that the agent always has, unless a rule turns it off."""
 
     named_by = ("agent__key", "tool__key")
 
@@ -185,7 +185,7 @@ class ToolkitSwitch(Grant):
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="switches")
     toolkit = models.ForeignKey(catalog.Toolkit, on_delete=models.PROTECT, related_name="switches")
-    on = models.BooleanField(help_text="On: the agent has the toolkit's tools. Off: all of them are denied.")
+    on = models.BooleanField(help_text="On: the agent has the toolkit's tools. Off: all of them are off.")
 
     class Meta:
         ordering = ["agent", "toolkit"]
@@ -210,7 +210,7 @@ class ToolOverride(Grant):
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="overrides")
     tool = models.ForeignKey(catalog.Tool, on_delete=models.PROTECT, related_name="overrides")
     on = models.BooleanField(
-        help_text="On: the agent has the tool, unless it is denied elsewhere. Off: the tool is denied."
+        help_text="On: the agent has the tool, unless another rule turns it off. Off: the agent does not have it."
     )
 
     class Meta:

@@ -20,9 +20,7 @@ VIA = ("screen", "admin", "api", "command", "import", "mcp", "system")
 
 def refuse() -> Never:
     """Raise Refused: entries cannot be changed or deleted."""
-    raise errors.Refused(
-        "The audit log is only ever added to: record another entry that takes this one back."
-    )
+    raise errors.Refused("The audit log is only ever added to: record a new entry that undoes this one.")
 
 
 class Entries(models.QuerySet["AuditEntry"]):

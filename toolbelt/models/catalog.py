@@ -68,7 +68,7 @@ class Plugin(naming.Named):
     error = models.TextField(blank=True, help_text="Why the plugin failed.")
     trusted = models.BooleanField(default=False, help_text="Whether new tools are approved without a review.")
     blocked = models.BooleanField(
-        default=False, help_text="The emergency stop: denies all of its tools to all agents immediately."
+        default=False, help_text="The emergency stop: blocks all of its tools for all agents immediately."
     )
     upstream = fields.JSONText(
         shape="object",
@@ -157,7 +157,7 @@ class Tool(naming.Named):
         default=False, help_text="Whether agents without a loadout have the tool by default."
     )
     blocked = models.BooleanField(
-        default=False, help_text="The emergency stop: denies the tool to all agents immediately."
+        default=False, help_text="The emergency stop: blocks the tool for all agents immediately."
     )
     retired = models.BooleanField(
         default=False,
@@ -168,7 +168,9 @@ class Tool(naming.Named):
         help_text="Whether an operator has reviewed the tool. A new tool is unavailable until then.",
     )
     approved = models.CharField(
-        blank=True, help_text="The hash of the version that an operator approved. Empty: any version."
+        blank=True,
+        help_text="The hash of the version that an operator approved. Prefixed with rejected: if it was rejected."
+        " Empty: any version.",
     )
     details = fields.JSONText(
         shape="object",
@@ -249,7 +251,7 @@ class Toolkit(naming.Named):
         blank=True, help_text="Examples for operators (a SKILL.md). Models never receive them."
     )
     blocked = models.BooleanField(
-        default=False, help_text="The emergency stop: denies all of its tools to all agents immediately."
+        default=False, help_text="The emergency stop: blocks all of its tools for all agents immediately."
     )
     position = models.PositiveIntegerField(default=0, help_text=POSITION)
 
@@ -323,7 +325,7 @@ class Loadout(naming.Named):
         default=list,
         blank=True,
         shape="array",
-        help_text="Plugins and tools that the loadout denies. Loadouts that extend this one cannot allow them again.",
+        help_text="Plugins and tools that the loadout turns off. Loadouts that extend it cannot turn them on again.",
     )
     position = models.PositiveIntegerField(default=0, help_text="The position in lists. 0 is first.")
 

@@ -1,7 +1,7 @@
-"""The process that holds the connection to an upstream server for an agent or session.
+"""Which process holds the connection to an upstream server for an agent or session.
 
-A row is neither configuration nor history: it is a message to other processes of the same installation, and is deleted
-afterwards.
+A row is neither configuration nor history: it tells the other processes of the installation whom to ask, and is deleted
+when the connection ends.
 """
 
 from __future__ import annotations

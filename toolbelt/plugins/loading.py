@@ -20,7 +20,7 @@ from typing import Any
 import structlog
 
 from toolbelt.core import errors
-from toolbelt.plugins import builtin, contract, foreign, lifecycle, plugins_file, registry
+from toolbelt.plugins import agent_adapter, builtin, contract, lifecycle, plugins_file, registry
 
 GROUP = "toolbelt.tool_plugins"
 # The distribution that contains the built-in plugins.
@@ -59,7 +59,7 @@ def installed() -> tuple[Installed, ...]:
             attribute=point.attr,
             distribution=point.dist.name if point.dist else "",
         )
-        for group in (GROUP, foreign.GROUP)
+        for group in (GROUP, agent_adapter.GROUP)
         for point in metadata.entry_points(group=group)
     ]
     # One plugin may be in both groups.
@@ -135,10 +135,10 @@ def _instantiate(module: str, attribute: str) -> contract.ToolPlugin:
     plugin: Any = functools.reduce(getattr, attribute.split("."), importlib.import_module(module))
     if isinstance(plugin, type) and hasattr(plugin, "execute"):
         plugin = plugin()
-    if isinstance(plugin, type) or not foreign.is_plugin(plugin):
-        needed = ", ".join(foreign.REQUIRED)
+    if isinstance(plugin, type) or not agent_adapter.is_plugin(plugin):
+        needed = ", ".join(agent_adapter.REQUIRED)
         raise TypeError(f"{attribute!r} is neither a ToolPlugin nor has what a plugin needs: {needed}")
-    return foreign.adapt(plugin)
+    return agent_adapter.adapt(plugin)
 
 
 def _matching(entry: plugins_file.Entry, known: tuple[Installed, ...]) -> tuple[Installed, ...]:

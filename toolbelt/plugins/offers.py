@@ -38,7 +38,7 @@ _TOOLKIT = shapes.Fields(
     required=("key",),
 )
 
-# The owner of each name, by (space, folded name). Tools and toolkits share a space, because they share tools_config.
+# The owner of each name, by (name scope, folded name). Tools and toolkits share a scope: they share tools_config.
 Owners = Mapping[tuple[str, str], str]
 
 
@@ -66,7 +66,7 @@ class Offer:
         return f"the plugin {self.name!r} ({self.source})"
 
     def names(self) -> Iterator[tuple[str, str]]:
-        """Yield every name that belongs to this plugin, with its space."""
+        """Yield every name that belongs to this plugin, with its name scope."""
         yield "plugin", keys.fold(self.name)
         yield "namespace", keys.fold(self.home)
         yield from (("key", keys.fold(tool.name)) for tool in self.tools)
@@ -75,10 +75,10 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """An offer and its problems: ``against`` the whole plugin, or with tools that are ``left_out``."""
+    """An offer and its problems: ``fatal`` ones concern the whole plugin; a tool with one is ``left_out``."""
 
     offer: Offer
-    against: tuple[errors.Problem, ...] = ()
+    fatal: tuple[errors.Problem, ...] = ()
     left_out: tuple[errors.Problem, ...] = ()
 
 
@@ -90,35 +90,37 @@ def source_of(plugin: object) -> str:
 def examine(plugin: contract.ToolPlugin, source: str, owners: Owners) -> Examined:
     """Read and check what the plugin offers. Its properties are foreign code: an exception in them is a problem."""
     where = type(plugin).__qualname__
-    nothing = Offer(name=where, source=source)
+    empty_offer = Offer(name=where, source=source)
     try:
         stated = {field: getattr(plugin, field) for field in _PLUGIN.fields}
         tools = [(tool, _stated(tool, _TOOL)) for tool in plugin.tools]
         toolkits = [(toolkit, _stated(toolkit, _TOOLKIT)) for toolkit in plugin.toolkits]
     except Exception as error:
         message = f"What the plugin offers cannot be read: {lifecycle.described(error)}."
-        return Examined(offer=nothing, against=(errors.Problem(path=where, message=message),))
-    if unfit := tuple(_unfit(_PLUGIN, stated, where)):
-        return Examined(offer=nothing, against=unfit)
+        return Examined(offer=empty_offer, fatal=(errors.Problem(path=where, message=message),))
+    if unreadable := tuple(_shape_problems(_PLUGIN, stated, where)):
+        return Examined(offer=empty_offer, fatal=unreadable)
     offer = Offer(source=source, **(_PLUGIN.read(stated) or {}))
     claims = _Claims(offer, owners)
-    against = list(_of_plugin(offer, claims))
-    if against:
-        # Its tools' names hang on its own: what is wrong with them is known when that is right.
-        return Examined(offer=offer, against=tuple(against))
+    fatal = list(_of_plugin(offer, claims))
+    if fatal:
+        # The names of its tools depend on the plugin's own: they are checked once that is valid.
+        return Examined(offer=offer, fatal=tuple(fatal))
     left_out: list[errors.Problem] = []
-    sound = []
+    valid_tools = []
     for position, (tool, fields) in enumerate(tools):
         path = _path(offer, "tools", fields.get("name"), position)
         problems = list(_of_tool(tool, fields, offer, claims, path))
         if not problems:
-            sound.append(contract.ToolDefinition(**{"description": "", **(_TOOL.read(fields) or {})}))
+            valid_tools.append(contract.ToolDefinition(**{"description": "", **(_TOOL.read(fields) or {})}))
         left_out += problems
     for position, (toolkit, fields) in enumerate(toolkits):
         path = _path(offer, "toolkits", fields.get("key"), position)
-        against += _of_toolkit(toolkit, fields, claims, path)
-    offer = dataclasses.replace(offer, tools=tuple(sound), toolkits=tuple(toolkit for toolkit, _ in toolkits))
-    return Examined(offer=offer, against=tuple(against), left_out=tuple(left_out))
+        fatal += _of_toolkit(toolkit, fields, claims, path)
+    offer = dataclasses.replace(
+        offer, tools=tuple(valid_tools), toolkits=tuple(toolkit for toolkit, _ in toolkits)
+    )
+    return Examined(offer=offer, fatal=tuple(fatal), left_out=tuple(left_out))
 
 
 class _Claims:
@@ -128,9 +130,9 @@ class _Claims:
         self._offer, self._owners = offer, owners
         self._own: set[tuple[str, str]] = set()
 
-    def problem(self, space: str, name: str, subject: str) -> str | None:
+    def problem(self, scope: str, name: str, subject: str) -> str | None:
         """Claim the name. Return a problem if another plugin or this offer already has it."""
-        at = space, keys.fold(name)
+        at = scope, keys.fold(name)
         if at in self._own:
             return f"{subject} occurs twice in {self._offer.owner}: names that differ only in case count as equal."
         if at in self._owners:
@@ -158,8 +160,8 @@ def _of_tool(
     if not isinstance(tool, contract.ToolDefinition):
         yield errors.Problem(path=path, message=f"A tool is a ToolDefinition, not a {type(tool).__name__}.")
         return
-    if unfit := list(_unfit(_TOOL, fields, path)):
-        yield from unfit
+    if problems := list(_shape_problems(_TOOL, fields, path)):
+        yield from problems
         return
     if problem := _naming_problem(tool.name, offer):
         yield errors.Problem(path=path, message=f"{problem} {offer.owner} uses it.")
@@ -175,7 +177,7 @@ def _of_tool(
 
 @functools.lru_cache(maxsize=4096)
 def _schema_problem(text: str) -> str | None:
-    # Kept, because the meta-schema takes a millisecond and plugins are read again.
+    # Cached, because the meta-schema takes a millisecond and plugins are read again.
     return schema.problem(json.loads(text))
 
 
@@ -184,9 +186,9 @@ def _naming_problem(key: str, offer: Offer) -> str | None:
         return problem
     if offer.namespace and not keys.in_namespace(key, offer.namespace):
         fitting = keys.fit(key, offer.namespace)
-        return f"{key!r} lies outside the namespace {offer.namespace!r}: call it {fitting!r}."
+        return f"{key!r} is outside the namespace {offer.namespace!r}: call it {fitting!r}."
     if not offer.namespace and keys.SEPARATOR in key:
-        return f"{key!r} lies in a namespace, and its plugin has none: state the namespace, or name it without '__'."
+        return f"{key!r} is in a namespace, and its plugin has none: state the namespace, or name it without '__'."
     return None
 
 
@@ -197,8 +199,8 @@ def _of_toolkit(
         message = f"A toolkit is a CodeToolkit, not a {type(toolkit).__name__}."
         yield errors.Problem(path=path, message=message)
         return
-    if unfit := list(_unfit(_TOOLKIT, fields, path)):
-        yield from unfit
+    if problems := list(_shape_problems(_TOOLKIT, fields, path)):
+        yield from problems
         return
     problem = keys.toolkit_key_problem(toolkit.key) or claims.problem(
         "key", toolkit.key, f"The toolkit {toolkit.key!r}"
@@ -211,7 +213,7 @@ def _of_toolkit(
             yield errors.Problem(path=f"{path}.members[{position}]", message=problem)
     for key in options:
         if key not in members:
-            message = f"Options are for members, and {key!r} is none."
+            message = f"Options are for members, and {key!r} is not a member."
             yield errors.Problem(path=f"{path}.options.{key}", message=message)
 
 
@@ -219,7 +221,7 @@ def _stated(value: object, shape: shapes.Fields) -> dict[str, Any]:
     return {field: getattr(value, field, None) for field in shape.fields}
 
 
-def _unfit(shape: shapes.Fields, fields: Mapping[str, Any], path: str) -> Iterator[errors.Problem]:
+def _shape_problems(shape: shapes.Fields, fields: Mapping[str, Any], path: str) -> Iterator[errors.Problem]:
     for finding in shape.problems(fields, ()):
         where = ".".join(str(part) for part in finding.at)
         yield errors.Problem(path=f"{path}.{where}" if where else path, message=finding.message)

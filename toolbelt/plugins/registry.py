@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.core import errors
-from toolbelt.plugins import background, contract, foreign, info, local, offers, running
+from toolbelt.plugins import agent_adapter, background, contract, info, local, offers, running
 
 Limits = running.Limits
 Unavailable = running.Unavailable
@@ -78,7 +78,7 @@ class ToolPluginRegistry:
         problems.
         """
         source = source or offers.source_of(plugin)
-        plugin = foreign.adapt(plugin)
+        plugin = agent_adapter.adapt(plugin)
         while True:
             owners, seen = self._claimed()
             examined = offers.examine(plugin, source, owners)
@@ -280,6 +280,6 @@ async def _together(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 
 def _refuse_unsound(examined: offers.Examined, partial: bool) -> None:
-    problems = examined.against if partial else (*examined.against, *examined.left_out)
+    problems = examined.fatal if partial else (*examined.fatal, *examined.left_out)
     if problems:
         raise errors.Invalid(problems)

@@ -29,6 +29,7 @@ from toolbelt.core import budgets, calls, errors, meta_tools, resolution, schema
 from toolbelt.runtime import (
     call_metrics,
     gates,
+    learning,
     record_writer,
     recording,
     request_contexts,
@@ -170,6 +171,8 @@ def report(
     if not reported.was_open:
         raise errors.Refused("The outcome of this call was reported before. Report each call once.")
     call_metrics.count(agent, reported.tool, outcome, reported.duration_ms / 1000, is_known=True)
+    if outcome == "ok":
+        learning.note_success(agent, reported.session, reported.tool)
 
 
 def record(
@@ -295,7 +298,7 @@ def _judge(
         if isinstance(judged, calls.Admission) and stored.runner(stored.tools[request.tool]) != "client":
             judged = calls.run_by_toolbelt(request.tool)
     if isinstance(judged, calls.Refusal):
-        made.end(judged.code, error=made.because or judged.without_values())
+        made.end(judged.code, error=made.reason_text or judged.without_values())
         return judged
     # Only has to be unique, because _call_id signs it. The system's random numbers take ten times as long.
     key = f"{random.getrandbits(4 * _HALF):0{_HALF}x}"

@@ -106,7 +106,7 @@ def refused(made: recording.Recording, admitted: gates.Admitted, error: Exceptio
 
 
 def refuse(made: recording.Recording, refusal: calls.Refusal, because: str = "") -> calls.Refusal:
-    made.end(refusal.code, error=because or made.because or refusal.without_values())
+    made.end(refusal.code, error=because or made.reason_text or refusal.without_values())
     return refusal
 
 

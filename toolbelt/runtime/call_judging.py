@@ -9,8 +9,10 @@ from toolbelt.core import budgets, calls, dispatch, meta_tools, resolution, sche
 from toolbelt.plugins import contract
 from toolbelt.runtime import (
     call_answers,
+    context_use,
     elicitation,
     gates,
+    learning,
     plugins,
     record_writer,
     recording,
@@ -82,6 +84,9 @@ def _end(made: recording.Recording, result: calls.MetaAnswer | calls.Refusal) ->
     """Return and record the answer of a meta-tool."""
     if isinstance(result, calls.Refusal):
         return call_answers.refuse(made, result)
+    context_use.add_result(made.agent, result.content)
+    if made.tool == meta_tools.SEARCH:
+        learning.note_search(made.agent, made.session, made.arguments["query"], result.content)
     return call_answers.answered(made, result.content)
 
 

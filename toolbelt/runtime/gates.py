@@ -172,7 +172,7 @@ def check_again(admitted: Admitted) -> None:
             return
         judged = admitted.gate.admit(budgets.resolve(snapshot), snapshot)
         if isinstance(judged, calls.Refusal):
-            because = admitted.gate.made.because or judged.without_values()
+            because = admitted.gate.made.reason_text or judged.without_values()
             raise DeniedError(judged, f"Denied while it waited: {because}")
         stored = snapshot.catalog.tools[admitted.tool]
         if stored.plugin != admitted.plugin or judged.options != admitted.context.options:
@@ -200,6 +200,6 @@ def blocked(admitted: Admitted) -> DeniedError | None:
     finally:
         databases.release()
     if isinstance(judged, calls.Refusal):
-        because = admitted.gate.made.because or judged.message
+        because = admitted.gate.made.reason_text or judged.message
         return DeniedError(judged, f"It was stopped while it ran: {because}")
     return None

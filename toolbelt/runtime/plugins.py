@@ -18,7 +18,7 @@ from django.utils import module_loading
 from toolbelt import conf
 from toolbelt.plugins import contract, info, lifecycle, loading
 from toolbelt.plugins import registry as registries
-from toolbelt.runtime import http, secrets, state, upstream_connections
+from toolbelt.runtime import http, plugin_state, secrets, upstream_connections
 
 # Receives the name and the error of a plugin that has failed.
 Listener = Callable[[str, str], None]
@@ -35,7 +35,7 @@ class Runtime:
     def __init__(self, namespace: str, config: Mapping[str, Any]) -> None:
         self.config: Mapping[str, Any] = dict(config)
         self.secrets: contract.Secrets = secrets.Secrets(namespace, self.config)
-        self.state: contract.State = state.State(namespace)
+        self.state: contract.State = plugin_state.State(namespace)
         self.log: contract.Log = structlog.get_logger("toolbelt.plugins").bind(namespace=namespace)
         self._namespace = namespace
         self._http: httpx.AsyncClient | None = None

@@ -8,6 +8,7 @@ and the next request for it finds it cached.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from toolbelt.core import directives, errors, policy, resolution, surface
 from toolbelt.runtime import (
     availability,
     byte_cache,
+    context_use,
     credentials,
     documents,
     request_contexts,
@@ -126,6 +128,7 @@ class PreparedAnswers:
         template = await self._template(request, context) if context is not None else None
         if context is None or template is None:
             return None
+        context_use.add(request.agent, template.tokens)
         return Answer(context.bearer, request, context.probed.state.number, template)
 
     async def last_known(self, request: SurfaceRequest) -> Answer | None:
@@ -198,7 +201,9 @@ def answer(bearer: credentials.Bearer, request: SurfaceRequest) -> Answer:
     built = surfaces.ask(
         request.agent, request.session, request.request_id, request.message, request.subagent
     )
-    return Answer(bearer, request, built.revision, _cut(built, request.form))
+    template = _cut(built, request.form)
+    context_use.add(request.agent, template.tokens)
+    return Answer(bearer, request, built.revision, template)
 
 
 @availability.raised_as_unavailable()
@@ -217,4 +222,5 @@ def _build(
 
 
 def _cut(built: surface.Surface, form: str | None) -> surface_template.SurfaceTemplate:
-    return surface_template.cut(documents.of(built, form), f'"{documents.fingerprint(built, form)}"')
+    template = surface_template.cut(documents.of(built, form), f'"{documents.fingerprint(built, form)}"')
+    return dataclasses.replace(template, tokens=context_use.count(built))

@@ -1,4 +1,4 @@
-"""Writes the records of calls behind the calls, several in one transaction.
+"""Writes the records of calls behind the calls, several in one transaction; and other things that are counted.
 
 Servers start it. Records are written within :data:`DELAY` seconds, and all of them when the server ends. A process
 that is killed loses the records of that time, and nothing else.
@@ -11,15 +11,16 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
 from django.db import InterfaceError, OperationalError, connections
 
-from toolbelt.store import calls
+from toolbelt.store import calls, context_use, learned_words
 
-Record = Mapping[str, Any]
+# A call, by the names of its columns; words that the search learns; or tokens that an agent was sent.
+Record = Mapping[str, Any] | learned_words.Lesson | context_use.Use
 
 DELAY = 0.05
 MAX_WAITING, MAX_AT_ONCE = 10_000, 500
@@ -104,7 +105,7 @@ class Writer:
         """Add what came in, after waiting for more of it; less if there is something left to write."""
         with contextlib.suppress(queue.Empty):
             item = self._waiting.get(timeout=PAUSE if records else None)
-            if isinstance(item, Mapping):
+            if item is not None and not isinstance(item, threading.Event):
                 self._is_awaited.wait(DELAY)
             while item is not None:
                 if isinstance(item, threading.Event):
@@ -120,8 +121,7 @@ class Writer:
         """Write the records; return whether they are done with."""
         for tries_left in reversed(range(LAST_TRIES if self._is_ending else 1)):
             try:
-                if records:
-                    calls.record_all(records)
+                _write_all(records)
             except (OperationalError, InterfaceError) as error:
                 connections.close_all()
                 if self._is_ending and not tries_left:
@@ -139,12 +139,26 @@ class Writer:
         return False
 
 
+def _write_all(records: list[Record]) -> None:
+    """Write the records, and take them from the list once they are written."""
+    writers: tuple[tuple[type, Callable[[Any], object]], ...] = (
+        (Mapping, calls.record_all),
+        (learned_words.Lesson, learned_words.add_all),
+        (context_use.Use, context_use.add_all),
+    )
+    for kind, write in writers:
+        if of_kind := [record for record in records if isinstance(record, kind)]:
+            write(of_kind)
+            records[:] = [record for record in records if not isinstance(record, kind)]
+
+
 def _write_singly(records: list[Record]) -> None:
     for record in records:
         try:
-            calls.record_all([record])
+            _write_all([record])
         except Exception:
-            _log.exception("call not recorded", tool=record.get("tool"))
+            about = record if isinstance(record, Mapping) else record._asdict()
+            _log.exception("call not recorded", tool=about.get("tool"), agent=about.get("agent"))
 
 
 _writer = Writer()

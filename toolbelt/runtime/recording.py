@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from toolbelt import conf
 from toolbelt.core import budgets, reasons
-from toolbelt.runtime import call_metrics, record_writer, secrets
+from toolbelt.runtime import call_metrics, learning, record_writer, secrets
 from toolbelt.store import calls, open_questions
 
 # In a key of the arguments: its value is a secret, or might be one.
@@ -51,17 +51,17 @@ class Recording:
     report_by: dt.datetime | None = None
     # The true reason of a refusal, which the agent may not read; and the revision of the configuration that decided.
     reason: str = ""
-    because: str = ""
+    reason_text: str = ""
     revision: int | None = None
 
     def explain(self, resolved: budgets.Resolution) -> None:
         """Keep why the tool is not active, if that is what a call of it was refused for."""
-        self.reason = self.because = ""
+        self.reason = self.reason_text = ""
         stored = resolved.context.catalog
         if self.tool in stored.tools and self.tool not in stored.non_tools:
             decision = resolved.decision(self.tool)
             if decision.state != "active":
-                self.reason, self.because = decision.code, reasons.format_line(decision)
+                self.reason, self.reason_text = decision.code, reasons.format_line(decision)
 
     def end(self, outcome: str, *, error: str = "", result_bytes: int = 0) -> None:
         """Record how it ended. Only the first end counts.
@@ -97,6 +97,8 @@ class Recording:
             }
             if not record_writer.take(record):
                 calls.record_all([record])
+            if outcome == "ok":
+                learning.note_success(self.agent, self.session, self.tool)
         except Exception:
             _log.exception("call not recorded", agent=self.agent, tool=self.tool, outcome=outcome)
 

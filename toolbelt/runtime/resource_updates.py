@@ -12,9 +12,9 @@ from typing import Any
 
 import structlog
 
-from toolbelt.core import budgets, entries
+from toolbelt.core import budgets, prompts_and_resources
 from toolbelt.runtime import calls, gates, recording, surfaces, upstream_calls
-from toolbelt.runtime import entries as requests
+from toolbelt.runtime import prompts_and_resources as requests
 
 # The pause before another attempt, if the resource was not granted or its server went away.
 RETRY_SECONDS = 15.0
@@ -27,7 +27,7 @@ _log = structlog.get_logger(__name__)
 def active(agent: str, session: str | None, uris: list[str]) -> list[str]:
     """Return the URIs that the agent may read now, in a thread that may block."""
     resolved = surfaces.ask(agent, session).resolution
-    return [uri for uri in uris if entries.find_resource(resolved, uri) in resolved.others]
+    return [uri for uri in uris if prompts_and_resources.find_resource(resolved, uri) in resolved.non_tools]
 
 
 async def follow(
@@ -60,11 +60,11 @@ async def _follow_once(
     client_session: str,
 ) -> None:
     def find(resolved: budgets.Resolution) -> str | None:
-        return entries.find_resource(resolved, uri)
+        return prompts_and_resources.find_resource(resolved, uri)
 
     async def admit() -> gates.Admitted | None:
         made = recording.Recording(agent=agent, tool=uri, arguments={}, session=session, is_ended=True)
-        gate = requests.EntryGate(made, None, False, may_call, look, find=find)
+        gate = requests.NonToolGate(made, None, False, may_call, look, find=find)
         await gate.look()
         judged = await gate.in_thread(
             requests.prepared, gate, upstream_calls.FOLLOW, find, lambda own: {"uri": uri}

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from django.utils import timezone
 
 from toolbelt.plugins.builtin.scheduler import worker
-from toolbelt.runtime import state
+from toolbelt.runtime import plugin_state
 from toolbelt.store import locks
 
 NAMESPACE = "scheduler"
@@ -21,4 +21,4 @@ def run_due(deliver: Callable[[worker.Run], Awaitable[None]]) -> worker.Round | 
     with locks.alone(NAMESPACE) as is_ours:
         if not is_ours:
             return None
-        return asyncio.run(worker.run_due(state.State(NAMESPACE), timezone.now(), deliver))
+        return asyncio.run(worker.run_due(plugin_state.State(NAMESPACE), timezone.now(), deliver))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.core import schema, tool_deltas
+from toolbelt.runtime import context_use
 
 DELTA = "delta"
 IDS = ("request_id", "revision", "session")
@@ -18,13 +19,17 @@ IDS = ("request_id", "revision", "session")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurfaceTemplate:
-    """A surface's document in three parts; ``declared`` is the hash of each of its tools, by name."""
+    """A surface's document in three parts; ``declared`` is the hash of each of its tools, by name.
+
+    ``tokens`` is what the surface costs a model.
+    """
 
     etag: str
     declared: Mapping[str, str]
     before: bytes
     between: bytes
     after: bytes
+    tokens: context_use.Tokens = context_use.NOT_COUNTED
 
     @property
     def size(self) -> int:

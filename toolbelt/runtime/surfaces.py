@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable
 
-from toolbelt.core import caches, catalog, resolution, sessions, surface
+from toolbelt.core import caches, resolution, sessions, surface
 from toolbelt.runtime import snapshots
 
 # The size of each catalog's cache, in active tools: the decision about one takes about 200 bytes (its definition
@@ -34,14 +34,6 @@ def ask(
     if message is not None and message.strip():
         return surface.of(built.resolution, snapshot, message, revision=source.number)
     return dataclasses.replace(built, session=session, request_id=request_id, revision=source.number)
-
-
-def entries(agent: str, session: str | None, kind: catalog.Kind) -> tuple[catalog.Tool, ...]:
-    """Return an agent's active entries of this kind (prompts, resources, and so on), in key order.
-
-    Uses one query if nothing has changed since the last request.
-    """
-    return ask(agent, session).resolution.entries(kind)
 
 
 def cache_key(snapshot: resolution.Snapshot, agent_stamp: str) -> CacheKey:

@@ -16,7 +16,14 @@ from typing import Any, NamedTuple
 
 from toolbelt.adapters import mcp
 from toolbelt.core import agents, definitions, meta_tools, policy, schema, surface, tool_lists
-from toolbelt.runtime import byte_cache, credentials, entry_lists, request_contexts, surfaces
+from toolbelt.runtime import (
+    byte_cache,
+    context_use,
+    credentials,
+    prompt_and_resource_lists,
+    request_contexts,
+    surfaces,
+)
 
 # The size of the cache. A list of a hundred tools has about 60,000 bytes.
 MAX_BYTES = 64 << 20
@@ -31,8 +38,9 @@ class ToolList:
     """A client's tools, each as JSON, ordered by name.
 
     ``digest`` identifies the list's content. ``instructions`` is its policy, most important sections first, because
-    some clients truncate it. ``framed`` caches the first page in each of the envelopes in which it is sent. ``others``
-    are the prompts, resources and resource templates of the same agent and session.
+    some clients truncate it. ``framed`` caches the first page in each of the envelopes in which it is sent.
+    ``non_tools`` are the prompts, resources and resource templates of the same agent and session. ``tokens`` is what
+    the list costs a model.
     """
 
     form: Form
@@ -40,7 +48,8 @@ class ToolList:
     names: tuple[str, ...]
     tools: tuple[bytes, ...]
     instructions: str
-    others: entry_lists.EntryLists = entry_lists.EMPTY
+    non_tools: prompt_and_resource_lists.NonToolLists = prompt_and_resource_lists.EMPTY
+    tokens: context_use.Tokens = context_use.NOT_COUNTED
     framed: dict[Hashable, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -48,7 +57,7 @@ class ToolList:
         """Return the size in bytes, for the cache."""
         # Includes one framed first page.
         tools = sum(map(len, self.tools)) + sum(map(len, self.tools[:PAGE_SIZE]))
-        return tools + self.others.size + len(self.instructions)
+        return tools + self.non_tools.size + len(self.instructions)
 
     @property
     def policy_digest(self) -> str:
@@ -150,7 +159,8 @@ def of(answer: surface.Surface, form: Form) -> ToolList:
         names=tuple([definition.name for definition in listed.tools]),
         tools=tuple([encoded[definition.digest] for definition in listed.tools]),
         instructions=_instructions(answer.policy, listed),
-        others=entry_lists.of(answer.resolution),
+        non_tools=prompt_and_resource_lists.of(answer.resolution),
+        tokens=context_use.count(answer, listed.tools),
     )
 
 

@@ -8,14 +8,14 @@ import functools
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
-from toolbelt.core import catalog, connections
+from toolbelt.core import catalog, connections, tool_versions
 from toolbelt.plugins import background, registry
 from toolbelt.plugins.upstream import (
     client_features,
     connection,
-    entry_importing,
     holders,
     importing,
+    non_tool_importing,
     relay,
     requests,
     results,
@@ -156,7 +156,7 @@ async def _answer(pooled: upstream_pool.Pooled, request: _Call) -> Mapping[str, 
         progress=request.progress,
         check=request.check,
         expected=lambda listed: _expect(
-            pooled, listed, request.tool.kind, name, namespace, catalog.version(request.tool)
+            pooled, listed, request.tool.kind, name, namespace, tool_versions.version(request.tool)
         ),
         features=request.features,
         method=request.method,
@@ -172,7 +172,7 @@ async def _forward(claim: upstream_claims.Claim, digest: str, request: _Call) ->
         "digest": digest,
         "name": request.name,
         "arguments": request.arguments,
-        "version": catalog.version(request.tool),
+        "version": tool_versions.version(request.tool),
         "kind": request.tool.kind,
         "method": request.method,
         "trace": telemetry.carried(),
@@ -221,7 +221,7 @@ def _expect(
     version: str,
 ) -> None:
     """Raise UnreachableError if the server lists another version of the tool than the approved one."""
-    if entry_importing.version(listed, kind, name, namespace) != version:
+    if non_tool_importing.version(listed, kind, name, namespace) != version:
         # It changed without a notification. The new version is recorded for review.
         upstream_listing.record_change(pooled, listed)
         raise Unreachable(f"{pooled.name} no longer offers {name} as it was approved.")

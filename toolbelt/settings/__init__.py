@@ -55,7 +55,7 @@ def missing_settings() -> list[str]:
     """Return what must still be set before a closed installation may start, as parts of a sentence."""
     missing = []
     if len(SECRET_KEY) < 50 or len(set(SECRET_KEY)) < 10 or SECRET_KEY.startswith(("replace-", "insecure-")):
-        missing.append("SECRET_KEY to at least 50 random characters of its own (.env.example says how)")
+        missing.append("SECRET_KEY to at least 50 random characters of its own")
     if not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS:
         missing.append("ALLOWED_HOSTS to the host names that this installation answers to")
     if DEBUG:
@@ -64,14 +64,22 @@ def missing_settings() -> list[str]:
 
 
 if CLOSED and (missing := missing_settings()):
-    raise ImproperlyConfigured(
-        f"Toolbelt runs as {ENVIRONMENT} and needs more settings: set {' and '.join(missing)}, or "
-        + (
-            "set TOOLBELT_ENV=development to work on Toolbelt itself."
-            if locations.IS_CHECKOUT
-            else "run `toolbelt init`, which creates them."
-        )
-    )
+    if locations.IS_CHECKOUT:
+        way_out = ". See .env.example, or set TOOLBELT_ENV=development to work on Toolbelt itself."
+    elif env_file.exists():
+        way_out = f" in {env_file} or in the environment."
+    else:
+        way_out = ", or run `toolbelt init`, which creates an installation."
+    raise ImproperlyConfigured(f"Toolbelt runs as {ENVIRONMENT}: set {' and '.join(missing)}{way_out}")
+
+
+def number(name: str, default: int) -> int:
+    """Return the whole number in a variable."""
+    try:
+        return int(env.int(name, default=default))
+    except ValueError:
+        raise ImproperlyConfigured(f"Set {name} to a whole number, not {env.str(name)!r}.") from None
+
 
 # Applications
 
@@ -112,8 +120,8 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "toolbelt.web.kit.zones.activate",
-    "toolbelt.web.kit.frame.htmx_leaves",
+    "toolbelt.web.kit.time_zones.activate",
+    "toolbelt.web.kit.page_shell.htmx_leaves",
     "toolbelt.web.kit.hidden_characters.shown",
     # Every view requires a login by default, so a forgotten decorator cannot open a page.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
@@ -141,7 +149,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "toolbelt.web.kit.frame.shown",
+                "toolbelt.web.kit.page_shell.shown",
             ],
             "builtins": [
                 "template_partials.templatetags.partials",
@@ -183,7 +191,7 @@ def database() -> dict[str, Any]:
         options.setdefault("tcp_user_timeout", 4000)
         # A connection that was closed while it was idle is replaced before its next use.
         settings["CONN_HEALTH_CHECKS"] = True
-        if ENVIRONMENT != "test" and (size := env.int("TOOLBELT_DATABASE_POOL", default=10)):
+        if ENVIRONMENT != "test" and (size := number("TOOLBELT_DATABASE_POOL", default=10)):
             options["pool"] = {
                 "min_size": 1,
                 "max_size": size,
@@ -202,6 +210,10 @@ def database() -> dict[str, Any]:
 DATABASES = {"default": database()}
 
 if redis_url := env.str("REDIS_URL", default=""):
+    if importlib.util.find_spec("django_redis") is None:
+        raise ImproperlyConfigured(
+            f"REDIS_URL needs the client of Redis: run `pip install '{locations.DISTRIBUTION}[redis]'`."
+        )
     CACHES = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": redis_url}}
     SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
 else:
@@ -210,6 +222,7 @@ else:
 # Login
 
 LOGIN_URL = "/login/"
+SESSION_COOKIE_AGE = 14 * 86_400  # seconds since the login
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login/"
 AUTHENTICATION_BACKENDS = [
@@ -236,14 +249,14 @@ AXES_RESET_ON_SUCCESS = True
 # A lockout lasts a quarter of an hour, and attempts during it do not extend it.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_TEMPLATE = "locked_out.html"
-CSRF_FAILURE_VIEW = "toolbelt.web.kit.frame.csrf_failure"
+CSRF_FAILURE_VIEW = "toolbelt.web.kit.page_shell.csrf_failure"
 
 # What a browser may do
 
 INSECURE_HTTP = env.bool("TOOLBELT_INSECURE_HTTP", default=ENVIRONMENT != "production")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not INSECURE_HTTP
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # probes come from inside, without TLS
-SECURE_HSTS_SECONDS = 0 if INSECURE_HTTP else env.int("TOOLBELT_HSTS_SECONDS", default=365 * 24 * 3600)
+SECURE_HSTS_SECONDS = 0 if INSECURE_HTTP else number("TOOLBELT_HSTS_SECONDS", default=365 * 24 * 3600)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = not INSECURE_HTTP
 # Preloading covers a whole domain, so it is the domain owner's decision and not this application's.
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
@@ -293,6 +306,8 @@ STORAGES = {
     },
 }
 WHITENOISE_USE_FINDERS = not COLLECTED
+# Pages name files by their content, and never ask for the copies under their own names.
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 # Scanning all files at start takes longer than most tests, and each test client would do it.
 WHITENOISE_AUTOREFRESH = ENVIRONMENT in ("development", "test")
@@ -320,9 +335,16 @@ _READERS = {
     Mapping[str, str]: env.dict,
     Sequence[str]: env.list,
 }
-for _name, _type in conf.__annotations__.items():
-    if f"TOOLBELT_{_name}" in env:
-        globals()[f"TOOLBELT_{_name}"] = _READERS[_type](f"TOOLBELT_{_name}")
+for _setting in conf.SETTINGS:
+    _read = _READERS[conf.__annotations__[_setting.name]]
+    if f"TOOLBELT_{_setting.name}" in env:
+        try:
+            globals()[f"TOOLBELT_{_setting.name}"] = _read(f"TOOLBELT_{_setting.name}")
+        except ValueError:
+            raise ImproperlyConfigured(
+                f"Set TOOLBELT_{_setting.name} to {'NAME=VALUE,…' if _read == env.dict else 'a number'},"
+                f" not {env.str(f'TOOLBELT_{_setting.name}')!r}."
+            ) from None
 # Django rejects larger bodies before the API can check them.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(
     globals().get("TOOLBELT_API_BODY_BYTES", 0), global_settings.DATA_UPLOAD_MAX_MEMORY_SIZE

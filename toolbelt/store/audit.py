@@ -177,13 +177,22 @@ def page(
     elif older_than is not None:
         entries = _entries(matching.filter(pk__lt=older_than).order_by("-id")[:size])
     else:
+        # There is nothing newer, and the count tells whether there is anything older: two queries less. A page that is
+        # not full has all.
         entries = _entries(matching.order_by("-id")[:size])
+        total = len(entries) if len(entries) < size else matching.count()
+        return Page(entries=entries, total=total, has_newer=False, has_older=total > size)
     return Page(
         entries=entries,
         total=matching.count(),
         has_newer=bool(entries) and matching.filter(pk__gt=entries[0].id).exists(),
         has_older=bool(entries) and matching.filter(pk__lt=entries[-1].id).exists(),
     )
+
+
+def last() -> Entry | None:
+    """Return the newest entry of all."""
+    return next(iter(_entries(_matching({}).order_by("-id")[:1])), None)
 
 
 def walk(**filters: Unpack[AuditQuery]) -> Iterator[tuple[Entry, ...]]:

@@ -10,16 +10,17 @@ import datetime as dt
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from django.db import models as orm
+from django.db.models import functions
 
 from toolbelt.store import calls, days
 
 # Outcomes for which the tool, or the server behind it, failed; other failures were refused before they ran.
 FAILED = ("tool-unavailable", "timed-out", "tool-failed")
 RAN = ("ok", "timed-out", "tool-failed")
-NOT_REFUSED = ("ok", "cancelled", calls.ADMITTED, *FAILED)
+NOT_REFUSED = (*calls.NO_ERROR, *FAILED)
 _SHARES = (50, 95)
 
 
@@ -54,7 +55,7 @@ class OfDay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TookOnDay:
+class DurationsOfDay:
     """The p50 and p95 of the durations, in milliseconds, of the calls of one day that ran."""
 
     day: dt.date
@@ -62,20 +63,12 @@ class TookOnDay:
     slow: int
 
 
-def by_tool(
-    *,
-    agent: str = "",
-    tool: str = "",
-    outcome: str = "",
-    since: dt.datetime | None = None,
-    until: dt.datetime | None = None,
-    timed: int | None = None,
-) -> list[OfTool]:
+def by_tool(*, timed: int | None = None, **filters: Unpack[calls.CallQuery]) -> list[OfTool]:
     """Return the totals of the calls that match, most called first. Uses two queries.
 
     Durations are computed for the ``timed`` most called tools (None: all).
     """
-    matching = calls.matching(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
+    matching = calls.matching(**filters)
     return _by_tool(matching, timed)
 
 
@@ -100,47 +93,43 @@ def _by_tool(matching: orm.QuerySet[Any], timed: int | None) -> list[OfTool]:
     ]
 
 
-def by_day(
-    *,
-    agent: str = "",
-    tool: str = "",
-    outcome: str = "",
-    since: dt.datetime | None = None,
-    until: dt.datetime | None = None,
-) -> list[OfDay]:
+def by_day(**filters: Unpack[calls.CallQuery]) -> list[OfDay]:
     """Return the totals of the calls that match, by day, oldest first; days without calls are missing."""
-    matching = calls.matching(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
+    matching = calls.matching(**filters)
     counted = (
-        matching.order_by().annotate(day=days.of("at", since, until)).values("day").annotate(**_counts())
+        matching.order_by()
+        .annotate(day=days.of("at", filters.get("since"), filters.get("until")))
+        .values("day")
+        .annotate(**_counts())
     )
     return [OfDay(**row) for row in counted.order_by("day")]
 
 
-def took_by_day(
-    *,
-    agent: str = "",
-    tool: str = "",
-    outcome: str = "",
-    since: dt.datetime | None = None,
-    until: dt.datetime | None = None,
-) -> list[TookOnDay]:
+def durations_by_day(**filters: Unpack[calls.CallQuery]) -> list[DurationsOfDay]:
     """Return the durations of the calls that match, by day, oldest first; days on which none ran are missing. Uses one
     query.
     """
-    matching = calls.matching(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
-    durations = _durations(matching.annotate(day=days.of("at", since, until)), "day")
+    matching = calls.matching(**filters)
+    # As text, because there are many rows of each day, and a date would be parsed for each.
+    day = functions.Cast(days.of("at", filters.get("since"), filters.get("until")), orm.CharField())
+    durations = _durations(matching.annotate(day=day), "day")
     return [
-        TookOnDay(day=day, median=durations[day, 50], slow=durations[day, 95])
+        DurationsOfDay(day=dt.date.fromisoformat(day), median=durations[day, 50], slow=durations[day, 95])
         for day in sorted({day for day, _ in durations})
     ]
 
 
-def called(
-    *, agent: str = "", since: dt.datetime | None = None, until: dt.datetime | None = None
-) -> set[tuple[str, str]]:
+def called(**filters: Unpack[calls.CallQuery]) -> set[tuple[str, str]]:
     """Return the calls that were made at least once, as (agent, tool)."""
-    matching = calls.matching(agent=agent, since=since, until=until)
+    matching = calls.matching(**filters)
     return set(matching.order_by().values_list("agent", "tool").distinct())
+
+
+def called_tools(since: dt.datetime) -> set[str]:
+    """Return the keys of the tools that were called since then."""
+    # Only the newest call of each tool is read, which an index names: ids follow the time of calls.
+    newest = calls.matching().order_by().values("tool").annotate(newest=orm.Max("id")).values("newest")
+    return set(calls.matching(since=since).filter(pk__in=newest).order_by().values_list("tool", flat=True))
 
 
 def logged_values(column: str) -> list[str]:

@@ -10,7 +10,7 @@ import datetime as dt
 import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from django.db import connections, router, transaction
 from django.db import models as orm
@@ -21,6 +21,8 @@ from toolbelt import models
 from toolbelt.models import calls as call_records
 
 ADMITTED, UNREPORTED = call_records.ADMITTED, call_records.UNREPORTED
+# Outcomes that are no error; and what asks :class:`CallQuery` for all others.
+NO_ERROR, ERROR = ("ok", "cancelled", ADMITTED), "error"
 
 # How many records one statement deletes, so that others can write in between.
 AT_ONCE = 5000
@@ -62,6 +64,23 @@ class Page:
     has_older: bool
 
 
+class CallQuery(TypedDict, total=False):
+    """Filters of calls: all of them must match, and empty ones are ignored. ``since`` is inclusive, ``until``
+    exclusive. The outcome :data:`ERROR` is any that is an error.
+    """
+
+    agent: str
+    session: str
+    tool: str
+    plugin: str
+    outcome: str
+    since: dt.datetime | None
+    until: dt.datetime | None
+
+
+_LOOKUPS = {"since": "at__gte", "until": "at__lt"}
+
+
 def are_any() -> bool:
     """Return whether any call is recorded."""
     return models.CallRecord.objects.exists()
@@ -69,23 +88,12 @@ def are_any() -> bool:
 
 def page(
     *,
-    agent: str = "",
-    session: str = "",
-    tool: str = "",
-    plugin: str = "",
-    outcome: str = "",
-    since: dt.datetime | None = None,
-    until: dt.datetime | None = None,
     older_than: int | None = None,
     size: int = 50,
+    **filters: Unpack[CallQuery],
 ) -> Page:
-    """Return a page of the calls that match, newest first; those before the call ``older_than``.
-
-    ``since`` is inclusive, ``until`` exclusive.
-    """
-    rows_ = matching(
-        agent=agent, session=session, tool=tool, plugin=plugin, outcome=outcome, since=since, until=until
-    )
+    """Return a page of the calls that match, newest first; those before the call ``older_than``."""
+    rows_ = matching(**filters)
     rest = rows_ if older_than is None else rows_.filter(pk__lt=older_than)
     # One row more than requested tells whether there are older ones.
     rows = list(rest.order_by("-id")[: size + 1])
@@ -102,62 +110,39 @@ def find(call: int) -> Call | None:
     return _call(row) if row is not None else None
 
 
-def walk(
-    *,
-    agent: str = "",
-    tool: str = "",
-    outcome: str = "",
-    since: dt.datetime | None = None,
-    until: dt.datetime | None = None,
-) -> Iterator[tuple[Call, ...]]:
+def walk(**filters: Unpack[CallQuery]) -> Iterator[tuple[Call, ...]]:
     """Yield all calls that match, newest first, a few hundred at a time."""
-    rows = matching(agent=agent, tool=tool, outcome=outcome, since=since, until=until).order_by("-id")
+    rows = matching(**filters).order_by("-id")
     batch = tuple(map(_call, rows[:WALKED]))
     while batch:
         yield batch
         batch = tuple(map(_call, rows.filter(pk__lt=batch[-1].id)[:WALKED])) if len(batch) == WALKED else ()
 
 
-def count_newer(
-    than: int,
-    *,
-    most: int,
-    agent: str = "",
-    tool: str = "",
-    outcome: str = "",
-    since: dt.datetime | None = None,
-    until: dt.datetime | None = None,
-) -> int:
+def count_newer(than: int, *, most: int, **filters: Unpack[CallQuery]) -> int:
     """Return the number of matching calls after this one, at most ``most``, so that few rows are read."""
-    rows_ = matching(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
+    rows_ = matching(**filters)
     newer: int = rows_.filter(pk__gt=than).order_by("id")[:most].count()
     return newer
 
 
-def are_more(
-    than: int,
-    *,
-    agent: str = "",
-    tool: str = "",
-    outcome: str = "",
-    since: dt.datetime | None = None,
-    until: dt.datetime | None = None,
-) -> bool:
-    """Return whether more calls than this number match, without reading more of them."""
-    rows_ = matching(agent=agent, tool=tool, outcome=outcome, since=since, until=until)
-    return bool(rows_.order_by().values("pk")[than : than + 1].exists())
+def exceeds(limit: int, **filters: Unpack[CallQuery]) -> bool:
+    """Return whether more calls than this match, without reading more of them."""
+    return bool(matching(**filters).order_by().values("pk")[limit : limit + 1].exists())
 
 
-def matching(
-    *, since: dt.datetime | None = None, until: dt.datetime | None = None, outcome: str = "", **columns: str
-) -> Any:
-    """Return the rows that match; ``columns`` are filters by column, and empty ones are ignored."""
-    filters: dict[str, Any] = {**columns, "at__gte": since, "at__lt": until, "outcome": outcome}
+def matching(**filters: Unpack[CallQuery]) -> Any:
+    """Return the rows that match."""
+    lookups: dict[str, Any] = {_LOOKUPS.get(name, name): value for name, value in filters.items() if value}
+    outcome = lookups.pop("outcome", "")
+    rows = models.CallRecord.objects.filter(**lookups)
+    if outcome == ERROR:
+        return rows.exclude(outcome__in=NO_ERROR)
     if outcome == UNREPORTED:
-        filters |= {"outcome": ADMITTED, "report_by__lt": timezone.now()}
-    elif outcome == ADMITTED:
-        filters["report_by__gte"] = timezone.now()
-    return models.CallRecord.objects.filter(**{field: value for field, value in filters.items() if value})
+        return rows.filter(outcome=ADMITTED, report_by__lt=timezone.now())
+    if outcome == ADMITTED:
+        return rows.filter(outcome=ADMITTED, report_by__gte=timezone.now())
+    return rows.filter(outcome=outcome) if outcome else rows
 
 
 class Reported(NamedTuple):
@@ -165,6 +150,7 @@ class Reported(NamedTuple):
 
     was_open: bool
     tool: str
+    session: str
     duration_ms: int
 
 
@@ -176,17 +162,17 @@ def report(
     Without a duration, the call took the time since its admission.
     """
     rows = models.CallRecord.objects.filter(agent=agent, call_id=call_id)
-    row = rows.values_list("at", "tool").first()
+    row = rows.values_list("at", "tool", "session").first()
     if row is None:
         return None
-    at, tool = row
+    at, tool, session = row
     if duration_ms is None:
         duration_ms = max(0, round((timezone.now() - at) / dt.timedelta(milliseconds=1)))
     changes = _fitting({"outcome": outcome, "error": error})
     was_open = rows.filter(outcome=ADMITTED).update(
         **changes, duration_ms=duration_ms, result_bytes=result_bytes
     )
-    return Reported(bool(was_open), tool, duration_ms)
+    return Reported(bool(was_open), tool, session, duration_ms)
 
 
 def record_all(records: Iterable[Mapping[str, Any]]) -> int:

@@ -17,11 +17,16 @@ from django.db.models import functions
 
 from toolbelt import models
 from toolbelt.core import belts, catalog, errors, toolkit_hooks
-from toolbelt.store import tokens as token_counts
+from toolbelt.store import token_counts
 
 # For reading entries without the names that they refer to, which are joined from existing rows.
 NOTHING = catalog.compile_()
 _QUERY_SIZE = 2000
+# Columns of tools: those with JSON, which is read as text; those that may be null; and those with keys and short texts
+# that many tools share, of which one copy is kept.
+_JSON_OF_TOOLS = ("input_schema", "output_schema", "annotations", "details", "approved_version")
+_EMPTY_IF_NULL = ("plugin", "output_schema", "annotations", "details", "approved_version")
+_SHARED = ("key", "plugin", "category", "input_schema", "annotations")
 
 
 def load(
@@ -64,75 +69,20 @@ def plugins(**filters: Any) -> list[catalog.Plugin]:
 
 def tools(**filters: Any) -> list[catalog.Tool]:
     """Return the tools, by key."""
-    rows = models.Tool.objects.filter(**filters).values_list(
-        "key",
-        "kind",
-        "plugin__name",
-        "title",
-        "description",
-        "category",
-        "default_on",
-        as_text("input_schema"),
-        as_text("output_schema"),
-        as_text("annotations"),
-        "policy",
-        "blocked",
-        "retired",
-        "seen",
-        "approved",
-        as_text("details"),
-        "details_approved",
-        as_text("approved_version"),
-        "upstream_name",
-        "tokens",
-    )
-    # Keys and short texts that many tools share are interned.
-    return [
-        catalog.Tool(
-            key=sys.intern(key),
-            kind=kind,
-            plugin=sys.intern(plugin or ""),
-            title=title,
-            description=description,
-            category=sys.intern(category),
-            default_on=default_on,
-            input_schema=sys.intern(input_schema),
-            output_schema=output_schema or "",
-            annotations=sys.intern(annotations if annotations != "{}" else ""),
-            policy=policy,
-            blocked=blocked,
-            retired=retired,
-            seen=seen,
-            approved=approved,
-            details=details or "",
-            details_approved=details_approved,
-            approved_version=approved_version or "",
-            upstream_name=upstream_name,
-            tokens=tokens,
-        )
-        for (
-            key,
-            kind,
-            plugin,
-            title,
-            description,
-            category,
-            default_on,
-            input_schema,
-            output_schema,
-            annotations,
-            policy,
-            blocked,
-            retired,
-            seen,
-            approved,
-            details,
-            details_approved,
-            approved_version,
-            upstream_name,
-            tokens,
-        ) in rows.iterator(chunk_size=_QUERY_SIZE)
-    ]
+    names = [field.name for field in dataclasses.fields(catalog.Tool)]
+    columns = {"plugin": orm.F("plugin__name")} | {name: as_text(name) for name in _JSON_OF_TOOLS}
+    rows = models.Tool.objects.filter(**filters).values_list(*(columns.get(name, name) for name in names))
+    read = []
+    for row in rows.iterator(chunk_size=_QUERY_SIZE):
+        values = dict(zip(names, row, strict=True))
+        for name in _EMPTY_IF_NULL:
+            values[name] = values[name] or ""
+        if values["annotations"] == "{}":
+            values["annotations"] = ""
+        for name in _SHARED:
+            values[name] = sys.intern(values[name])
+        read.append(catalog.Tool(**values))
+    return read
 
 
 def toolkits(**filters: Any) -> list[catalog.Toolkit]:

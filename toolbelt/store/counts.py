@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import F, Func, IntegerField, Q, QuerySet, Value
 
 from toolbelt import models
+from toolbelt.core import tool_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,9 @@ class Counts:
 
 def count() -> Counts:
     """Return the counts."""
-    held = Q(seen=False) | Q(approved_version__isnull=False)
+    # As `tool_versions.awaits_review`.
+    rejected = Q(approved__startswith=tool_versions.REJECTED, blocked=False)
+    held = Q(seen=False) | Q(approved_version__isnull=False) | rejected
     waiting = models.Tool.objects.filter(held, retired=False, plugin__isnull=False)
     revision = (
         models.Revision.objects.order_by().annotate(what=Value("revision")).values_list("what", "number")

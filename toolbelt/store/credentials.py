@@ -83,7 +83,7 @@ def is_any_agent_connected() -> bool:
     return models.ApiToken.objects.filter(agent__isnull=False, last_used__isnull=False).exists()
 
 
-def useless(now: dt.datetime) -> list[Token]:
+def rejected_though_valid(now: dt.datetime) -> list[Token]:
     """Return the valid tokens that are rejected all the same: their agent is archived, or their user is not active."""
     return [stored.token for stored in _stored() if stored.token.is_valid(now) and not stored.is_active]
 

@@ -1,4 +1,4 @@
-"""Expiries of switches and overrides (semantics: Revisions).
+"""Expiries of switches and overrides (docs/concepts.md: Revisions).
 
 An agent's expiries take effect when the agent is read. This module is for code that waits for the next expiry, and for
 code that records expiries.

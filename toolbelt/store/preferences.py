@@ -5,11 +5,12 @@ from __future__ import annotations
 from toolbelt import models
 
 
-def time_zone(user: int) -> str:
-    """Return the zone that a person chose (by primary key); empty if they chose none."""
-    return models.Preferences.objects.filter(pk=user).values_list("time_zone", flat=True).first() or ""
+def of(user: int) -> dict[str, str]:
+    """Return what a person (by primary key) chose, by the names of the preferences; what they left open is empty."""
+    row = models.Preferences.objects.filter(pk=user).first()
+    return {"time_zone": row.time_zone, "density": row.density} if row else {}
 
 
-def set_time_zone(user: int, zone: str) -> None:
-    """Let a person see times in this zone; empty: in that of their browser."""
-    models.Preferences.objects.update_or_create(pk=user, defaults={"time_zone": zone})
+def choose(user: int, name: str, value: str) -> None:
+    """Set one preference of a person; empty: nothing."""
+    models.Preferences.objects.update_or_create(pk=user, defaults={name: value})

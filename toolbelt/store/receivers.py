@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from toolbelt.store import loadout_names, reconnecting, revisions, tokens, write_turns
+from toolbelt.store import (
+    context_use,
+    learned_words,
+    loadout_names,
+    reconnecting,
+    revisions,
+    token_counts,
+    write_turns,
+)
 
 
 def connect() -> None:
-    """Connect the receivers: revisions, token counts, checks of loadouts' names, retries of reads, and turns of
-    writers.
+    """Connect the receivers: revisions, token counts, checks of loadouts' names, retries of reads, turns of
+    writers, and what goes with an agent that is deleted.
     """
     revisions.connect()
-    tokens.connect()
+    token_counts.connect()
     loadout_names.connect()
     reconnecting.connect()
     write_turns.connect()
+    learned_words.connect()
+    context_use.connect()

@@ -67,7 +67,7 @@ def check(
     """
     return [
         checks.Warning(
-            f"Writes may go unnoticed: {len(missing)} triggers are missing in the database {alias!r}.",
+            f"Writes may go unnoticed. Triggers missing in the database {alias!r}: {len(missing)}.",
             hint=f"Run `{conf.COMMAND} migrate`, which creates them. Until then, agents may get outdated answers.",
             id="toolbelt.W002",
         )

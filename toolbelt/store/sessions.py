@@ -52,11 +52,25 @@ def change(
     return answer
 
 
-def page(agent_id: int | None, offset: int, limit: int) -> tuple[list[StoredSession], int]:
-    """Return a page of the sessions, of one agent or of all, the last changed first; and the number of all."""
+def page(
+    agent_id: int | None,
+    offset: int,
+    limit: int,
+    *,
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+) -> tuple[list[StoredSession], int]:
+    """Return a page of the sessions, of one agent or of all, the last changed first; and the number of all.
+
+    Only those last changed from ``since`` on, and before ``until``.
+    """
     rows = models.AgentSession.objects.order_by("-changed", "-id")
     if agent_id is not None:
         rows = rows.filter(agent_id=agent_id)
+    if since is not None:
+        rows = rows.filter(changed__gte=since)
+    if until is not None:
+        rows = rows.filter(changed__lt=until)
     rows_ = rows.select_related("agent")[offset : offset + limit]
     return [_stored(row) for row in rows_], rows.count()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from toolbelt import models
 from toolbelt.core import belts, catalog
-from toolbelt.store import tokens, writing
+from toolbelt.store import token_counts, writing
 
 _AT_ONCE = 200
 
@@ -27,11 +27,11 @@ def put(values: Sequence[catalog.Tool]) -> None:
         row = existing.get(key)
         if row is None:
             row = models.Tool(key=key, **columns)
-            row.tokens = counted[key] or tokens.of(row)
+            row.tokens = counted[key] or token_counts.of(row)
             new.append(row)
         elif changed := writing.set_columns(row, columns):
-            if not tokens.COUNTED.isdisjoint(changed):
-                row.tokens = counted[key] or tokens.of(row)
+            if not token_counts.COUNTED.isdisjoint(changed):
+                row.tokens = counted[key] or token_counts.of(row)
                 changed = (*changed, "tokens")
             differing[changed].append(row)
     models.Tool.objects.bulk_create(new, batch_size=_AT_ONCE)

@@ -1,14 +1,15 @@
 """The addresses of the dashboard."""
 
+from django.contrib.auth import views as auth
 from django.urls import converters, path, register_converter
 
 from toolbelt.web.access import views as access
 from toolbelt.web.account import views as account
 from toolbelt.web.agents import views as agents
+from toolbelt.web.audit import views as audit
 from toolbelt.web.belt import views as belt
 from toolbelt.web.bulk import views as bulk
 from toolbelt.web.calls import views as calls
-from toolbelt.web.changes import views as changes
 from toolbelt.web.compare import views as compare
 from toolbelt.web.connect import views as connect
 from toolbelt.web.help import views as help  # noqa: A004 (the page is called so)
@@ -16,7 +17,6 @@ from toolbelt.web.history import views as history
 from toolbelt.web.home import views as home
 from toolbelt.web.live import views as live
 from toolbelt.web.loadouts import views as loadouts
-from toolbelt.web.login import views as login
 from toolbelt.web.matrix import views as matrix
 from toolbelt.web.ordering import views as ordering
 from toolbelt.web.people import views as people
@@ -24,6 +24,7 @@ from toolbelt.web.plugins import client_plugins, detail_views, importing
 from toolbelt.web.plugins import views as plugins
 from toolbelt.web.preview import views as preview
 from toolbelt.web.review import views as review
+from toolbelt.web.saved_views import views as saved_views
 from toolbelt.web.search import views as search
 from toolbelt.web.sessions import views as sessions
 from toolbelt.web.settings import views as settings
@@ -49,13 +50,19 @@ register_converter(Name, "name")
 urlpatterns = [
     path("", home.page, name="home"),
     path("search/", search.page, name="search"),
+    path("search/tools/", search.tool_options, name="tool_options"),
     path("flip/", search.flip, name="flip"),
     path("live/", live.stream, name="live"),
-    path("login/", login.Login.as_view(), name="login"),
-    path("logout/", login.Logout.as_view(), name="logout"),
+    path(
+        "login/",
+        auth.LoginView.as_view(template_name="login.html", redirect_authenticated_user=True),
+        name="login",
+    ),
+    path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("account/", account.page, name="account"),
     path("account/password/", account.change_password, name="change_password"),
     path("account/time-zone/", account.change_time_zone, name="change_time_zone"),
+    path("account/density/", account.change_density, name="change_density"),
     path("help/", help.page, name="help"),
     path("status/", status.page, name="status"),
     path("agents/", agents.listing, name="agents"),
@@ -101,6 +108,8 @@ urlpatterns = [
     *loadouts.Editor().urls,
     *sub_apps.Editor().urls,
     *toolkit_editor.Editor().urls,
+    path("views/<name:page>/save/", saved_views.save, name="save_view"),
+    path("views/<name:page>/delete/", saved_views.delete, name="delete_view"),
     path("order/<name:kind>/", ordering.swap, name="swap"),
     path("review/", review.page, name="review"),
     path("review/decide/", review.decide, name="decide"),
@@ -111,9 +120,9 @@ urlpatterns = [
     path("belt/export/", belt.export, name="export_belt"),
     path("belt/check/", belt.check, name="check_belt"),
     path("belt/import/", belt.import_, name="import_belt"),
-    path("changes/", changes.listing, name="changes"),
-    path("changes/download/", changes.download, name="download_changes"),
-    path("changes/<int:entry>/undo/", changes.undo, name="undo"),
+    path("changes/", audit.listing, name="changes"),
+    path("changes/download/", audit.download, name="download_changes"),
+    path("changes/<int:entry>/undo/", audit.undo, name="undo"),
     path("plugins/", plugins.listing, name="plugins"),
     path("plugins/add/", plugins.add, name="add_server"),
     path("plugins/add/save/", plugins.save, name="save_server"),

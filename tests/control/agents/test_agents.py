@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 from toolbelt import models
@@ -11,6 +13,7 @@ from toolbelt.control.agents import agents
 from toolbelt.control.catalog import entries
 from toolbelt.core import errors
 from toolbelt.runtime import surfaces
+from toolbelt.store import context_use, learned_words
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("stored")]
 
@@ -48,3 +51,16 @@ def test_a_duplicate_is_refused_a_key_that_is_taken_or_makes_no_sense(operator: 
         agents.duplicate(operator, "bob", "a b")
     with pytest.raises(errors.NotFound, match="'bo'"):
         agents.duplicate(operator, "bo", "rob")
+
+
+def test_what_was_learned_and_summed_of_an_agent_is_deleted_with_it(operator: writing.Write) -> None:
+    day = dt.date(2026, 3, 1)
+    agents.duplicate(operator, "bob", "rob")
+    for agent in ("bob", "rob"):
+        learned_words.add_all([learned_words.Lesson("git__push", agent, ("lead",))])
+        context_use.add_all([context_use.Use(agent, day, 1, 10, 100)])
+
+    entries.remove(operator.replace(confirm=True), "agent", "rob")
+
+    assert list(models.LearnedWords.objects.values_list("agent", flat=True)) == ["bob"]
+    assert list(models.ContextUse.objects.values_list("agent", flat=True)) == ["bob"]

@@ -102,6 +102,24 @@ def test_a_dry_run_stores_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert stored_connections() == {}
 
 
+@pytest.mark.parametrize(
+    ("args", "kept"),
+    [
+        (["-e", "API_KEY=SECRET0123456789"], ["-e", "API_KEY"]),
+        (["-eAPI_KEY=SECRET0123456789"], ["-eAPI_KEY"]),
+        (["-eS3_PASS=SECRET0123456789"], ["-eS3_PASS"]),
+        (["--env", "API_KEY=SECRET0123456789"], ["--env", "API_KEY"]),
+        (["--env=API_KEY=SECRET0123456789"], ["--env=API_KEY"]),
+    ],
+)
+def test_variables_of_a_container_are_passed_on_by_name(args: list[str], kept: list[str]) -> None:
+    server = {"command": "docker", "args": ["run", "-i", *args, "mcp/x", "-env=a", "--mode=a=b"]}
+    [converted] = importing.preview(json.dumps({"mcpServers": {"x": server}})).servers
+    assert converted.connection["args"] == ["run", "-i", *kept, "mcp/x", "-env=a", "--mode=a=b"]
+    [name] = re.findall(r"[A-Z]\w+", kept[-1])
+    assert converted.connection["env"] == {name: f"${{{name}}}"}
+
+
 def test_two_secrets_of_one_name_become_two_variables() -> None:
     servers = {
         name: {"command": "x", "env": {"API_KEY": f"SECRET{name}-0123456789"}} for name in ("one", "two")
@@ -121,6 +139,18 @@ BAD: dict[str, tuple[str, str]] = {
     "no servers": ('{"theme": "dark"}', r"The file has no servers"),
     "an empty server": ('{"mcpServers": {\n"x": {}}}', r"line 2, x: It has neither a command nor a URL"),
     "no object": ('{"mcpServers": {\n\n"x": 5}}', r"line 3, x: A server must be an object"),
+    "arguments as a text": (
+        '{"mcpServers": {"x": {"command": "y", "args": "--read-only"}}}',
+        r"x: Its arguments must be a list",
+    ),
+    "variables as a list": (
+        '{"mcpServers": {"x": {"command": "y", "env": ["A=1"]}}}',
+        r"x: Its variables and headers must be objects",
+    ),
+    "headers as a text": (
+        '{"mcpServers": {"x": {"url": "https://example.com/mcp", "headers": "A: b"}}}',
+        r"x: Its variables and headers must be objects",
+    ),
     "SSE": ('{"mcpServers": {"x": {"url": "https://example.com/sse"}}}', r"line 1, x: It uses the old SSE"),
     "a client's folder": (
         '{"servers": {"x": {"command": "y", "args": ["${workspaceFolder}/z"]}}}',
@@ -128,6 +158,10 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "a secret argument": (
         '{"mcpServers": {"x": {"command": "y", "args": ["--api-key", "SECRET9999-abcdefgh"]}}}',
+        r"args: This looks like a secret",
+    ),
+    "a header as an argument": (
+        '{"mcpServers": {"x": {"command": "y", "args": ["--header", "Authorization: Bearer SECRET9999"]}}}',
         r"args: This looks like a secret",
     ),
     "a password in a URL": (
@@ -154,6 +188,8 @@ def test_a_bad_file_names_line_and_reason_and_imports_nothing(
     with pytest.raises(CommandError, match=reason) as raised:
         call_command("mcp", "import", str(file))
     assert stored_connections() == {}
+    # Leaving servers out helps only if the file can be read, and has servers.
+    assert ("--only" in str(raised.value)) == (" x: " in str(raised.value))
     assert "SECRET" not in str(raised.value) + everything_stored() + capsys.readouterr().out
 
 

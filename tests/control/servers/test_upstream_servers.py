@@ -11,7 +11,7 @@ from tests.plugins.upstream import listing
 from toolbelt.control.config import belts
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import upstream_servers
-from toolbelt.core import catalog, errors
+from toolbelt.core import errors, tool_versions
 from toolbelt.store import listings, snapshots
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +47,7 @@ def test_new_tools_are_off_until_an_operator_has_seen_them() -> None:
     offering.approve_all()
 
     assert offering.stored("files__read").seen
-    assert offering.stored("files__read").approved == catalog.version(offering.stored("files__read"))
+    assert offering.stored("files__read").approved == tool_versions.version(offering.stored("files__read"))
     assert upstream_servers.review("files").changes == ()
 
 
@@ -55,7 +55,7 @@ def test_the_new_tools_of_a_trusted_server_count_and_are_held_to_what_they_say()
     offering.add(trusted=True)
 
     assert offering.listed(offering.READ).unseen == ()
-    assert offering.stored("files__read").approved == catalog.version(offering.stored("files__read"))
+    assert offering.stored("files__read").approved == tool_versions.version(offering.stored("files__read"))
 
     assert offering.listed({**offering.READ, "description": "Read all files."}).held == ("files__read",)
 

@@ -134,6 +134,11 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
             text(number, _kept["text"])
         case "who":
             text(number, f"process {os.getpid()}")
+        case "hold":
+            (directory / f"begun-{os.getpid()}").touch()
+            while not (directory / "go").exists():
+                time.sleep(0.02)
+            text(number, "held")
         case "ask":
             text(number, json.dumps(asked(directory, arguments), sort_keys=True))
         case "log":

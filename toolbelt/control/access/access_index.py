@@ -57,8 +57,8 @@ class AgentAccess:
     @property
     def granted(self) -> frozenset[str]:
         """Everything that is active: tools, prompts, resources and so on."""
-        others = self.inventory.others
-        return self.inventory.active | others if others else self.inventory.active
+        non_tools = self.inventory.non_tools
+        return self.inventory.active | non_tools if non_tools else self.inventory.active
 
     @functools.cached_property
     def resolved(self) -> budgets.Resolution:

@@ -163,7 +163,7 @@ def _part(holder: access_index.AgentAccess, keys: Collection[str], on: bool | No
     before = {key: now for key in keys if (now := grants.switch_state(agent, key)) != on}
     proposed = switches.with_settings(stored, agent, dict.fromkeys(before, on))
     current = holder.inventory
-    resulting = current if proposed == agent else inventory.take(stored, proposed, conf.KIND_LOADOUTS)
+    resulting = inventory.take(stored, proposed, conf.KIND_LOADOUTS, before=current)
     effect = effects.of_inventories(stored, current, resulting)
     refused = ""
     try:

@@ -1,4 +1,4 @@
-"""Recording expired switches and overrides in the audit log (semantics: Revisions).
+"""Recording expired switches and overrides in the audit log (docs/concepts.md: Revisions).
 
 An expiry needs no record to take effect: whenever a switch is read, its expiry is compared with the time. But the log
 should contain it. Writers therefore record expiries of an agent before they change it, with the time of the expiry; a

@@ -1,4 +1,4 @@
-"""Flipping switches and overriding tools (semantics: tools_config, Budgets; dashboard: Access page).
+"""Flipping switches and overriding tools (docs/concepts.md: Switches and overrides).
 
 A flip states the new value, never "the other way"; ``was`` is what the writer saw. It is done at once if nothing
 prevents it; a far-reaching flip raises ConfirmationRequired with its differences, and is done when it is repeated with
@@ -191,10 +191,16 @@ def with_settings(
 ) -> agents.Agent:
     """Return the agent with these switches and overrides set; unchanged ones keep their expiry."""
     now = agent.tools_config()
-    for key, on in settings.items():
-        if now.get(key) is not on:
-            agent = _with(agent, _family(stored, key), key, on)
-    return agent
+    changed = {key: on for key, on in settings.items() if now.get(key) is not on}
+    rows = {"switch": dict(agent.switches), "override": dict(agent.overrides)}
+    for key, on in changed.items():
+        family = rows[_family(stored, key)]
+        if on is None:
+            family.pop(key, None)
+        else:
+            family[key] = on
+    ends = {key: end for key, end in agent.ends.items() if key not in changed}
+    return dataclasses.replace(agent, switches=rows["switch"], overrides=rows["override"], ends=ends)
 
 
 def _set(

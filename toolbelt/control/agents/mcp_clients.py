@@ -128,7 +128,7 @@ def _taken() -> errors.Refused:
 
 
 def _unreadable(reason: str) -> errors.Invalid:
-    return errors.Invalid([errors.Problem(path="", message=f"{reason} Add the configuration by hand.")])
+    return errors.Invalid.of(f"{reason} Add the configuration by hand.")
 
 
 def find(client_id: str) -> Client:

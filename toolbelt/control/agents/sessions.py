@@ -31,9 +31,19 @@ class Page:
     total: int
 
 
-def page(agent: str | None = None, *, offset: int = 0, limit: int = 50) -> Page:
-    """Return sessions, of one agent or of all; raise errors.NotFound for an unknown agent."""
-    page_, total = rows.page(None if agent is None else _agent(agent).agent_id, offset, limit)
+def page(
+    agent: str | None = None,
+    *,
+    offset: int = 0,
+    limit: int = 50,
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+) -> Page:
+    """Return sessions, of one agent or of all, that last changed in this time; raise errors.NotFound for an unknown
+    agent.
+    """
+    agent_id = None if agent is None else _agent(agent).agent_id
+    page_, total = rows.page(agent_id, offset, limit, since=since, until=until)
     return Page(sessions=page_, total=total)
 
 

@@ -1,4 +1,4 @@
-"""What subagents of an agent have, beside the agent itself (semantics: The resolution; More)."""
+"""What subagents of an agent have, beside the agent itself (docs/semantics.md: The eleven rules)."""
 
 from __future__ import annotations
 

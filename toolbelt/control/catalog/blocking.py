@@ -1,4 +1,4 @@
-"""Blocking tools, toolkits and plugins for everyone (semantics: The resolution, rule 2).
+"""Blocking tools, toolkits and plugins for everyone (docs/semantics.md: The eleven rules).
 
 No confirmation is needed, because it is for emergencies, and it can be undone like any other change.
 """

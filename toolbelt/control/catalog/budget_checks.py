@@ -43,5 +43,5 @@ def _exceeding(before: catalog.Catalog) -> Iterator[tuple[str, budgets.Spent, bu
     stored = snapshots.catalog() if bound else before
     for agent in bound:
         after = inventory.take(stored, agent, conf.KIND_LOADOUTS).spent
-        if after.is_passed:
+        if after.is_exceeded:
             yield agent.key, inventory.take(before, agent, conf.KIND_LOADOUTS).spent, after

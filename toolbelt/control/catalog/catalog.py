@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolbelt.control import writing
-from toolbelt.store import tokens
+from toolbelt.store import token_counts
 
 
 def recount_tokens() -> int:
@@ -13,4 +13,4 @@ def recount_tokens() -> int:
     The count is derived and not configured, so there is no audit entry.
     """
     with writing.begin():
-        return tokens.recount()
+        return token_counts.recount()

@@ -1,4 +1,4 @@
-"""The consequences of a changed catalog for each agent (dashboard: Loadouts).
+"""The consequences of a changed catalog for each agent.
 
 Only agents that the change can affect are resolved, and of what they may load, only the tools that it can add or
 remove.

@@ -1,5 +1,4 @@
-"""Proposals: what a change of a loadout, toolkit or sub-app would do to many agents, shown before it is saved
-(dashboard: Loadouts).
+"""Proposals: what a change of a loadout, toolkit or sub-app would do to many agents, shown before it is saved.
 
 A proposal is computed from what is stored, and nothing is written. :func:`save` and :func:`remove` do what was shown:
 they compute it again in their own transaction, and ask again if the result differs.

@@ -1,4 +1,4 @@
-"""Entries of loadouts that name nothing (semantics: Names that match nothing).
+"""Entries of loadouts that name nothing (docs/semantics.md: Loadouts).
 
 They are kept, because what they name may come, and shown. A name in ``disabled`` must be confirmed: a misspelt denial
 denies nothing.

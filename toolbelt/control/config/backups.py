@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 
 from toolbelt import conf, locations
@@ -57,7 +58,7 @@ def restore(file: Path, *, replace: bool = False) -> Mapping[str, int]:
     existing = rows.counts() if _exists() else {}
     if any(existing.values()) and not replace:
         raise errors.Refused(
-            f"The database has data already ({_described(existing)}). Back it up, and then add --replace to overwrite"
+            f"The database has data already ({described(existing)}). Back it up, and then add --replace to overwrite"
             " it."
         )
     number = rows.last_number(DEFAULT_DB_ALIAS) if existing else 0
@@ -65,7 +66,7 @@ def restore(file: Path, *, replace: bool = False) -> Mapping[str, int]:
         # Open connections would lock the tables.
         connections.close_all()
         archives.restore(connection, file)
-        _manage("migrate", "--no-input", "--verbosity=0")
+        _migrate(DEFAULT_DB_ALIAS)
         rows.move_on(DEFAULT_DB_ALIAS, number)
     else:
         _restore_file(file, number)
@@ -86,12 +87,12 @@ def move(url: str, *, replace: bool = False) -> str:
 def _restore_file(file: Path, number: int) -> None:
     with _draft(Path(tempfile.gettempdir())) as draft:
         files.copy(file, draft)
-        _manage("migrate", "--no-input", "--verbosity=0", url=f"sqlite:///{draft}")
         with _opened(draft):
+            _migrate(rows.FILE_ALIAS, url=f"sqlite:///{draft}")
             if connection.vendor == "sqlite":
                 rows.move_on(rows.FILE_ALIAS, number)
             else:
-                _manage("migrate", "--no-input", "--verbosity=0")
+                _migrate(DEFAULT_DB_ALIAS)
                 rows.copy(rows.FILE_ALIAS, DEFAULT_DB_ALIAS)
         if connection.vendor == "sqlite":
             connections.close_all()
@@ -99,8 +100,8 @@ def _restore_file(file: Path, number: int) -> None:
 
 
 def _write_rows(file: Path) -> None:
-    _manage("migrate", "--no-input", "--verbosity=0", url=f"sqlite:///{file}")
     with _opened(file):
+        _migrate(rows.FILE_ALIAS, url=f"sqlite:///{file}")
         rows.copy(DEFAULT_DB_ALIAS, rows.FILE_ALIAS)
     files.seal(file)
 
@@ -163,6 +164,15 @@ def _opened(file: Path) -> Iterator[None]:
         rows.close_file()
 
 
+def _migrate(alias: str, *, url: str = "") -> None:
+    """Apply the migrations that a database lacks. ``url`` is its address, if it is not the installation's."""
+    executor = MigrationExecutor(connections[alias])
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        connections[alias].close()
+        # In a process whose default database it is, because that is the one that migrations write to.
+        _manage("migrate", "--no-input", "--verbosity=0", url=url)
+
+
 def _manage(*words: str, url: str = "") -> str:
     """Run a management command in a process of its own, for another database if ``url`` is given."""
     path = os.pathsep.join(
@@ -182,5 +192,6 @@ def _manage(*words: str, url: str = "") -> str:
     return run.stdout
 
 
-def _described(counted: Mapping[str, int]) -> str:
-    return ", ".join(f"{number} {name}" for name, number in counted.items())
+def described(counted: Mapping[str, int]) -> str:
+    """Return how much a database has, as words."""
+    return ", ".join(f"{name}: {number}" for name, number in counted.items())

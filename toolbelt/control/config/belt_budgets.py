@@ -11,7 +11,7 @@ from typing import Any
 from toolbelt.control import guards
 from toolbelt.control.catalog import entries
 from toolbelt.core import belts, budgets, catalog, errors, policy, schema
-from toolbelt.store import snapshots, tokens
+from toolbelt.store import snapshots, token_counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ def problems(
         if name not in written and (agent.archived or not affects_all):
             continue
         after_ = _spent(proposed, name, count)
-        if not after_.is_passed:
+        if not after_.is_exceeded:
             continue
         if before is None:
             before = belts.load(stored, lenient=True)
@@ -66,7 +66,7 @@ def _spent(belt: belts.Belt, agent: str, count: Callable[[catalog.Tool], int]) -
     """
     resolved = guards.resolved(belt.catalog, belt.agents[agent])
     counting = dataclasses.replace(
-        belt.catalog, code=snapshots.catalog().code, count_tokens=tokens.count_policy, derived={}
+        belt.catalog, code=snapshots.catalog().code, count_tokens=token_counts.count_policy, derived={}
     )
     policy_tokens = policy.tokens(counting, resolved.active)
     spent = policy_tokens + sum(count(belt.catalog.tools[key]) for key in resolved.active)
@@ -78,6 +78,8 @@ def _token_counter() -> Callable[[catalog.Tool], int]:
 
     @functools.cache
     def counted(key: str, description: str, input_schema: str) -> int:
-        return tokens.count(catalog.model_json(key, description, schema.mapping(input_schema, schema.EMPTY)))
+        return token_counts.count(
+            catalog.model_json(key, description, schema.mapping(input_schema, schema.EMPTY))
+        )
 
     return lambda tool: counted(tool.key, tool.description, tool.input_schema)

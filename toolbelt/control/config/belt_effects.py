@@ -18,7 +18,7 @@ from toolbelt.control.config import belts
 from toolbelt.core import agents as values
 from toolbelt.core import budgets, catalog, effects, errors, resolution, schema
 from toolbelt.store import agents as agent_rows
-from toolbelt.store import snapshots, tokens
+from toolbelt.store import snapshots, token_counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,5 +115,5 @@ def _token_counter(stored: catalog.Catalog) -> Callable[[str], int]:
         ): tool.tokens
         for tool in stored.tools.values()
     }
-    count = functools.cache(tokens.count)
+    count = functools.cache(token_counts.count)
     return lambda text: stored_counts.get(text) or count(text)

@@ -184,9 +184,7 @@ def read(text: str, *, strictly: bool = False) -> Any:
             _check_limits(text)
         return _Reader(text).read()
     except _UNREADABLE as error:
-        raise errors.Invalid(
-            [errors.Problem(path="", message=f"This cannot be read: {_described(error)}.")]
-        ) from error
+        raise errors.Invalid.of(f"This cannot be read: {_described(error)}.") from error
 
 
 def _check_limits(text: str) -> None:

@@ -22,8 +22,8 @@ from django.utils import timezone
 
 import toolbelt
 from toolbelt import conf
-from toolbelt.core import belts
-from toolbelt.store import databases, entries, retention, revisions
+from toolbelt.core import belts, search
+from toolbelt.store import databases, entries, learned_words, retention, revisions
 
 Kept = retention.RetentionStats
 # When this process started: the module is imported with the first pages.
@@ -65,6 +65,9 @@ class Installation:
     cache: Cache
     revision: int
     kept: Mapping[str, Kept]
+    learned: learned_words.Coverage
+    is_learning: bool
+    sentence_model: search.SentenceStatus
     findings: Sequence[str]
 
 
@@ -85,6 +88,9 @@ def status() -> Installation:
         cache=cache_status(),
         revision=revisions.number(),
         kept={"calls": retention.calls(), "changes": retention.changes(), "sessions": retention.sessions()},
+        learned=learned_words.coverage(),
+        is_learning=conf.LEARN_FROM_USE,
+        sentence_model=search.sentence_status(),
         findings=_findings(),
     )
 
@@ -102,9 +108,8 @@ def is_database_busy() -> bool:
 def _database() -> Database:
     started = time.perf_counter()
     with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
-        milliseconds = 1000 * (time.perf_counter() - started)
         cursor.execute("SELECT sqlite_version()" if connection.vendor == "sqlite" else "SHOW server_version")
+        milliseconds = 1000 * (time.perf_counter() - started)
         version = str(cursor.fetchone()[0])
     plan = executor.MigrationExecutor(connection)
     pending = plan.migration_plan(plan.loader.graph.leaf_nodes())

@@ -66,10 +66,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _invalid(message: str) -> errors.Invalid:
-    return errors.Invalid([errors.Problem(path="", message=message)])
+    return errors.Invalid.of(message)
 
 
 def _count(text: str) -> int:
-    from toolbelt.store import tokens
+    from toolbelt.store import token_counts
 
-    return tokens.count(text)
+    return token_counts.count(text)

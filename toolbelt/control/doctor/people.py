@@ -23,7 +23,7 @@ def examine() -> Iterator[findings.Finding]:
             message="No active user is a superuser, so nobody can manage users.",
             way_out=f"Run `{conf.COMMAND} createsuperuser`.",
         )
-    useless = credentials.useless(timezone.now())
+    useless = credentials.rejected_though_valid(timezone.now())
     if useless:
         names = ", ".join(token.prefix for token in useless[:MAX_NAMED])
         yield findings.Finding(

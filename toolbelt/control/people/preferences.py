@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import functools
 import zoneinfo
+from typing import Literal
 
 from toolbelt.core import errors
 from toolbelt.store import preferences
 
-time_zone = preferences.time_zone
+# The zone in which times are shown, and how dense rows are. Empty: that of the browser, and comfortable rows.
+Name = Literal["time_zone", "density"]
+
+of = preferences.of
 
 
 @functools.cache
-def time_zones() -> frozenset[str]:
-    """Return the names of the time zones that can be chosen."""
-    return frozenset(zoneinfo.available_timezones())
+def choices(name: Name) -> frozenset[str]:
+    """Return what can be chosen, besides nothing."""
+    return frozenset(zoneinfo.available_timezones()) if name == "time_zone" else frozenset({"compact"})
 
 
-def set_time_zone(user: int, zone: str) -> None:
-    """Let a person see times in this zone; empty: in that of their browser. Raise errors.Refused for an unknown one."""
-    if zone and zone not in time_zones():
-        raise errors.Refused(f"{zone[:64]!r} is not a time zone. Choose one from the list.")
-    preferences.set_time_zone(user, zone)
+def choose(user: int, name: Name, value: str) -> None:
+    """Let a person prefer this; empty: nothing. Raise errors.Refused for what cannot be chosen."""
+    if value and value not in choices(name):
+        raise errors.Refused(
+            f"{value[:64]!r} is not a time zone. Choose one from the list."
+            if name == "time_zone"
+            else f"Rows cannot be {value[:64]!r}: choose comfortable or compact."
+        )
+    preferences.choose(user, name, value)

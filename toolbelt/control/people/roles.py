@@ -32,7 +32,17 @@ from toolbelt.store import entries, operators
 Role = Literal["viewer", "operator", "administrator"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 # Models for plugins and for internal use, which are not viewed, or only by those who may issue tokens.
-_UNSEEN = frozenset({"apitoken", "pluginstate", "revision", "agentrevision", "agentoperator", "preferences"})
+_UNSEEN = frozenset(
+    {
+        "apitoken",
+        "pluginstate",
+        "revision",
+        "agentrevision",
+        "agentoperator",
+        "preferences",
+        "savedview",
+    }
+)
 _OF_OPERATORS = (
     rights.FLIP,
     rights.permission("change", "toolkit"),

@@ -14,7 +14,7 @@ from toolbelt import conf
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import unresolved
 from toolbelt.control.reports import queries
-from toolbelt.core import catalog, inventory, reasons, resolution
+from toolbelt.core import catalog, inventory, reasons, resolution, tool_versions
 from toolbelt.store import listings, plugins, snapshots
 
 # An override is stale if it has no effect.
@@ -39,12 +39,14 @@ class FailedPlugin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """What needs attention, and the ``agents`` that it was computed from. ``not_running`` are the plugins in code with
-    tools that no process can run; ``waiting`` how many tools need a review, by plugin; ``stopped`` what is blocked for
-    everyone (kind, name); ``unresolved`` what names nothing.
+    """What needs attention, and the ``agents`` and the catalog (``stored``) that it was computed from.
+
+    ``not_running`` are the plugins in code with tools that no process can run; ``waiting`` how many tools need review,
+    by plugin; ``stopped`` what is blocked for everyone (kind, name); ``unresolved`` what names nothing.
     """
 
     agents: Sequence[queries.Summary]
+    stored: catalog.Catalog
     broken: Sequence[FailedPlugin]
     not_running: Sequence[catalog.Plugin]
     waiting: Mapping[str, int]
@@ -58,6 +60,7 @@ def load() -> Attention:
     summaries, stored = queries.summaries(), snapshots.catalog()
     return Attention(
         agents=summaries,
+        stored=stored,
         broken=_broken(stored),
         not_running=tuple(_not_running(stored)),
         waiting=_waiting(stored),
@@ -91,7 +94,7 @@ def _not_running(stored: catalog.Catalog) -> Iterator[catalog.Plugin]:
 def _waiting(stored: catalog.Catalog) -> dict[str, int]:
     counts: dict[str, int] = {}
     for tool in stored.tools.values():
-        if tool.plugin and not tool.retired and (not tool.seen or tool.approved_version):
+        if tool.plugin and not tool.retired and tool_versions.awaits_review(tool):
             counts[tool.plugin] = counts.get(tool.plugin, 0) + 1
     return counts
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from toolbelt.control.config import installation
 from toolbelt.control.reports import queries
-from toolbelt.core import catalog
+from toolbelt.core import tool_versions
 from toolbelt.store import calls, credentials, snapshots
 
 
@@ -32,12 +32,8 @@ def load() -> FirstSteps | None:
     tools = [tool for tool in stored.tools.values() if tool.plugin in servers and not tool.retired]
     return FirstSteps(
         has_server=bool(servers),
-        is_reviewed=bool(tools) and not any(map(_waits, tools)),
+        is_reviewed=bool(tools) and not any(map(tool_versions.awaits_review, tools)),
         agent=agents[0] if agents else "",
         is_connected=credentials.is_any_agent_connected(),
         is_empty=not installation.is_configured(),
     )
-
-
-def _waits(tool: catalog.Tool) -> bool:
-    return not tool.seen or bool(tool.approved_version)

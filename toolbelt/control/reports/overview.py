@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolbelt.control.reports import attention, queries
-from toolbelt.store import audit, call_figures, snapshots
+from toolbelt.store import audit, call_figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,13 +31,13 @@ def load(*, today: dt.datetime, most: int, most_agents: int, calls_since: dt.dat
     """Return the overview: at most ``most`` changes since ``today`` began, and calls since ``calls_since``, if given;
     ``most_agents`` are listed.
     """
-    noticed, stored = attention.load(), snapshots.catalog()
+    noticed = attention.load()
     changes = audit.page(since=today, size=most)
-    last = next(iter(changes.entries), None) or next(iter(audit.page(size=1).entries), None)
+    last = next(iter(changes.entries), None) or audit.last()
     return Overview(
         attention=noticed,
         listed=queries.with_last(noticed.agents[:most_agents]),
-        total=len(stored.tools) - len(stored.non_tools),
+        total=noticed.stored.tool_count,
         today=changes,
         last=last,
         calls=None if calls_since is None else call_figures.by_day(since=calls_since),

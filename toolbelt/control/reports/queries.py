@@ -46,8 +46,7 @@ class Summary:
     @property
     def total(self) -> int:
         """The number of all tools."""
-        stored = self.holder.catalog
-        return len(stored.tools) - len(stored.non_tools)
+        return self.holder.catalog.tool_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,19 +14,20 @@ from toolbelt.store import call_figures, calls
 
 OfTool = call_figures.OfTool
 OfDay = call_figures.OfDay
-TookOnDay = call_figures.TookOnDay
+DurationsOfDay = call_figures.DurationsOfDay
 Page = calls.Page
 Call = calls.Call
 
 by_tool = call_figures.by_tool
 of_tools = call_figures.of_tools
 by_day = call_figures.by_day
-took_by_day = call_figures.took_by_day
+durations_by_day = call_figures.durations_by_day
 page = calls.page
 find = calls.find
 walk = calls.walk
 count_newer = calls.count_newer
-are_more = calls.are_more
+exceeds = calls.exceeds
+ERROR = calls.ERROR
 record_all = calls.record_all
 logged_values = call_figures.logged_values
 
@@ -57,6 +58,16 @@ class AllUnused:
     tokens: int
 
 
+def uncalled(stored: catalog.Catalog, *, since: dt.datetime) -> frozenset[str]:
+    """Return the keys of the tools that no agent called in this time, without retired tools, prompts and resources."""
+    called = call_figures.called_tools(since)
+    return frozenset(
+        key
+        for key, tool in stored.tools.items()
+        if tool.kind == "tool" and not tool.retired and key not in called
+    )
+
+
 def unused(
     index: access_index.AccessIndex,
     *,
@@ -70,32 +81,28 @@ def unused(
 
     If there is nothing at ``offset``, the last page is returned.
     """
-    called: dict[str, set[str]] = {}
-    for caller, key in call_figures.called(agent=agent, since=since, until=until):
-        called.setdefault(caller, set()).add(key)
-    idle_by_agent = [
-        (holder.agent.key, holder.active.difference(called.get(holder.agent.key, ())))
-        for holder in index.holders
-        if agent in ("", holder.agent.key)
-    ]
+    holders = {holder.agent.key: holder.active for holder in index.holders if agent in ("", holder.agent.key)}
     idle: collections.Counter[str] = collections.Counter()
-    for _, idle_tools in idle_by_agent:
-        idle.update(idle_tools)
+    for active in holders.values():
+        idle.update(active)
+    called = call_figures.called(agent=agent, since=since, until=until)
+    idle.subtract(key for caller, key in called if key in holders.get(caller, ()))
     tools = index.catalog.tools
-    if offset >= len(idle):
-        offset = max(0, len(idle) - 1) // most * most
-    most_expensive = heapq.nsmallest(
-        offset + most, idle, key=lambda key: (-tools[key].tokens * idle[key], key)
-    )
+    costs = {key: tools[key].tokens * count for key, count in idle.items() if count}
+    if offset >= len(costs):
+        offset = max(0, len(costs) - 1) // most * most
+    most_expensive = heapq.nsmallest(offset + most, costs, key=lambda key: (-costs[key], key))
     return AllUnused(
         tools=[
             Unused(
                 tool=tools[key],
-                agents=tuple(name for name, idle_tools in idle_by_agent if key in idle_tools),
+                agents=tuple(
+                    name for name, active in holders.items() if key in active and (name, key) not in called
+                ),
             )
             for key in most_expensive[offset:]
         ],
         offset=offset,
-        count=len(idle),
-        tokens=sum(tools[key].tokens * count for key, count in idle.items()),
+        count=len(costs),
+        tokens=sum(costs.values()),
     )

@@ -3,7 +3,8 @@
 They come from upstream servers, or from agents' programs that declare them.
 
 Computed from the stored rows: new tools, tools that differ from what was approved, tools that seem to be renamed, and
-tools that are gone. Each is shown with a hash, and an approval names that hash, so that nothing is approved unseen.
+tools that are gone. Each is shown with a hash, and an approval names that hash, so that nothing is approved unseen. Its
+flags are the findings that the review shows: suspicious texts, limits that were loosened, risks that rose.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from toolbelt.control.servers import line_diffs
-from toolbelt.core import catalog, errors, schema
+from toolbelt.core import catalog, errors, risks, schema, tool_versions
 from toolbelt.plugins.upstream import flags
-from toolbelt.store import references, snapshots, tokens
+from toolbelt.store import references, snapshots, token_counts
 
-Kind = Literal["new", "changed", "renamed", "details", "gone"]
-KINDS: tuple[Kind, ...] = ("changed", "renamed", "new", "details", "gone")
+Kind = Literal["new", "changed", "renamed", "details", "hints", "gone"]
+KINDS: tuple[Kind, ...] = ("changed", "renamed", "new", "hints", "details", "gone")
 FIELDS = ("title", "description", "input_schema", "output_schema", "annotations", "details")
 # How many tools with equal texts are compared by name; of more, each is as likely as the next.
 MAX_CANDIDATES = 20
@@ -43,7 +44,7 @@ class Pending:
     @property
     def shown(self) -> str:
         """Return the hash of the version to review."""
-        return catalog.shown_version(self.tool)
+        return tool_versions.shown_version(self.tool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,15 +181,25 @@ def find_held(name: str, stored: catalog.Catalog) -> catalog.Plugin:
     return plugin
 
 
+def rejection(tool: catalog.Tool) -> dict[str, Any]:
+    """Return the changes of a tool's entry that reject it as it is now."""
+    rejected = tool_versions.REJECTED + tool_versions.version(tool)
+    return {"seen": None, "approved": rejected, "approved_version": None, "blocked": True}
+
+
 def _kind_of(tool: catalog.Tool) -> Kind | None:
     """Return why a tool on its own needs a review, or None."""
     if tool.retired:
         return "gone"
+    if tool_versions.is_rejected(tool):
+        return None if tool.blocked else "new"
     if not tool.seen:
         return "new"
-    if catalog.is_changed(tool):
+    if tool_versions.is_changed(tool):
         return "changed"
-    return "details" if catalog.has_undecided_details(tool) else None
+    if risks.is_raised(tool):
+        return "hints"
+    return "details" if tool_versions.has_undecided_details(tool) else None
 
 
 def _renames(tools: list[catalog.Tool], kinds: Mapping[str, Kind]) -> dict[str, str]:
@@ -228,7 +239,9 @@ def as_shown(tool: catalog.Tool) -> dict[str, Any]:
 
 
 def flags_of(item: Pending, stored: catalog.Catalog) -> tuple[str, ...]:
-    """Return what is suspicious in the texts of a tool to review; nothing, if it follows code of this installation."""
+    """Return the findings of a tool to review: in its texts, and what its change allows. Nothing, if it follows code of
+    this installation.
+    """
     tool = item.tool
     if stored.runner(tool) == "code":
         return ()
@@ -237,10 +250,35 @@ def flags_of(item: Pending, stored: catalog.Catalog) -> tuple[str, ...]:
         *(tool.title, tool.description),
         *(tool.input_schema if tool.kind == "tool" else "", tool.output_schema, tool.details),
     )
+    raised = (*_flags_of_change(item, stored), *raised)
     before = _before(item, stored)
     if item.kind == "changed" and before and _is_renamed(tool, before):
         return (f"its server renamed it to “{tool.upstream_name or tool.key}”", *raised)
     return raised
+
+
+def _flags_of_change(item: Pending, stored: catalog.Catalog) -> tuple[str, ...]:
+    tool = item.tool
+    if item.kind in ("new", "gone") or tool.kind != "tool":
+        return ()
+    if item.kind == "changed" and not schema.mapping(tool.approved_version, {}):
+        return ("only the hash of its approved version is stored: check all of it",)
+    previous = stored.tools[item.previous] if item.previous else None
+    approved = tool.approved_version if previous is None else schema.canonical(as_shown(previous))
+    return _flags_between(approved, tool.input_schema, tool.annotations)
+
+
+@functools.lru_cache(MAX_FLAGGED)
+def _flags_between(approved: str, takes: str, annotations: str) -> tuple[str, ...]:
+    before = schema.mapping(approved, {})
+    if not before:
+        # Only the details changed of a version of which only the hash is stored.
+        return ()
+    after = {
+        "input_schema": schema.mapping(takes, dict(schema.EMPTY)),
+        "annotations": schema.mapping(annotations, {}),
+    }
+    return flags.of_change(before, after)
 
 
 @functools.lru_cache(MAX_FLAGGED)
@@ -263,7 +301,7 @@ def _before(item: Pending, stored: catalog.Catalog) -> Mapping[str, Any] | None:
     """Return the version that a tool is compared with; None for a new one."""
     if item.previous:
         return as_shown(stored.tools[item.previous])
-    if item.kind in ("changed", "details"):
+    if item.kind in ("changed", "details", "hints"):
         return schema.mapping(item.tool.approved_version, {})
     return None
 
@@ -296,7 +334,7 @@ def _is_renamed(tool: catalog.Tool, before: Mapping[str, Any]) -> bool:
         with_old_texts = dataclasses.replace(
             with_old_texts, title=_text("title", before.get("title")), details=text
         )
-    return catalog.is_changed(with_old_texts)
+    return tool_versions.is_changed(with_old_texts)
 
 
 def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
@@ -316,7 +354,7 @@ def _tokens(key: str, before: Mapping[str, Any] | None) -> int:
     if not before:
         return 0
     input_schema = before.get("input_schema")
-    return tokens.count(
+    return token_counts.count(
         catalog.model_json(
             key,
             _text("description", before.get("description")),

@@ -10,7 +10,7 @@ from typing import Any
 from toolbelt.control import actors, writing
 from toolbelt.control.catalog import entries, renaming
 from toolbelt.control.servers import approvals, tool_writes
-from toolbelt.core import belts, catalog, errors
+from toolbelt.core import belts, catalog, errors, tool_versions
 from toolbelt.store import snapshots
 
 
@@ -73,8 +73,7 @@ def reject(
     """Reject the versions that were shown: these tools are blocked for everyone. If only a tool's details changed, only
     the details are rejected.
 
-    Unblocking the tool later makes the version available that was shown here. Raise errors.Stale as :func:`approve`
-    does.
+    A tool that is unblocked later awaits review again. Raise errors.Stale as :func:`approve` does.
     """
     with writing.begin():
         decided = _decided(name, shown)
@@ -86,16 +85,16 @@ def reject(
 def _approved(tool: catalog.Tool) -> dict[str, Any]:
     return {
         "seen": None,
-        "approved": catalog.version(tool),
-        "details_approved": catalog.details_version(tool) or None,
+        "approved": tool_versions.version(tool),
+        "details_approved": tool_versions.details_version(tool) or None,
         "approved_version": None,
     }
 
 
 def _rejection(change: approvals.Pending) -> dict[str, Any]:
     if change.kind != "details":
-        return {**_approved(change.tool), "blocked": True}
-    rejected = catalog.REJECTED + catalog.details_version(change.tool)
+        return approvals.rejection(change.tool)
+    rejected = tool_versions.REJECTED + tool_versions.details_version(change.tool)
     return {"details_approved": rejected, "approved_version": None}
 
 
@@ -110,7 +109,7 @@ def _decided(name: str, shown: Mapping[str, str]) -> dict[str, approvals.Pending
         tool = stored.tools.get(key)
         if tool is None or tool.plugin != name:
             raise errors.NotFound(f"tool of {name} to review", key, waiting_tools)
-        now = "retired" if tool.retired else catalog.shown_version(tool)
+        now = "retired" if tool.retired else tool_versions.shown_version(tool)
         if now != seen:
             raise errors.Stale(key, seen, now)
     return {key: waiting_tools[key] for key in shown if key in waiting_tools}

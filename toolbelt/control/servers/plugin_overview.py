@@ -15,7 +15,7 @@ from toolbelt.control import writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals, decisions, upstream_servers
-from toolbelt.core import agents, catalog, connections, errors, resolution
+from toolbelt.core import agents, catalog, connections, errors, resolution, tool_versions
 from toolbelt.store import listings, snapshots
 from toolbelt.store import plugins as rows
 
@@ -42,6 +42,11 @@ class Provider:
     active: int
     listing: Listing | None
     error: str
+
+    @property
+    def retired(self) -> int:
+        """Return the number of tools that it no longer offers, which stay in the catalog."""
+        return sum(tool.retired and tool.kind == "tool" for tool in self.tools)
 
     @property
     def offered(self) -> int:
@@ -234,16 +239,19 @@ def _see(write: writing.Write, name: str, shown: Mapping[str, str], *, blocked: 
         for key, seen in shown.items():
             if key not in own:
                 raise errors.NotFound(f"tool of {name}", key, own)
-            now = "retired" if stored.tools[key].retired else catalog.shown_version(stored.tools[key])
+            now = "retired" if stored.tools[key].retired else tool_versions.shown_version(stored.tools[key])
             if now != seen:
                 raise errors.Stale(key, seen, now)
         waiting = approvals.pending(name, stored)
         reviewed = [key for key in shown if key in waiting]
         write = write.in_batch()
         for key in reviewed:
-            # A tool that was held to a version is held to this one from now on; the others follow the code.
             tool = stored.tools[key]
-            held = {"approved": catalog.version(tool), "approved_version": None} if tool.approved else {}
-            change = {"seen": None, **held, **({"blocked": True} if blocked else {})}
-            entries.change(write, "tool", key, change)
+            if blocked:
+                entries.change(write, "tool", key, approvals.rejection(tool))
+                continue
+            # A tool that was held to a version is held to this one from now on; the others follow the code.
+            is_held = tool.approved and not tool_versions.is_rejected(tool)
+            approved = tool_versions.version(tool) if is_held else None
+            entries.change(write, "tool", key, {"seen": None, "approved": approved, "approved_version": None})
     return tuple(reviewed)

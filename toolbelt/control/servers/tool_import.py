@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from toolbelt.control.servers import approvals, tool_writes
-from toolbelt.core import belts, catalog, errors, keys, schema
+from toolbelt.core import belts, catalog, errors, keys, risks, schema, tool_versions
 from toolbelt.plugins.upstream import importing
 
 
@@ -50,7 +50,7 @@ class ToolImporter:
                 self._names_by_key[now.key] = made.name
         listed = {_name(made) for made in definitions}
         self._versions_of_missing = {
-            texts: tool.approved or catalog.version(tool)
+            texts: tool.approved or tool_versions.version(tool)
             for tool in self._existing
             if tool.retired or (tool.kind, catalog.name_at_server(tool, plugin.namespace)) not in listed
             for texts in _texts(tool)
@@ -58,6 +58,7 @@ class ToolImporter:
         self._offered: set[str] = set()
         self.unseen: list[str] = []
         self.held: list[str] = []
+        self.undecided: list[str] = []
         self.problems: list[errors.Problem] = []
 
     def entries_for(self, made: importing.Definition) -> Iterator[dict[str, Any]]:
@@ -125,7 +126,9 @@ class ToolImporter:
         """Return the approved version of the tool, and its texts if the server lists something else now."""
         if not now.seen:
             return {}
-        stored_version = catalog.version(now)
+        stored_version = tool_versions.version(now)
+        if tool_versions.is_rejected(now) and made.version() == stored_version:
+            return {"approved": now.approved}
         approved = now.approved or stored_version
         held: dict[str, Any] = {"approved": approved}
         approved_details = now.details_approved
@@ -136,12 +139,24 @@ class ToolImporter:
         is_held = made.version() != approved
         if is_held:
             self.held.append(now.key)
-        listed = dataclasses.replace(now, details=made.details_text, details_approved=approved_details)
-        if not is_held and not catalog.has_undecided_details(listed):
-            return held | {"approved_version": None}
         # If a version waits already, the approved texts are kept, not those of the version that waits.
-        waits = stored_version != approved or catalog.has_undecided_details(now)
+        waits = (
+            stored_version != approved
+            or bool(now.approved_version)
+            or tool_versions.has_undecided_details(now)
+        )
         approved_fields = schema.mapping(now.approved_version, {}) if waits else approvals.as_shown(now)
+        listed = dataclasses.replace(
+            now,
+            annotations=schema.canonical(made.annotations) if made.annotations else "",
+            details=made.details_text,
+            details_approved=approved_details,
+            approved_version=schema.canonical(approved_fields),
+        )
+        if not is_held:
+            if not tool_versions.has_undecided_details(listed) and not risks.is_raised(listed):
+                return held | {"approved_version": None}
+            self.undecided.append(now.key)
         return held | {"approved_version": dict(approved_fields)}
 
 
@@ -164,7 +179,7 @@ def _texts(tool: catalog.Tool) -> Iterator[tuple[str, str, str]]:
 
 
 def _details_version(made: importing.Definition) -> str:
-    return catalog.details_version(catalog.Tool(key=made.key, details=made.details_text))
+    return tool_versions.details_version(catalog.Tool(key=made.key, details=made.details_text))
 
 
 def _listed_fields(made: importing.Definition) -> dict[str, Any]:

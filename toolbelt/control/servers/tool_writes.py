@@ -15,7 +15,7 @@ from typing import Any
 from toolbelt.control import actors
 from toolbelt.control.catalog import entries
 from toolbelt.core import belts, catalog, errors
-from toolbelt.store import audit, tokens, tools
+from toolbelt.store import audit, token_counts, tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ def write(
 
     def count(text: str) -> int:
         known_count = (counts or {}).get(text)
-        return tokens.count(text) if known_count is None else known_count
+        return token_counts.count(text) if known_count is None else known_count
 
     for entry in definitions:
         key = entry["key"]

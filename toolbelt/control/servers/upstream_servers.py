@@ -28,8 +28,8 @@ from toolbelt.control import actors, writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals, tool_import, tool_writes
 from toolbelt.core import belts, catalog, connections, errors, keys
-from toolbelt.plugins.upstream import entry_importing, importing
-from toolbelt.store import listings, snapshots, tokens
+from toolbelt.plugins.upstream import importing, non_tool_importing
+from toolbelt.store import listings, snapshots, token_counts
 from toolbelt.store import plugins as rows
 
 SYSTEM = actors.Actor(name="toolbelt", via="system")
@@ -58,11 +58,15 @@ class Server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedTools:
-    """The result of an answer: the tools that are new, changed, held, unseen and retired, and the problems."""
+    """The result of an answer: the tools that are new, changed, held, unseen and retired, and the problems.
+
+    The ``undecided`` have new details or state a higher risk, and stay available.
+    """
 
     created: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
     problems: tuple[errors.Problem, ...] = ()
@@ -154,9 +158,9 @@ def record(actor: actors.Actor, name: str, listed: Answer, *, reason: str = REAS
     source = f"the server {name!r}"
     definitions, problems = importing.definitions(listed.tools, plugin.namespace, source)
     problems = [*listed.problems, *problems]
-    for kind, entries_of_kind in listed.others.items():
+    for kind, entries_of_kind in listed.non_tools.items():
         taken_keys = [definition.key for definition in definitions]
-        entry_definitions, left_out = entry_importing.definitions(
+        entry_definitions, left_out = non_tool_importing.definitions(
             kind, entries_of_kind, plugin.namespace, source, taken_keys
         )
         definitions += entry_definitions
@@ -203,7 +207,7 @@ def store(
     Of the ``complete`` kinds, tools that it does not offer are retired. ``note`` stores the answer with its problems,
     and ``check`` raises if the tools may not be stored; both run within the transaction. Tokens are counted before it.
     """
-    counts = {(text := _model_json(definition)): tokens.count(text) for definition in definitions}
+    counts = {(text := _model_json(definition)): token_counts.count(text) for definition in definitions}
     with writing.begin():
         stored, known = snapshots.catalog(), entries.name_index()
         now = approvals.find_held(plugin.name, stored)
@@ -238,6 +242,7 @@ def store(
         created=written.created,
         changed=tuple(key for key in written.changed if key not in gone),
         held=tuple(key for key in importer.held if key in written.changed),
+        undecided=tuple(key for key in importer.undecided if key in written.changed),
         unseen=tuple(key for key in importer.unseen if key in created),
         retired=tuple(gone),
         problems=tuple(all_problems),
@@ -320,7 +325,7 @@ def _listed_by_others(resources: Iterable[importing.Definition], name: str) -> I
 def _complete(listed: Answer) -> set[catalog.Kind]:
     """Return the kinds that the answer lists completely."""
     tools: set[catalog.Kind] = {"tool"} if listed.is_complete else set()
-    return tools | (listed.others.keys() - listed.cut)
+    return tools | (listed.non_tools.keys() - listed.cut)
 
 
 def _model_json(made: importing.Definition) -> str:

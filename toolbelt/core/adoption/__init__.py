@@ -59,7 +59,7 @@ def adopt(document: Any, stored: Mapping[str, Any], *, kind: Kind | None = None,
             message = (
                 f"This is not recognized as {known}. If it is one of them, name its kind: {', '.join(KINDS)}."
             )
-            raise errors.Invalid([errors.Problem(path="", message=message)])
+            raise errors.Invalid.of(message)
     if reader.problems:
         raise errors.Invalid(reader.problems)
     return adopted

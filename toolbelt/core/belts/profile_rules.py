@@ -1,4 +1,4 @@
-"""Checks of loadouts and agents against what exists (semantics: Loadouts, tools_config, Sessions)."""
+"""Checks of loadouts and agents against what exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search of tools, for ``search_tools`` (semantics: search_tools).
+"""Search of tools, for ``search_tools``.
 
 It needs no model and no network. Tools that share words with the query or mean nearly the same are compared by a few
 features, which a linear ranker weighs.
@@ -8,20 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from toolbelt.core import catalog
-from toolbelt.core.search import current, features, queries, ranking, tool_index, words
+from toolbelt.core.search import (
+    current,
+    features,
+    learned,
+    queries,
+    ranking,
+    sentence_model,
+    sentences,
+    tool_index,
+    words,
+)
 
 Query = queries.Query
 parse = queries.parse
 stem = words.stem
 words_of = words.words_of
 index = current.own
+LearnedWords = learned.LearnedWords
+NOTHING_LEARNED = learned.NOTHING
+use_learned = learned.use
+use_sentences = sentences.use
+prepare_sentences = sentences.prepare
+SentenceStatus = sentence_model.Status
+sentence_status = sentence_model.status
+sentence_error = sentence_model.error
+is_sentence_model_incomplete = sentence_model.is_partly_installed
+wait = current.wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One result: the tool's key, its score, and the query's words that it contains."""
+    """One result: the tool's key, how well it fits alone, and the query's words that it contains."""
 
     tool: str
     score: float
@@ -43,20 +64,19 @@ def search(stored: catalog.Catalog, among: Iterable[str], text: str, limit: int)
 
 
 def _ranked(ready: tool_index.Index, places: list[int], query: queries.Query, limit: int) -> tuple[Hit, ...]:
-    by = ranking.weights()
+    near = sentences.of_query(ready, query.text, queries.clause_texts(query.text))
+    by = ranking.weights_with_sentences() if near else ranking.weights()
     numbers = {ready.numbers.get(stem_): word for stem_, word in query.words.items()}
-    scored = [
-        (-round(ranking.score(candidate, by), 6), candidate.place, candidate)
-        for candidate in features.candidates(ready, query, places)
-    ]
-    scored.sort(key=lambda entry: entry[:2])
+    candidates = features.candidates(ready, query, places, learned.current(), near)
+    scores = [ranking.score(candidate, by) for candidate in candidates]
+    in_order = ranking.order(scores, [candidate.by_clause for candidate in candidates], by.gains)
     return tuple(
         Hit(
-            tool=ready.keys[place],
-            score=-score,
-            matched=tuple(word for number, word in numbers.items() if number in candidate.matched),
+            tool=ready.keys[candidates[at].place],
+            score=scores[at],
+            matched=tuple(word for number, word in numbers.items() if number in candidates[at].matched),
         )
-        for score, place, candidate in scored[:limit]
+        for at in islice(in_order, limit)
     )
 
 

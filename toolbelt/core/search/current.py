@@ -10,7 +10,7 @@ import threading
 from collections.abc import Hashable, Mapping
 
 from toolbelt.core import catalog
-from toolbelt.core.search import tool_index
+from toolbelt.core.search import sentences, tool_index
 
 # A catalog of at most this many entries is indexed at once.
 SMALL = 300
@@ -56,6 +56,7 @@ def _build(stored: catalog.Catalog, texts: _Texts) -> tool_index.Index:
     global _newest
     built = stored.derived[_SLOT] = tool_index.of(stored)
     _newest = texts, built
+    sentences.prepare_later(built)
     return built
 
 

@@ -11,13 +11,16 @@ from toolbelt.core import catalog, schema
 from toolbelt.core.search import words
 
 # Upstream servers send texts of any length; this much of each is indexed.
-MAX_WORDS = 400
+MAX_WORDS, MAX_SENTENCE = 400, 600
 _SENTENCE = re.compile(r"(?<=[.!?])\s|[。！？\n]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """The words of a tool, by field and in order. ``groups`` are the toolkits, or the plugin, that it belongs to."""
+    """The words of a tool, by field and in order. ``groups`` are the toolkits, or the plugin, that it belongs to.
+
+    ``sentence`` is what a sentence model reads of it.
+    """
 
     key: str
     name: tuple[str, ...]
@@ -28,6 +31,7 @@ class Document:
     group_name: tuple[str, ...]
     group_text: tuple[str, ...]
     groups: tuple[str, ...]
+    sentence: str
 
 
 def of(stored: catalog.Catalog, tool: catalog.Tool) -> Document:
@@ -50,6 +54,7 @@ def of(stored: catalog.Catalog, tool: catalog.Tool) -> Document:
         group_name=_words(" ".join(title for _, title, _ in groups)),
         group_text=_words(" ".join([*(text for _, _, text in groups), stored.category(tool)])),
         groups=tuple(key for key, _, _ in groups),
+        sentence=f"{' '.join(_words(name))}. {title} {tool.description}"[:MAX_SENTENCE],
     )
 
 

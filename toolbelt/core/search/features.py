@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import heapq
 import math
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress, pairwise
 from operator import mul, sub
 
-from toolbelt.core.search import dot_products, queries, tool_index, vectors
+from toolbelt.core.search import dot_products, learned, queries, tool_index, vectors
 
 NAMES = (
     "lexical",
@@ -34,21 +35,37 @@ NAMES = (
     "meaning behind best",
     "clause meaning behind best",
     "meaning and cosine",
+    "learned",
 )
+# Of the sentence model, if there is one.
+OF_SENTENCES = (
+    "sentence",
+    "sentence of clause",
+    "sentence behind best",
+    "clause sentence behind best",
+    "sentence and cosine",
+)
+BY_CLAUSE = ("lexical of clause", "meaning of clause", "sentence of clause")
 # How many candidates come from the whole query, from each clause, and from the query's meaning.
-_BY_QUERY, _BY_CLAUSE, _BY_MEANING = 60, 6, 30
-# A tool with no word of the query is a candidate only if its meaning is at least this close.
-_CLOSE = 0.25
+_BY_QUERY, _BY_CLAUSE, _BY_MEANING = 60, 6, 40
+# A tool with no word of the query is a candidate only if its meaning is at least this close; and with that many words,
+# of which none has to be the tool's, if it is nearly as close.
+_CLOSE, _MANY, _CLOSE_TO_MANY = 0.25, 4, 0.15
 # How many tools of a toolkit speak for it, and the size at which a toolkit is large.
 _SPEAKERS, _LARGE = 4, 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A tool that may fit: its place in the index, its features in the order of ``NAMES``, and the matched words."""
+    """A tool that may fit: its place in the index, its features, and the matched words.
+
+    Features are in the order of ``NAMES``, followed by ``OF_SENTENCES`` if there is a sentence model. ``by_clause`` are
+    lists of how well the tool fits each clause, in the order of ``BY_CLAUSE``; without a sentence model, two of them.
+    """
 
     place: int
     features: tuple[float, ...]
+    by_clause: tuple[Sequence[float], ...]
     matched: tuple[int, ...]
 
 
@@ -87,8 +104,17 @@ class _Draft:
     meanings: Sequence[float]
 
 
-def candidates(index: tool_index.Index, query: queries.Query, among: Sequence[int]) -> list[Candidate]:
-    """Return the candidates among the tools at these places, in the order of their places."""
+def candidates(
+    index: tool_index.Index,
+    query: queries.Query,
+    among: Sequence[int],
+    words: learned.LearnedWords = learned.NOTHING,
+    sentences: Sequence[array[int]] = (),
+) -> list[Candidate]:
+    """Return the candidates among the tools at these places, in the order of their places.
+
+    ``sentences`` are the products of each tool's sentence vector with the query and its clauses.
+    """
     if not query.words or not among:
         return []
     marks = bytearray(len(index.keys))
@@ -99,14 +125,22 @@ def candidates(index: tool_index.Index, query: queries.Query, among: Sequence[in
     by_clause = [_lexical(index, clause.rarity, allowed) for clause in asked.clauses]
     lexical = _sum(by_clause)
     meaning = index.vectors.times(asked.whole.meaning)
-    places = _places(among, lexical, by_clause, meaning)
+    matches = words.matches(query.words, index.places, allowed)
+    least = dot_products.product(_CLOSE if len(query.words) < _MANY else _CLOSE_TO_MANY)
+    chosen = matches.keys() | _places(lexical, by_clause, _nearest(among, meaning, _BY_MEANING, least))
+    for at, products in enumerate(sentences):
+        chosen |= set(_nearest(among, products, _BY_CLAUSE if at else _BY_MEANING, least))
+    places = sorted(chosen)
     rows = dot_products.Vectors([index.entries[place].vector for place in places])
     meanings = [map(dot_products.value, rows.times(clause.meaning)) for clause in asked.clauses]
     drafts = [
         _draft(index, place, asked, lexical, by_clause, dot_products.value(meaning[place]), of_clauses)
         for place, of_clauses in zip(places, zip(*meanings, strict=True), strict=True)
     ]
-    return _compare(asked, drafts) if drafts else []
+    if not drafts:
+        return []
+    compared = _compare(asked, drafts, matches)
+    return _with_sentences(compared, drafts, sentences) if sentences else compared
 
 
 def _asked(index: tool_index.Index, query: queries.Query, rarities: tool_index.Rarities) -> _Query:
@@ -119,17 +153,20 @@ def _asked(index: tool_index.Index, query: queries.Query, rarities: tool_index.R
             for stem in stems
         ]
 
-    clauses = [_part(rarities, numbered(clause.stems), clause.typed) for clause in query.clauses]
+    meaning, meanings = vectors.of_parts([Counter(clause.typed) for clause in query.clauses])
+    clauses = [
+        _part(rarities, numbered(clause.stems), of_clause)
+        for clause, of_clause in zip(query.clauses, meanings, strict=True)
+    ]
     stems = [stem for clause in query.clauses for stem in clause.stems]
-    typed = [word for clause in query.clauses for word in clause.typed]
     clauses_of: dict[int, list[int]] = {}
     for at, clause in enumerate(clauses):
         for number in clause.rarity:
             clauses_of.setdefault(number, []).append(at)
-    return _Query(rarities, _part(rarities, numbered(stems), typed), clauses, clauses_of)
+    return _Query(rarities, _part(rarities, numbered(stems), meaning), clauses, clauses_of)
 
 
-def _part(rarities: tool_index.Rarities, numbers: Sequence[int], typed: Iterable[str]) -> _Part:
+def _part(rarities: tool_index.Rarities, numbers: Sequence[int], meaning: vectors.Vector) -> _Part:
     rarity = {number: rarities.words[number] if number >= 0 else rarities.unknown for number in numbers}
     cosines = {
         number: tool_index.dampen(count) * (rarities.grams[number] if number >= 0 else rarities.unknown_gram)
@@ -145,7 +182,7 @@ def _part(rarities: tool_index.Rarities, numbers: Sequence[int], typed: Iterable
         sum(rarity.values()) or 1.0,
         {number: value / length for number, value in cosines.items()},
         {number: value / length for number, value in pairs.items()},
-        vectors.of(Counter(typed)),
+        meaning,
     )
 
 
@@ -170,19 +207,20 @@ def _sum(by_clause: Sequence[Mapping[int, float]]) -> Mapping[int, float]:
 
 
 def _places(
-    among: Sequence[int],
-    lexical: Mapping[int, float],
-    by_clause: Sequence[Mapping[int, float]],
-    meaning: Sequence[int],
-) -> list[int]:
-    """Return the places that are worth comparing, in order."""
+    lexical: Mapping[int, float], by_clause: Sequence[Mapping[int, float]], nearest: Sequence[int]
+) -> set[int]:
+    """Return the places that are worth comparing."""
     chosen = set(_best(lexical, _BY_QUERY, 0.1))
     for scores in by_clause if len(by_clause) > 1 else ():
         chosen.update(_best(scores, _BY_CLAUSE, 0.25))
-    least = dot_products.product(_CLOSE)
-    close = [place for place in among if meaning[place] >= least]
-    chosen.update(heapq.nsmallest(_BY_MEANING, close, key=lambda place: (-meaning[place], place)))
-    return sorted(chosen)
+    chosen.update(nearest)
+    return chosen
+
+
+def _nearest(among: Sequence[int], products: Sequence[int], most: int, least: int) -> list[int]:
+    """Return at most ``most`` of the places: those with the largest products, if they are at least ``least``."""
+    close = [place for place in among if products[place] >= least]
+    return heapq.nsmallest(most, close, key=lambda place: (-products[place], place))
 
 
 def _best(scores: Mapping[int, float], most: int, share: float) -> list[int]:
@@ -227,21 +265,19 @@ def _draft(
     )
 
 
-def _compare(asked: _Query, drafts: Sequence[_Draft]) -> list[Candidate]:
+def _compare(asked: _Query, drafts: Sequence[_Draft], matches: Mapping[int, float]) -> list[Candidate]:
     best = max(draft.lexical for draft in drafts) or 1.0
     bests = [max(column) or 1.0 for column in zip(*(draft.lexicals for draft in drafts), strict=True)]
     closest = max(draft.meaning for draft in drafts)
     closests = [max(column) for column in zip(*(draft.meanings for draft in drafts), strict=True)]
-    shares = [
-        max(value / most for value, most in zip(draft.lexicals, bests, strict=True)) for draft in drafts
-    ]
+    shares = [[value / most for value, most in zip(draft.lexicals, bests, strict=True)] for draft in drafts]
     of_groups = _of_groups(drafts, best)
     result = []
     for at, draft in enumerate(drafts):
         groups = draft.entry.groups
         features = (
             draft.lexical / best,
-            shares[at],
+            max(shares[at]),
             draft.cosine,
             *_coverage(asked, draft),
             max((of_groups[group] for group in groups), default=0.0),
@@ -251,8 +287,44 @@ def _compare(asked: _Query, drafts: Sequence[_Draft]) -> list[Candidate]:
             draft.meaning - closest,
             max(map(sub, draft.meanings, closests)),
             max(draft.meaning, 0.0) * draft.cosine,
+            matches.get(draft.place, 0.0),
         )
-        result.append(Candidate(place=draft.place, features=features, matched=draft.matched))
+        result.append(
+            Candidate(
+                place=draft.place,
+                features=features,
+                by_clause=(shares[at], draft.meanings),
+                matched=draft.matched,
+            )
+        )
+    return result
+
+
+def _with_sentences(
+    compared: Sequence[Candidate], drafts: Sequence[_Draft], products: Sequence[array[int]]
+) -> list[Candidate]:
+    """Return the candidates with the features of sentences."""
+    columns = [[dot_products.value(column[draft.place]) for draft in drafts] for column in products]
+    closest = [max(column) for column in columns]
+    result = []
+    for candidate, draft, (whole, *of_clauses) in zip(
+        compared, drafts, zip(*columns, strict=True), strict=True
+    ):
+        clauses, bests = (of_clauses, closest[1:]) if of_clauses else ([whole], closest)
+        sentences = (
+            whole,
+            max(clauses),
+            whole - closest[0],
+            max(map(sub, clauses, bests)),
+            max(whole, 0.0) * draft.cosine,
+        )
+        result.append(
+            replace(
+                candidate,
+                features=(*candidate.features, *sentences),
+                by_clause=(*candidate.by_clause, clauses),
+            )
+        )
     return result
 
 

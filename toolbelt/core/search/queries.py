@@ -15,16 +15,41 @@ _CLAUSE = re.compile(
     r"[.?!;:\n]+\s+|[.?!;\n]+|,\s+|\b(?:and|then|also|as well as|plus|but|so)\b|[。？！；，、]"
 )
 
+# What may be a path or an address.
+_CHUNK = re.compile(r"[^\s\"'`()<>,;]+")
+_SLASH = re.compile(r"[\\/]+")
+# The kind of a file says more about the tool than its folders do.
+_KINDS = {
+    **dict.fromkeys(("bmp", "gif", "jpeg", "jpg", "png", "svg"), "image"),
+    **dict.fromkeys(("json", "csv", "pdf", "log", "sql", "xml", "yaml"), ""),
+    **dict.fromkeys(("doc", "docx"), "word document"),
+    **dict.fromkeys(("ppt", "pptx"), "presentation powerpoint"),
+    **dict.fromkeys(("xls", "xlsx"), "excel"),
+    **dict.fromkeys(("mov", "mp4"), "video"),
+    **dict.fromkeys(("mp3", "wav"), "audio"),
+    "bib": "bibliography",
+    "html": "web page",
+    "ipynb": "notebook",
+    "md": "markdown",
+    "py": "python code",
+    "ts": "code",
+    "txt": "text",
+    "yml": "yaml",
+    "zip": "archive",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """The significant words of a query.
 
     ``words`` is stem → the word as it was typed. ``clauses`` are its parts: each has the stems and the words in order.
+    ``text`` is the query as it was typed, without the paths of files.
     """
 
     words: Mapping[str, str] = field(default_factory=dict)
     clauses: Sequence[Clause] = ()
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +60,31 @@ class Clause:
     stems: tuple[str, ...]
 
 
+def _plain(text: str) -> str:
+    """Return the text with the names and kinds of files instead of their paths, and hosts instead of addresses."""
+    return _CHUNK.sub(_of_chunk, text)
+
+
+def _of_chunk(match: re.Match[str]) -> str:
+    chunk = match[0].rstrip(".:!?")
+    end = match[0][len(chunk) :]
+    parts = _SLASH.split(chunk)
+    if parts[0].lower() in ("http:", "https:") and len(parts) > 1:
+        host = parts[1].partition(":")[0].removeprefix("www.")
+        return f"url {(host.rpartition('.')[0] or host).replace('.', ' ')}{end}"
+    name, _, ending = parts[-1].rpartition(".")
+    kind = _KINDS.get(ending.lower()) if name and "@" not in chunk else None
+    return match[0] if kind is None else f"{name} {kind or ending} file{end}"
+
+
+def clause_texts(text: str) -> list[str]:
+    """Return the parts of a query that have at least two words, as they were typed."""
+    return [part.strip() for part in _CLAUSE.split(text) if len(part.split()) > 1]
+
+
 def parse(text: str) -> Query:
     """Return the significant words of a query; all words if none is significant."""
-    text = text[:MAX_CHARACTERS]
+    text = _plain(text[:MAX_CHARACTERS])
     parts: list[list[str]] = []
     for part in _CLAUSE.split(text):
         significant = [word for word in words.words_of(part) if word not in words.STOP]
@@ -53,4 +100,4 @@ def parse(text: str) -> Query:
     for clause in clauses:
         for stem, word in zip(clause.stems, clause.typed, strict=True):
             typed.setdefault(stem, word)
-    return Query(words=typed, clauses=clauses)
+    return Query(words=typed, clauses=clauses, text=text)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from toolbelt.core import catalog
-from toolbelt.core.search import documents, dot_products, vectors, words
+from toolbelt.core.search import documents, dot_products, sentence_model, vectors, words
 
 # BM25: how soon more of a word stops to count, how far a tool's length counts, and the usual length.
 _SATURATION, _LENGTH, _AVERAGE = 1.2, 0.5, 40.0
@@ -51,6 +51,7 @@ class Entry:
     group_name: array[int]
     groups: tuple[int, ...]
     vector: array[int]
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ class Index:
     """The index of a catalog's tools, in the order of their keys; a tool's place is its position there.
 
     ``numbers`` are the words' numbers, by which ``postings`` (places, and BM25 weights without rarity) are listed.
-    ``vectors`` are those of the entries.
+    ``vectors`` are those of the entries; ``sentences`` has their sentence vectors once there are any.
     """
 
     keys: Sequence[str]
@@ -82,6 +83,7 @@ class Index:
     vectors: dot_products.Vectors
     numbers: Mapping[str, int]
     postings: Sequence[tuple[array[int], array[float]]]
+    sentences: list[dot_products.Vectors] = field(default_factory=list)
     kept: dict[bytes, Rarities] = field(default_factory=dict)
 
     def rarities(self, allowed: bytes) -> Rarities:
@@ -150,6 +152,8 @@ def build(texts: Iterable[documents.Document]) -> Index:
     numbers: dict[str, int] = {}
     counted = [_count(document, numbers) for document in ordered]
     groups: dict[str, int] = {}
+    # Without the model, the texts would only take memory.
+    has_model = sentence_model.is_installed()
     entries = []
     postings = [(array("I"), array("f")) for _ in numbers]
     for place, document in enumerate(ordered):
@@ -172,6 +176,7 @@ def build(texts: Iterable[documents.Document]) -> Index:
                 group_name=_set(document.group_name, numbers),
                 groups=tuple(groups.setdefault(group, len(groups)) for group in document.groups),
                 vector=dot_products.row(vectors.of(meant(document))),
+                sentence=document.sentence if has_model else "",
             )
         )
     return Index(

@@ -10,10 +10,10 @@ import functools
 import math
 import struct
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from operator import mul
+from operator import add, mul
 
 _HEADER = struct.Struct("<4sII")
 _MAGIC = b"TBV1"
@@ -38,13 +38,32 @@ class Table:
             if place is not None:
                 factor = weight * self.scales[place]
                 row = self.rows[place * self.size : (place + 1) * self.size]
-                total = [sum_ + factor * value for sum_, value in zip(total, row, strict=True)]
+                total = list(map(add, total, map(factor.__mul__, row)))
         return total
 
 
 def of(counts: Mapping[str, float]) -> Vector:
     """Return the vector of a text whose words count this often."""
     return unit(table().total((word, math.sqrt(count)) for word, count in counts.items()))
+
+
+def of_parts(parts: Sequence[Mapping[str, float]]) -> tuple[Vector, list[Vector]]:
+    """Return the vector of a text and those of its parts, whose words count this often."""
+    known = table()
+    totals = [known.total((word, math.sqrt(count)) for word, count in part.items()) for part in parts]
+    if len(totals) == 1:
+        return unit(totals[0]), [unit(totals[0])]
+    # The sum of the parts is the whole's, but for words of several parts: the root of a sum is not the sum of roots.
+    counts: dict[str, list[float]] = {}
+    for part in parts:
+        for word, count in part.items():
+            counts.setdefault(word, []).append(count)
+    repeated = known.total(
+        (word, math.sqrt(sum(each)) - sum(map(math.sqrt, each)))
+        for word, each in counts.items()
+        if len(each) > 1
+    )
+    return unit(map(sum, zip(repeated, *totals, strict=True))), [unit(total) for total in totals]
 
 
 def unit(vector: Iterable[float]) -> Vector:
@@ -59,15 +78,20 @@ def rows(of_words: Table) -> dict[str, list[float]]:
     return {word: of_words.total([(word, 1.0)]) for word in of_words.places}
 
 
+def quantize(vector: Sequence[float]) -> tuple[float, list[int]]:
+    """Return a scale, and the whole numbers from -127 to 127 that it turns into the vector's values."""
+    scale = max(map(abs, vector), default=0.0) / 127 or 1.0
+    return scale, [round(value / scale) for value in vector]
+
+
 def pack(table: Mapping[str, Iterable[float]]) -> bytes:
     """Return the file that holds these vectors."""
     rows, scales, size = array("b"), [], 0
     for vector in table.values():
-        values = list(vector)
+        scale, values = quantize(list(vector))
         size = len(values)
-        scale = max(map(abs, values), default=0.0) / 127 or 1.0
         scales.append(scale)
-        rows.extend(round(value / scale) for value in values)
+        rows.extend(values)
     names = "\n".join(table).encode()
     header = _HEADER.pack(_MAGIC, size, len(names))
     return b"".join((header, names, struct.pack(f"<{len(scales)}f", *scales), rows.tobytes()))

@@ -16,7 +16,8 @@ _WORD = re.compile(
     rf"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[{_UNSPACED}]+|[^\W\d_a-zA-Z{_UNSPACED}]+",
 )
 _LETTERS = str.maketrans(
-    {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE", "œ": "oe"}
+    {chr(code): unicodedata.normalize("NFD", chr(code))[0] for code in range(0xC0, 0x250)}
+    | {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE", "œ": "oe"}
     | {"Œ": "OE", "ð": "d", "þ": "th", "ß": "ss", "’": "'"}
 )
 _STOP_WORDS = """
@@ -52,11 +53,7 @@ def fold(text: str) -> str:
     """Return the text without accents and in the common forms of its characters."""
     if text.isascii():
         return text
-    text = unicodedata.normalize("NFKC", text).translate(_LETTERS)
-    return "".join(
-        unicodedata.normalize("NFD", character)[0] if "\xc0" <= character < "\u0250" else character
-        for character in text
-    )
+    return unicodedata.normalize("NFKC", text).translate(_LETTERS)
 
 
 def words_of(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from toolbelt import locations
 from toolbelt.control.reports import search_benchmark
 from toolbelt.management import terminal
 
@@ -22,6 +23,7 @@ _COLUMNS = {
     "mrr": "MRR",
     "query_p50_ms": "p50 ms",
     "query_p95_ms": "p95 ms",
+    "query_p95_cpu_ms": "p95 CPU",
     "index_s": "index s",
 }
 _MEANS = ("recall_1", "recall_5", "recall_10", "ndcg_10", "mrr")
@@ -41,6 +43,9 @@ class Command(terminal.Command):
         parser.add_argument(
             "path", metavar="PATH", type=Path, help="a folder of sets, or a set (tools.jsonl, queries.jsonl)"
         )
+        parser.add_argument(
+            "--semantic", action="store_true", help="rank with the sentence model of the extra 'semantic'"
+        )
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -49,7 +54,14 @@ class Command(terminal.Command):
             sets = search_benchmark.read(options["path"])
         except search_benchmark.Unreadable as error:
             raise CommandError(str(error)) from error
-        figures = [dataclasses.asdict(search_benchmark.measure(requests)) for requests in sets]
+        semantic = options["semantic"]
+        if semantic and not search_benchmark.use_sentences():
+            raise CommandError(
+                f"There is no sentence model: pip install '{locations.DISTRIBUTION}[server,semantic]'."
+            )
+        figures = [
+            dataclasses.asdict(search_benchmark.measure(requests, semantic=semantic)) for requests in sets
+        ]
         means = {name: round(statistics.fmean(row[name] for row in figures), 4) for name in _MEANS}
         if options["json"]:
             self.stdout.write_json(json.dumps({"sets": figures, "mean": means}, indent=2) + "\n")

@@ -39,14 +39,14 @@ class Command(terminal.Command):
         parser.add_argument(
             "--url",
             metavar="URL",
-            help="how the client reaches Toolbelt (default: by the first allowed host)",
+            help="how the client reaches Toolbelt (default: the first host of ALLOWED_HOSTS)",
         )
         parser.add_argument(
             "--write",
             metavar="FILE",
             nargs="?",
             const=_USUAL,
-            help="add it to FILE, or to the client's usual file; what else is there stays",
+            help="add it to FILE, or to the client's usual file; everything else in it stays",
         )
         parser.add_argument(
             "--replace", action="store_true", help="replace another server of this name in the file"

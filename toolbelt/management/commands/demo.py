@@ -1,7 +1,8 @@
 """``manage.py demo``: set up the demo, with a month of generated activity and an operator's login.
 
-The first run loads the demo, and creates the operator and the repository that real tools work on. Later runs change
-nothing, and print the address and the login. A database with another configuration is refused.
+The first run loads the demo, and creates the repository that real tools work on, and the operator if there is no user
+yet. Later runs change nothing, and print the address and the login. A database whose configuration is not the demo's is
+refused, unless it has a user of the operator's name: it may then be a demo that was changed.
 """
 
 import argparse
@@ -38,13 +39,15 @@ class Command(terminal.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         password = options["password"] or secrets.token_urlsafe(9)
         users = get_user_model().objects
-        is_new = not users.filter(username=OPERATOR).exists()
-        if is_new:
-            if installation.is_configured():
+        is_new = not installation.is_configured()
+        if not is_new:
+            if not users.filter(username=OPERATOR).exists():
                 raise CommandError(
                     "This database is not empty, and the demo would replace a part of it: set DATABASE_URL to an empty"
                     " database, or run `make demo`, which creates its own."
                 )
+            self.stdout.write("Nothing was loaded: this database has a configuration already, and keeps it.")
+        else:
             self.stdout.write("Loading the demo ...")
             # All or nothing, so that an interrupted run does not leave half a demo behind.
             with transaction.atomic():
@@ -60,12 +63,18 @@ class Command(terminal.Command):
                 self.stderr.write(str(error))
         if is_new:
             self.stdout.write("Generating a month of activity ...")
-            call_command("demo_activity", stdout=self.stdout)
+            try:
+                call_command("demo_activity", stdout=self.stdout)
+            except CommandError as error:
+                # The audit log of an earlier configuration stays as it is.
+                self.stderr.write(str(error))
         operator = users.filter(username=OPERATOR).first()
         is_valid = operator is not None and operator.check_password(password)
         self.stdout.write(f"\n  Toolbelt   {options['address']}")
         self.stdout.write(
-            f"  Login      {OPERATOR}, password {password}" if is_valid else "  Login      as you changed it"
+            f"  Login      {OPERATOR}, password {password}"
+            if is_valid
+            else "  Login      the one that this database had"
         )
         self.stdout.write(f"  Commands   {conf.COMMAND} help")
         if not conf.PLUGINS_FILE:

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 
 from toolbelt import conf
 from toolbelt.control import actors, writing
-from toolbelt.control.servers import approvals, decisions, elicitation
+from toolbelt.control.servers import approvals, decisions, elicitation, plugin_overview
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import catalog, connections, errors
 from toolbelt.management import columns, mcp_import, terminal
@@ -154,11 +154,13 @@ class Command(terminal.Command):
         without_hash = [key for key in shown if key not in _hashes(tools)]
         if without_hash and not options["as_they_are"]:
             raise errors.Refused(_hash_required(name, without_hash))
+        findings = plugin_overview.warnings(name, shown)
         approval = decisions.approve(_actor(), name, shown, reason=options["reason"])
         previous_names = {new: old for old, new in approval.carried}
         for key in approval.keys:
             carried = f", with the settings of {previous_names[key]}" if key in previous_names else ""
             self.stdout.write(f"Approved {key}{carried}.")
+            self._print(f"  ! {flag}" for tool, flag in findings if tool == key)
         for problem in approval.problems:
             self.stderr.write(str(problem))
 
@@ -326,12 +328,13 @@ def _recorded(name: str, listed: upstream_listing.Answer, result: configured.Rec
     counted = (
         (result.created, "new"),
         (result.held, "changed, unavailable until approved"),
+        (result.undecided, "with new details or a higher risk, available"),
         (result.retired, "removed by the server"),
     )
     for keys, what in counted:
         if keys:
             yield f"  {len(keys)} {what}: {_named(keys)}"
-    if result.unseen or result.held:
+    if result.unseen or result.held or result.undecided:
         yield f"  Review them: {conf.COMMAND} mcp review {name}"
 
 

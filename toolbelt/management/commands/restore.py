@@ -31,5 +31,5 @@ class Command(terminal.Command):
             counted = backups.restore(options["file"], replace=options["replace"])
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
-        numbers = ", ".join(f"{number} {name}" for name, number in counted.items())
-        self.stdout.write(f"Restored {options['file']}: {numbers}. Restart Toolbelt's servers.")
+        numbers = backups.described(counted)
+        self.stdout.write(f"Restored {options['file']} ({numbers}). Start Toolbelt's servers again.")

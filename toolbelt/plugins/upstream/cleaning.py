@@ -7,6 +7,7 @@ server would not recognize the changed value; they are reported instead.
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
@@ -35,6 +36,7 @@ _NESTING = frozenset(
 )
 
 
+@functools.lru_cache(maxsize=4096)
 def is_hidden(character: str) -> bool:
     """Return whether the character is invisible or changes how others show: control, bidi, zero-width, tag, private."""
     if character in "\n\t":

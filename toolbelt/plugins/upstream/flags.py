@@ -1,4 +1,5 @@
-"""Flags for texts from upstream servers that give models instructions beyond the tool's purpose.
+"""Flags for texts from upstream servers that give models instructions beyond the tool's purpose, and for changes that
+remove the limits of a tool.
 
 A flag is a hint for the operator who reviews the tool, not a verdict, so a pattern must match something rare. Words
 such as "must" and "always" are in every second honest description. Patterns are RE2: linear time for any text.
@@ -11,7 +12,8 @@ from typing import Any
 
 import re2
 
-from toolbelt.core import schema
+from toolbelt.core import risks, schema
+from toolbelt.core.schema import relaxations
 from toolbelt.plugins.upstream import cleaning
 
 MAX_SHOWN_LENGTH = 60
@@ -106,6 +108,29 @@ def of_tool(
     if any(document is not None and schema.is_costly(schema.canonical(document)) for document in schemas[:1]):
         raised["cost"] = COSTLY
     return tuple(sorted(raised.values()))
+
+
+def of_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the flags of a change of a tool, from the fields of the approved version and of the one to review: a
+    higher risk, and limits of its arguments that were removed or loosened.
+    """
+    return (*_of_risk(before, after), *_of_limits(before, after))
+
+
+def _of_risk(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    hints = after.get("annotations") or {}
+    if raised := risks.raised(before.get("annotations") or {}, hints):
+        was, now = raised
+        if risks.is_stated(hints):
+            yield f"its server now states a higher risk: {now} (it was {was})"
+        else:
+            yield f"its server no longer states its risk (it was {was}), so it counts as {now}"
+
+
+def _of_limits(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    was, now = before.get("input_schema"), after.get("input_schema")
+    if isinstance(was, Mapping) and isinstance(now, Mapping) and was != now:
+        yield from (cleaning.visible(sentence) for sentence in relaxations.of(was, now))
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolbelt.core import catalog, errors, keys, schema
+from toolbelt.core import catalog, errors, keys, schema, tool_versions
 from toolbelt.core.belts import shapes
 from toolbelt.plugins.upstream import cleaning, details, flags
 
@@ -35,13 +35,13 @@ _JSON = shapes.Json()
 class Answer:
     """The lists of a server, unchanged: each tool as MCP has it.
 
-    ``others`` are its prompts, resources and templates, by kind. A missing kind was not listed, and one in ``cut`` is
-    incomplete. ``is_complete``: the list of tools is complete; ``problems`` describe what is missing. If the server
+    ``non_tools`` are its prompts, resources and templates, by kind. A missing kind was not listed, and one in ``cut``
+    is incomplete. ``is_complete``: the list of tools is complete; ``problems`` describe what is missing. If the server
     could not be reached, ``error`` explains why, and nothing is known of its tools. ``server`` is its own name.
     """
 
     tools: tuple[Mapping[str, Any], ...] = ()
-    others: Mapping[catalog.Kind, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    non_tools: Mapping[catalog.Kind, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
     cut: frozenset[catalog.Kind] = frozenset()
     is_complete: bool = True
     protocol: str = ""
@@ -96,8 +96,8 @@ class Definition:
         return "" if self.name in (self.key, self.key.partition(keys.SEPARATOR)[2]) else self.name
 
     def version(self) -> str:
-        """Return the hash that an approval refers to (see :func:`catalog.version`)."""
-        return catalog.version(
+        """Return the hash that an approval refers to (see :func:`tool_versions.version`)."""
+        return tool_versions.version(
             catalog.Tool(
                 key=self.key,
                 kind=self.kind,

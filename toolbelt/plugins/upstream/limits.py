@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a server may list: ``pages``, ``tools``, ``others`` (of each other kind), ``bytes`` as canonical JSON.
+    """How much a server may list: ``pages``, ``tools``, ``non_tools`` (of each kind), ``bytes`` as canonical JSON.
 
     All times are in seconds. ``first_pause`` and ``longest_pause`` are those after a failure to connect;
     ``relist_pause`` and ``longest_relist_pause`` are those between lists that the server's notifications cause.
@@ -19,7 +19,7 @@ class Limits:
 
     pages: int = 100
     tools: int = 5_000
-    others: int = 1_000
+    non_tools: int = 1_000
     bytes: int = 16 * 1024 * 1024
     first_pause: float = 0.5
     longest_pause: float = 60.0

@@ -24,7 +24,7 @@ MAX_WHY_LENGTH = 300
 # After how many entries other tasks get their turn on the event loop: about every 5 ms.
 TURN = 50
 # By kind: the method that lists it, and the field of the answer that holds the list.
-_OTHERS: Mapping[catalog.Kind, tuple[str, str]] = {
+_NON_TOOLS: Mapping[catalog.Kind, tuple[str, str]] = {
     "prompt": ("prompts/list", "prompts"),
     "resource": ("resources/list", "resources"),
     "template": ("resources/templates/list", "resourceTemplates"),
@@ -77,16 +77,18 @@ async def walk(client: mcp.Client, bounds: limits.Limits) -> importing.Answer:
     if offered.tools is not None:
         tools = await _walked(functools.partial(_page, client), bounds.tools, bounds)
     problems = [*([_cut(len(tools.entries))] if tools.is_cut else ()), *_strays("tools", tools.strays)]
-    others: dict[catalog.Kind, tuple[Mapping[str, Any], ...]] = {}
+    non_tools: dict[catalog.Kind, tuple[Mapping[str, Any], ...]] = {}
     cut: set[catalog.Kind] = set()
     for kind, listed in zip(
-        _OTHERS, await asyncio.gather(*(_other(client, other, bounds) for other in _OTHERS)), strict=True
+        _NON_TOOLS,
+        await asyncio.gather(*(_listed_kind(client, kind, bounds) for kind in _NON_TOOLS)),
+        strict=True,
     ):
-        section = _OTHERS[kind][1]
+        section = _NON_TOOLS[kind][1]
         if isinstance(listed, errors.Problem):
             problems.append(listed)
             continue
-        others[kind] = listed.entries
+        non_tools[kind] = listed.entries
         problems += _strays(section, listed.strays)
         if listed.is_cut:
             cut.add(kind)
@@ -95,7 +97,7 @@ async def walk(client: mcp.Client, bounds: limits.Limits) -> importing.Answer:
     name = " ".join(filter(None, (info.name, info.version))) if info else ""
     return importing.Answer(
         tools=tools.entries,
-        others=others,
+        non_tools=non_tools,
         cut=frozenset(cut),
         is_complete=not tools.is_cut,
         protocol=client.protocol_version,
@@ -104,7 +106,9 @@ async def walk(client: mcp.Client, bounds: limits.Limits) -> importing.Answer:
     )
 
 
-async def _other(client: mcp.Client, kind: catalog.Kind, bounds: limits.Limits) -> Listed | errors.Problem:
+async def _listed_kind(
+    client: mcp.Client, kind: catalog.Kind, bounds: limits.Limits
+) -> Listed | errors.Problem:
     """Return the prompts, resources or templates of a server, or a problem if it does not list them: its tools are
     imported anyway.
     """
@@ -113,11 +117,11 @@ async def _other(client: mcp.Client, kind: catalog.Kind, bounds: limits.Limits) 
     offered = client.server_capabilities
     if (offered.prompts if kind == "prompt" else offered.resources) is None:
         return Listed()
-    method, section = _OTHERS[kind]
+    method, section = _NON_TOOLS[kind]
     try:
         async with asyncio.timeout(bounds.listing):
             page = functools.partial(_page_as_it_comes, client, method, section)
-            return await _walked(page, bounds.others, bounds)
+            return await _walked(page, bounds.non_tools, bounds)
     except TimeoutError:
         return _not_listed(section, f"no answer within {bounds.listing:g} s")
     except NoListError as error:

@@ -14,7 +14,7 @@ from toolbelt.web.kit import forms as kit
 class Access(forms.Form):
     """What narrows the Access page: nonsense in an address narrows nothing."""
 
-    q = forms.CharField(required=False, max_length=200)
+    q = fields.Query()
     show = forms.ChoiceField(
         required=False,
         choices=[(word, word) for word in ("", "active", "overridden", "destructive")],

@@ -8,11 +8,10 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import effects, errors
 from toolbelt.web.access import view_model
-from toolbelt.web.kit import http, notices, responses
+from toolbelt.web.kit import audit_words, http, notices, responses
 
 
 def render_partial(
@@ -39,7 +38,7 @@ def render_partial(
         message=message,
         notice=notice,
         change=change,
-        may_undo=access.last is not None and rights.may_undo(request.user, access.last),
+        may_undo=audit_words.may_undo_quickly(request.user, access.last),
     )
     response = render(request, "kit/_answer.html", {"page": page, "confirmation": question}, status=status)
     return as_of(response, agent, page.revision)

@@ -14,7 +14,7 @@ from toolbelt.control.reports import queries
 from toolbelt.core import effects as values
 from toolbelt.core import risks
 from toolbelt.web.agents import view_model as agents
-from toolbelt.web.kit import durations, model, notices, paging, pieces, tool_sections, words
+from toolbelt.web.kit import durations, model_panel, notices, paging, pieces, tool_sections, words
 from toolbelt.web.kit import filters as query_filters
 
 # Above so many tools, a section brings its tools when it is opened.
@@ -24,7 +24,7 @@ SECTIONS_AT_ONCE = 100
 _GROUPS = {"on": "On", "request": "On request", "off": "Off", "loose": "Not in a toolkit"}
 _ORDER, _FOLDED = tuple(_GROUPS), ("off", "loose")
 _SORTS = {"": "By state", "policy": "Policy order"}
-_SHOWS = {"": "All", "active": "On", "overridden": "Overridden", "destructive": "Destructive"}
+_SHOWS = {"": "All", "active": "On", "overridden": "Overridden", "destructive": "May be destructive"}
 
 
 def page(
@@ -83,7 +83,7 @@ def page(
         ),
         groups=tuple(_groups(sections, Counter(states.values()), filters, narrowed, opened)),
         pages=shown.pages(_given(filters), path),
-        model=model.view(access.surface, filters["message"], change),
+        model=model_panel.view(access.surface, filters["message"], change),
         may_change=may_change and not access.agent.archived,
         **frame,
     )
@@ -174,7 +174,7 @@ def answer(
         ),
         rows=tuple(tool_sections.row(access, key) for key in sorted(tools) if key in access.catalog.tools),
         overridden=len(access.agent.overrides),
-        model=model.view(access.surface, message, change),
+        model=model_panel.view(access.surface, message, change),
         notice=notice,
         announcement=f"{notice.text} {notice.detail}".strip(),
         may_change=True,

@@ -11,7 +11,7 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.runtime import surfaces
 from toolbelt.web.access import decisions, forms, view_model
-from toolbelt.web.kit import filters, http, model, responses
+from toolbelt.web.kit import audit_words, filters, http, model_panel, responses
 
 
 @require_safe
@@ -29,7 +29,7 @@ def page(request: http.Request, agent: str) -> HttpResponse:
         notice=notice,
         change=change,
         may_change=rights.may_flip(request.user, agent),
-        may_undo=access.last is not None and rights.may_undo(request.user, access.last),
+        may_undo=audit_words.may_undo_quickly(request.user, access.last),
         may_stop=request.user.has_perm(rights.permission("change", "tool"))
         and request.user.has_perm(rights.permission("change", "toolkit")),
     )
@@ -74,5 +74,5 @@ def directive(request: http.Request, agent: str) -> HttpResponse:
     message = str(filters.read(forms.Access(request.GET))["message"])
     answer = surfaces.ask(agent, message=message)
     return render(
-        request, "access/_directive.html", {"directive": model.directive(answer.directive, message)}
+        request, "access/_directive.html", {"directive": model_panel.directive(answer.directive, message)}
     )

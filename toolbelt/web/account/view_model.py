@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 from toolbelt.control.people import preferences, rights, roles
 from toolbelt.control.people import tokens as issued
 from toolbelt.control.reports import queries
-from toolbelt.web.kit import entries, pieces, words
+from toolbelt.web.kit import audit_words, pieces, words
 from toolbelt.web.tokens import view_model as tokens
 
 MAX_CHANGES = 8
@@ -57,7 +57,7 @@ def page(
         zones=pieces.choices(
             {
                 name: name.replace("_", " ")
-                for name in sorted(preferences.time_zones())
+                for name in sorted(preferences.choices("time_zone"))
                 if "/" in name or name == "UTC"
             },
             zone,
@@ -75,7 +75,7 @@ def page(
 
 def _entry(entry: queries.Entry, may_undo: bool) -> pieces.View:
     """Return a change with its time in full, because no day stands above it."""
-    shown = entries.present(entry, may_undo)
+    shown = audit_words.present(entry, may_undo)
     shown.when = words.moment(entry.at)
     return shown
 

@@ -1,4 +1,4 @@
-"""Your own account: what you may do, and changing your password."""
+"""Your own account: what you may do, your preferences, and changing your password."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.people import rights
 from toolbelt.web.account import view_model
-from toolbelt.web.kit import forms, http, notices, responses, zones
+from toolbelt.web.kit import forms, http, notices, preferences, responses, time_zones
 
 _log = structlog.get_logger(__name__)
 
@@ -62,9 +62,18 @@ def change_time_zone(request: http.Request) -> HttpResponse:
     """Show times in another zone from now on: in the one that is sent, or in the browser's."""
     responses.declare(request, reverse("web:account"))
     zone = request.POST.get("zone", "")
-    zones.choose(request, zone)
+    preferences.choose(request, "time_zone", zone)
     shown = f"in {zone}" if zone else "in the time zone of your browser"
     return responses.respond(request, notices.Notice(text=f"Times are shown {shown}."))
+
+
+@require_POST
+def change_density(request: http.Request) -> HttpResponse:
+    """Show rows as dense as is sent from now on."""
+    responses.declare(request, reverse("web:account"))
+    density = request.POST.get("density", "")
+    preferences.choose(request, "density", density)
+    return responses.respond(request, notices.Notice(text=f"Rows are {density or 'comfortable'}."))
 
 
 @require_POST
@@ -85,8 +94,8 @@ def change_password(request: http.Request) -> HttpResponse:
 def _shown(request: http.Request, form: AnotherPassword, status: int = 200) -> HttpResponse:
     shown = view_model.page(
         cast(auth_models.User, request.user),
-        zone=zones.chosen(request),
-        browser_zone=zones.browser_zone(request),
+        zone=preferences.chosen(request, "time_zone"),
+        browser_zone=time_zones.browser_zone(request),
         session_ends=request.session.get_expiry_date(),
         may_see_tokens=rights.may_read(request.user, "api_token"),
         may_undo=rights.undo_check(request.user),

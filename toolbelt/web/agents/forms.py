@@ -6,19 +6,24 @@ from django import forms
 
 from toolbelt.control.reports import queries
 from toolbelt.core import catalog, loadouts
-from toolbelt.web.kit import fields
+from toolbelt.web.kit import fields, saved_views
 from toolbelt.web.kit import forms as kit
 
 
 class Agents(forms.Form):
     """What narrows and sorts the list of agents, and where in it to begin."""
 
-    q = forms.CharField(required=False, max_length=200)
+    q = fields.Query()
     kind = forms.CharField(required=False, max_length=20)
     loadout = forms.CharField(required=False, max_length=64)
     archived = forms.BooleanField(required=False)
     sort = forms.CharField(required=False, max_length=20)
     offset = fields.Offset()
+
+
+VIEWS = saved_views.FilteredList(
+    page="agents", form=Agents, names=("q", "kind", "loadout", "archived", "sort")
+)
 
 
 class NewAgent(kit.Fields, kit.Change):

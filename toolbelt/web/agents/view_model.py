@@ -11,7 +11,7 @@ from django.urls import reverse
 from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import inventory
-from toolbelt.web.kit import entries, model, paging, pieces, words
+from toolbelt.web.kit import audit_words, model_panel, paging, pieces, words
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _SORTS: Mapping[str, Callable[[queries.Summary], Any]] = {
@@ -21,20 +21,20 @@ _SORTS: Mapping[str, Callable[[queries.Summary], Any]] = {
     "tokens": lambda summary: summary.inventory.spent.tokens,
     "change": lambda summary: summary.last.at if summary.last else _NEVER,
 }
-_COLUMNS = (
-    ("agent", "Agent"),
-    ("profile", "Loadout or kind"),
-    ("tools", "Tools"),
-    ("tokens", "Tokens"),
-    ("change", "Last change"),
-)
-_CHOICES = (
-    ("", "Default order"),
-    ("agent", "Name"),
-    ("-tools", "Most tools"),
-    ("-tokens", "Most tokens"),
-    ("-change", "Last changed"),
-)
+_COLUMNS = {
+    "agent": "Agent",
+    "profile": "Loadout or kind",
+    "tools": "Tools",
+    "tokens": "Tokens",
+    "change": "Last change",
+}
+_CHOICES = {
+    "": "Default order",
+    "agent": "Name",
+    "-tools": "Most tools",
+    "-tokens": "Most tokens",
+    "-change": "Last changed",
+}
 
 
 def page(
@@ -48,20 +48,18 @@ def page(
     """
     every = list(queries.summaries(archived=bool(filters["archived"])))
     shown = matching(every, filters)
-    sort = filters["sort"] if str(filters["sort"]).lstrip("-") in _SORTS else ""
-    if sort.endswith("change"):
+    if filters["sort"].endswith("change"):
         shown = list(queries.with_last(shown))
-    if sort:
-        shown.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
+    sort = paging.sort(shown, _SORTS, filters["sort"])
     total = every[0].total if every else 0
     part = paging.part(shown, filters["offset"])
     return pieces.View(
         agents=tuple(present(summary) for summary in queries.with_last(part.items)),
-        columns=paging.columns(dict(_COLUMNS), filters, sort, path),
+        columns=paging.columns(_COLUMNS, filters, sort, path),
         query=filters["q"],
-        kinds=pieces.choices(((name, name) for name in values.KINDS), filters["kind"], "Any kind"),
+        kinds=pieces.choices(values.KINDS, filters["kind"], "Any kind"),
         loadouts=pieces.choices(
-            ((name, name) for name in sorted({summary.loadout for summary in every if summary.loadout})),
+            sorted({summary.loadout for summary in every if summary.loadout}),
             filters["loadout"],
             "Any loadout",
         ),
@@ -92,7 +90,7 @@ def _bulk(summaries: Sequence[queries.Summary], filters: Mapping[str, Any]) -> p
         what="toolkits",
         words=pieces.SETTINGS,
         agents=(),
-        toolkits=pieces.choices(((name, name) for name in toolkits), "", "Choose a toolkit"),
+        toolkits=pieces.choices(toolkits, "", "Choose a toolkit"),
     )
 
 
@@ -123,10 +121,10 @@ def present(summary: queries.Summary, *, may_undo: bool = False) -> pieces.View:
         total=words.number(summary.total),
         percent=round(100 * spent.tools / summary.total) if summary.total else 0,
         tokens=words.about(spent.tokens),
-        shares=model.shares(spent),
-        last_change=entries.last_change(summary.last, may_undo),
+        shares=model_panel.shares(spent),
+        last_change=audit_words.last_change(summary.last, may_undo),
         trouble=trouble(summary.inventory),
-        budget=model.meter(spent),
+        budget=model_panel.meter(spent),
     )
 
 
@@ -143,6 +141,6 @@ def trouble(has: inventory.Inventory) -> str:
     """Return what needs attention, in two words."""
     if has.conflicts:
         return "conflict"
-    if has.spent.is_passed:
+    if has.spent.is_exceeded:
         return "over budget"
     return "deferred by budget" if has.deferred else ""

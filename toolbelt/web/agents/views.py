@@ -22,8 +22,9 @@ _ADD = rights.permission("add", "agent")
 def listing(request: http.Request) -> HttpResponse:
     """Show the agents, or only their table to htmx."""
     may_flip = rights.flip_check(request.user)
-    page = view_model.page(filters.read(forms.Agents(request.GET)), request.path, may_flip=may_flip)
-    page.may_add = request.user.has_perm(_ADD)
+    narrowed = filters.read(forms.Agents(request.GET))
+    page = view_model.page(narrowed, request.path, may_flip=may_flip)
+    page.views = forms.VIEWS.present(request, narrowed)
     return responses.show(request, page, "agents/list.html", "agents/_table.html")
 
 

@@ -9,12 +9,10 @@ from toolbelt.control.catalog import entries
 from toolbelt.control.config import adopting, belt_effects, belts
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
-from toolbelt.web.kit import differences, model, pieces, words
+from toolbelt.web.kit import differences, pieces, words
 
 # How many entries of a section, and problems, are shown; the rest is counted.
 MAX_ENTRIES, MAX_PROBLEMS = 100, 200
-# How many tools of an agent are named that come or go.
-MAX_TOOLS = 12
 _TITLES = {"sub_apps": "Sub-apps"}
 
 
@@ -67,13 +65,12 @@ def counted(imported: belts.Imported) -> str:
 
 def _checked(weighed: belt_effects.Assessment) -> pieces.View:
     imported = weighed.imported
-    consequences = tuple(_consequence(consequence) for consequence in weighed.consequences)
     return pieces.View(
         words=counted(imported),
         is_nothing=not imported.differences and not imported.ordered,
         sections=tuple(_sections(imported)),
         ordered=tuple(title(section) for section, kind in belts.SECTIONS.items() if kind in imported.ordered),
-        consequences=consequences,
+        consequences=weighed.consequences,
         warnings=tuple(imported.warnings),
         dangerous=any(consequence.reasons for consequence in weighed.consequences)
         or bool(imported.to_confirm),
@@ -103,13 +100,4 @@ def _entry(difference: belts.Difference) -> pieces.View:
         name=difference.name,
         is_new=difference.before is None,
         lines=differences.lines(before, {key: value for key, value in after.items() if key != named}),
-    )
-
-
-def _consequence(consequence: belt_effects.Consequence) -> pieces.View:
-    return pieces.View(
-        of=consequence,
-        effect=model.effect(consequence.effect),
-        came=words.listing(consequence.effect.added, MAX_TOOLS),
-        went=words.listing(consequence.effect.removed, MAX_TOOLS),
     )

@@ -18,7 +18,7 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
 from toolbelt.web.belt import forms, view_model
-from toolbelt.web.kit import entries, filters, http, notices, responses
+from toolbelt.web.kit import audit_words, filters, http, notices, responses
 
 _TYPES = {"yaml": "application/yaml", "json": "application/json"}
 
@@ -94,8 +94,7 @@ def _document(request: http.Request) -> tuple[str, dict[str, Any]]:
 
 def _declare(request: http.Request, text: str, notice: notices.Notice | None = None) -> None:
     def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        problems = error.problems if isinstance(error, errors.Invalid) else _invalid(str(error)).problems
-        return _shown(request, status=422, text=text, problems=problems, notice=notice)
+        return _shown(request, status=422, text=text, problems=error.problems, notice=notice)
 
     responses.declare(request, reverse("web:belt"), form=again)
 
@@ -106,42 +105,38 @@ def _text(request: http.Request) -> str:
     if upload is None:
         text = str(request.POST.get("text", ""))
         if not text.strip():
-            raise _invalid("Choose a file, or paste its text.")
+            raise errors.Invalid.of("Choose a file, or paste its text.")
         return text
     most = conf.API_BODY_BYTES
     if upload.size is None or upload.size > most:
-        raise _invalid(
-            f"The file is {view_model.megabytes(upload.size or 0)}, and the most is {view_model.megabytes(most)}:"
+        raise errors.Invalid.of(
+            f"The file is {view_model.megabytes(upload.size or 0)}, and the maximum is {view_model.megabytes(most)}:"
             f" import it on the server, with `{conf.COMMAND} belt import`."
         )
     try:
         return bytes(upload.read()).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _invalid("The file is not UTF-8: save it as UTF-8.") from error
+        raise errors.Invalid.of("The file is not UTF-8: save it as UTF-8.") from error
 
 
 def _read(request: http.Request, text: str) -> dict[str, Any]:
     if "\0" in text:
-        raise _invalid("The text contains a NUL character: remove it.")
+        raise errors.Invalid.of("The text contains a NUL character: remove it.")
     document = belt_texts.read(text, strictly=True)
     if adopting.recognize(document) is not None:
         adopted = adopting.convert(document)
         if adopted.plugins_file:
-            raise _invalid(
-                "Plugins are code, which a plugins file on the server lists: run"
+            raise errors.Invalid.of(
+                "Plugins are code, listed in a plugins file on the server: run"
                 f" `{conf.COMMAND} adopt` there, with this file."
             )
         request.adopted = adopted
         document = dict(adopted.belt)
     if not isinstance(document, dict):
-        raise _invalid(f"A belt is a mapping of {', '.join(belts.SECTIONS)}.")
+        raise errors.Invalid.of(f"A belt is a mapping of {', '.join(belts.SECTIONS)}.")
     if not request.user.has_perms(rights.permissions_to_import(document)):
         raise PermissionDenied
     return document
-
-
-def _invalid(message: str) -> errors.Invalid:
-    return errors.Invalid([errors.Problem(path="", message=message)])
 
 
 def _may_import(request: http.Request) -> bool:
@@ -157,7 +152,7 @@ def _to_undo(request: http.Request, done: belts.Imported) -> int | None:
     if done.entry is None or queries.change(done.entry) is None:
         return None
     act = undoing.batch_of(done.entry)
-    may = all(entries.is_undoable(entry) and rights.may_undo(request.user, entry) for entry in act)
+    may = all(audit_words.is_undoable(entry) and rights.may_undo(request.user, entry) for entry in act)
     return done.entry if may else None
 
 

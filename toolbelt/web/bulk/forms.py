@@ -17,7 +17,7 @@ class SetAll(kit.Change):
     """
 
     set = forms.ChoiceField(
-        choices=[(f"{what}-{word}",) * 2 for what in ("tools", "toolkits") for word, _ in kit.STATES]
+        choices=[(f"{what}-{word}",) * 2 for what in ("tools", "toolkits") for word in words.STORED.values()]
     )
     key = forms.CharField(required=False, max_length=200)
     pick = fields.Names(required=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from toolbelt.control.access import bulk
-from toolbelt.web.kit import confirmations, model, notices, pieces, words
+from toolbelt.web.kit import confirmations, model_panel, notices, pieces, words
 
 # How many agents or tools the question lists.
 MAX_LINES = 100
@@ -25,7 +25,8 @@ def question(
     whose = names[0] if len(names) == 1 else f"{len(names)} agents"
     return notices.Confirmation(
         title=f"{_verb(plan.on, keys, toolkits)} for {whose}?",
-        reasons=tuple(_reasons(plan, len(names) * len(keys))),
+        reasons=tuple(_reasons(plan)),
+        facts=tuple(_facts(plan, len(names) * len(keys))),
         effect=_effect(plan),
         differences=tuple(_differences(plan))[:MAX_LINES],
         action=action,
@@ -69,13 +70,15 @@ def _verb(on: bool | None, keys: Sequence[str], toolkits: Collection[str]) -> st
     return f"Reset {what} to default" if on is None else f"{words.wanted(on)} {what}"
 
 
-def _reasons(plan: bulk.Plan, shown: int) -> list[str]:
-    reasons = []
+def _facts(plan: bulk.Plan, shown: int) -> Iterator[str]:
     if plan.same:
-        reasons.append(
-            f"{plan.same} of {shown} {'is' if plan.same == 1 else 'are'} already {words.state(plan.on)}."
-        )
-    reasons += [f"Skipped: {part.refused}" for part in plan.refused]
+        yield f"{plan.same} of {shown} {'is' if plan.same == 1 else 'are'} already {words.state(plan.on)}."
+    if len(plan.parts) > 1 and (unaffected := sum(not _affected(part) for part in plan.possible)):
+        yield f"For {words.counted(unaffected, 'agent')}, nothing changes for the model."
+
+
+def _reasons(plan: bulk.Plan) -> list[str]:
+    reasons = [f"Skipped: {part.refused}" for part in plan.refused]
     many = len(plan.parts) > 1
     for part in plan.possible:
         for reason in part.reasons:
@@ -87,12 +90,12 @@ def _reasons(plan: bulk.Plan, shown: int) -> list[str]:
 def _effect(plan: bulk.Plan) -> pieces.Effect:
     every = [part.effect for part in plan.possible]
     breaks = [part for part in ("tools", "system text") if any(part in effect.breaks for effect in every)]
-    policy = model.notes(every[0].policy) if len(every) == 1 else ()
+    policy = model_panel.notes(every[0].policy) if len(every) == 1 else ()
     untouched = () if breaks else ("no change for the model",)
     return pieces.Effect(
         tools=(sum(effect.tools_before for effect in every), sum(effect.tools_after for effect in every)),
         tokens=(sum(effect.tokens_before for effect in every), sum(effect.tokens_after for effect in every)),
-        notes=(*policy, *model.consequences(breaks, plan.sessions), *untouched),
+        notes=(*policy, *model_panel.consequences(breaks, plan.sessions), *untouched),
     )
 
 
@@ -109,4 +112,9 @@ def _differences(plan: bulk.Plan) -> list[pieces.Difference]:
             after=f"{words.tools(part.effect.tools_after)}, {words.about(part.effect.tokens_after)} tokens",
         )
         for part in plan.possible
+        if _affected(part)
     ]
+
+
+def _affected(part: bulk.Part) -> bool:
+    return not part.effect.is_nothing

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import replace_url, reswap
 
@@ -19,7 +20,8 @@ from toolbelt.web.access import view_model as access_view_model
 from toolbelt.web.agents import forms as agents
 from toolbelt.web.agents import view_model as agents_view_model
 from toolbelt.web.bulk import forms, view_model
-from toolbelt.web.kit import filters, http, model, notices, responses
+from toolbelt.web.calls import view_model as calls
+from toolbelt.web.kit import filters, http, model_panel, notices, responses
 from toolbelt.web.switches import parts as switches
 from toolbelt.web.tools import forms as tools
 from toolbelt.web.tools import view_model as tools_view_model
@@ -47,7 +49,9 @@ def of_tools(request: http.Request) -> HttpResponse:
     responses.declare(request, f"{reverse('web:tools')}?{filters.query_string(narrowed)}")
     form = forms.SetAll(request.GET)
     on = form.wanted()[1]
-    keys = [tool.key for tool in tools_view_model.matching(access_index.catalog_view(), narrowed)]
+    may_see_calls = rights.may_read(request.user, "call_record")
+    since = calls.usual_first_day(timezone.localdate()) if may_see_calls else None
+    keys = [tool.key for tool in tools_view_model.matching(access_index.catalog_view(), narrowed, since)]
     return _asked(request, _named(request, form), keys, on)
 
 
@@ -90,7 +94,7 @@ def apply(request: http.Request) -> HttpResponse:
     change = bulk.apply(responses.write(request, given), seen=seen, on=on)
     notice = notices.Notice(
         text=view_model.done(seen, on),
-        detail=model.in_short(change.effect),
+        detail=model_panel.in_short(change.effect),
         undo=change.entry,
         whole=True,
     )

@@ -44,7 +44,7 @@ def _days(first: dt.date, last: dt.date) -> list[dt.date]:
     return [last - dt.timedelta(days=back) for back in range(count - 1, -1, -1)]
 
 
-def lines(durations: Sequence[usage.TookOnDay], first: dt.date, last: dt.date) -> pieces.View | None:
+def lines(durations: Sequence[usage.DurationsOfDay], first: dt.date, last: dt.date) -> pieces.View | None:
     """Draw how long calls took as two lines, from day to day on which any ran."""
     days = _days(first, last) if last >= first else []
     by_day = {day.day: day for day in durations}
@@ -54,7 +54,7 @@ def lines(durations: Sequence[usage.TookOnDay], first: dt.date, last: dt.date) -
     top, width = _top(max(day.slow for _, day in ran)), STEP * (len(days) - 1)
     slowest = max((day for _, day in ran), key=lambda day: day.slow)
 
-    def points(took: Callable[[usage.TookOnDay], int]) -> str:
+    def points(took: Callable[[usage.DurationsOfDay], int]) -> str:
         return " ".join(f"{place * STEP},{HEIGHT - round(HEIGHT * took(day) / top)}" for place, day in ran)
 
     return pieces.View(
@@ -64,6 +64,7 @@ def lines(durations: Sequence[usage.TookOnDay], first: dt.date, last: dt.date) -
             pieces.View(
                 x=place * STEP,
                 left=place * STEP - STEP // 2,
+                date=day.day.isoformat(),
                 day=f"{day.day:%A, %-d %B}",
                 median=words.duration(day.median),
                 slow=words.duration(day.slow),

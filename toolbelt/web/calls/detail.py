@@ -16,14 +16,13 @@ from toolbelt.web.kit import pieces, texts
 def page(call: usage.Call, index: access_index.AccessIndex) -> pieces.View:
     """Return the page."""
     agents = {holder.agent.key for holder in index.holders}
-    shown = view_model.line(call, index.catalog.tools, agents)
+    shown = view_model.line(call, index.catalog.tools, agents, view_model.period_since(call.at))
     shown.error = texts.text(call.error) if call.error else None
     shown.plugin = texts.visible(call.plugin)
     shown.plugin_url = (
         reverse("web:plugin", args=[call.plugin]) if call.plugin in index.catalog.plugins else ""
     )
     shown.session = texts.visible(call.session)
-    shown.session_url = reverse("web:sessions", args=[call.agent]) if shown.agent_url else ""
     shown.request_id = texts.visible(call.request_id)
     shown.arguments = (
         None

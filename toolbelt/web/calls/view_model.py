@@ -13,7 +13,7 @@ from django.utils.http import urlencode
 
 from toolbelt.control.access import access_index
 from toolbelt.control.reports import usage
-from toolbelt.core import keys
+from toolbelt.core import catalog, keys
 from toolbelt.web.calls import charts
 from toolbelt.web.kit import paging, periods, pieces, texts
 from toolbelt.web.kit import words as kit_words
@@ -34,7 +34,7 @@ MAX_CHOICES = 1000
 # How many new calls are counted.
 MAX_NEWS = 1000
 _OUTCOMES = {
-    "ok": ("active", "ok"),
+    "ok": ("active", "succeeded"),
     "unknown-tool": ("denied", "no such tool"),
     "tool-not-active": ("denied", "not available"),
     "tool-denied": ("denied", "denied"),
@@ -69,10 +69,15 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
         agents=pieces.choices(_offered("agent", filters["agent"]), filters["agent"], "Any agent"),
         tools=pieces.choices(_offered("tool", filters["tool"]), filters["tool"], "Any tool"),
         outcomes=pieces.choices(
-            {name: word.capitalize() for name, (_, word) in _OUTCOMES.items()},
+            {usage.ERROR: "Errors"} | {name: word.capitalize() for name, (_, word) in _OUTCOMES.items()},
             filters["outcome"],
             "Any outcome",
         ),
+        session=pieces.View(
+            value=filters["session"], words=texts.visible(kit_words.cut(filters["session"], 80))
+        )
+        if filters["session"]
+        else None,
         period=periods.present(filters, first=first),
         day_url=f"{path}?{urlencode({**_narrowed(filters), 'period': periods.CUSTOM})}&",
         download_url=f"{reverse('web:download_calls')}?{urlencode(kept)}",
@@ -80,14 +85,14 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
         matches=kit_words.counted(count, "call")
         + (f", {kit_words.number(wrong)} with errors" if wrong else ""),
         chart=charts.chart(usage.by_day(**matching), first, min(last or today, today)),
-        lines=charts.lines(usage.took_by_day(**matching), first, min(last or today, today)),
+        lines=charts.lines(usage.durations_by_day(**matching), first, min(last or today, today)),
         figures=tuple(
             itertools.islice(_figures(by_tool, there, path, kept), None if is_whole else MAX_TOOLS)
         ),
         every_url="" if is_whole else f"{path}?{urlencode({**kept, 'every': 'yes'})}",
         every_words=f"Show all {kit_words.number(len(by_tool))}",
         unused=_unused(index, filters, path, periods.moments(first, last), may_flip),
-        calls=tuple(line(call, there, agents) for call in log.calls),
+        calls=tuple(line(call, there, agents, periods.kept(filters)) for call in log.calls),
         pages=_pages(log, kept, path, bool(filters["older"])),
         news=None
         if filters["older"] or (last and last < today)
@@ -141,16 +146,22 @@ def _narrowed(filters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _narrowing(filters: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: filters[name] for name in ("agent", "tool", "outcome")}
+    return {name: filters[name] for name in ("agent", "session", "tool", "outcome")}
 
 
 def usual_first_day(last: dt.date, **narrowing: Any) -> dt.date:
     """Return the first day if the reader chose none: so early that there are not too many calls to add up."""
+    return first_day(
+        last, lambda first: usage.exceeds(MAX_CALLS, **narrowing, **periods.moments(first, last))
+    )
+
+
+def first_day(last: dt.date, exceeds: Callable[[dt.date], bool]) -> dt.date:
+    """Return the first day of the longest usual period; ``exceeds`` says of a day whether there are more than
+    :data:`MAX_CALLS` since then.
+    """
     *long, shortest = [last - dt.timedelta(days=days - 1) for days in USUAL_DAYS]
-    for first in long:
-        if not usage.are_more(MAX_CALLS, **narrowing, **periods.moments(first, last)):
-            return first
-    return shortest
+    return next((first for first in long if not exceeds(first)), shortest)
 
 
 def _figures(
@@ -179,9 +190,9 @@ def _unused(
     period: Mapping[str, Any],
     may_flip: Callable[[str], bool],
 ) -> pieces.View | None:
-    """Return a part of the unused tools, the largest first; None for a page about a tool or an outcome."""
+    """Return a part of the unused tools, the largest first; None for a page about a session, tool or outcome."""
     agent, is_whole = filters["agent"], bool(filters["unused"])
-    if filters["tool"] or filters["outcome"]:
+    if filters["session"] or filters["tool"] or filters["outcome"]:
         return None
     idle = usage.unused(
         index,
@@ -203,7 +214,14 @@ def _unused(
         more=f"{kit_words.tools(more)} more" if more else "",
         more_url=f"{path}?{urlencode({**_kept(filters), 'unused': 'all', **place})}" if more else "",
         agent=agent,
+        uncalled="" if agent or periods.days(filters)[0] else _uncalled(index.catalog, period),
     )
+
+
+def _uncalled(stored: catalog.Catalog, period: Mapping[str, Any]) -> str:
+    """Return how many tools no agent called, whether any has them or not."""
+    count = len(usage.uncalled(stored, since=period["since"]))
+    return f"All tools that were not called, on or off: {kit_words.number(count)}"
 
 
 def _unused_tool(
@@ -224,8 +242,12 @@ def _unused_tool(
     )
 
 
-def line(call: usage.Call, there: Collection[str], agents: Collection[str]) -> pieces.View:
-    """Present one call; ``there`` are the tools that exist, and ``agents`` the agents."""
+def line(
+    call: usage.Call, there: Collection[str], agents: Collection[str], period: Mapping[str, str]
+) -> pieces.View:
+    """Present one call; ``there`` are the tools that exist, and ``agents`` the agents. Its session leads to the calls
+    of the session in this period.
+    """
     state, word = _OUTCOMES.get(call.outcome, ("dormant", call.outcome))
     asked = {"view": "why", "tool": call.tool, "at": call.at.isoformat()}
     return pieces.View(
@@ -243,7 +265,19 @@ def line(call: usage.Call, there: Collection[str], agents: Collection[str]) -> p
         if call.tool in there and call.agent in agents
         else "",
         session=texts.visible(kit_words.cut(call.session, 80)),
+        session_url=session_url(call.agent, call.session, **period) if call.session else "",
     )
+
+
+def period_since(at: dt.datetime) -> dict[str, str]:
+    """Return the period from the day before this time on: a session may have begun before midnight."""
+    since = timezone.localdate(at) - dt.timedelta(days=1)
+    return {"period": periods.CUSTOM, "since": since.isoformat()}
+
+
+def session_url(agent: str, session: str, **period: str) -> str:
+    """Return the address of the calls of one session."""
+    return f"{reverse('web:calls')}?{urlencode({'agent': agent, 'session': session, **period})}"
 
 
 def _pages(log: usage.Page, kept: Mapping[str, Any], path: str, is_older: bool) -> paging.Pages:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Callable
-from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -20,23 +16,11 @@ from toolbelt.web.calls import detail, forms, view_model
 from toolbelt.web.kit import downloads, filters, http, responses
 
 _COLUMNS = tuple(field.name for field in dataclasses.fields(usage.Call))
-_View = Callable[..., HttpResponseBase]
-
-
-def _reading(view: _View) -> _View:
-    """Return a view for users who may read the log of calls; others get 403."""
-
-    @functools.wraps(view)
-    def guarded(request: http.Request, *args: Any, **address: Any) -> HttpResponseBase:
-        if not rights.may_read(request.user, "call_record"):
-            raise PermissionDenied
-        return view(request, *args, **address)
-
-    return guarded
+_READING = responses.reading("call_record")
 
 
 @require_safe
-@_reading
+@_READING
 def listing(request: http.Request) -> HttpResponse:
     """Show the log with its totals; to htmx all but the filter.
 
@@ -47,11 +31,12 @@ def listing(request: http.Request) -> HttpResponse:
         news = view_model.news(narrowed, path=request.path, newest=narrowed["newer"] or 0)
         return render(request, "calls/_news.html", {"news": news})
     page = view_model.page(narrowed, path=request.path, may_flip=rights.flip_check(request.user))
+    page.views = forms.VIEWS.present(request, narrowed)
     return responses.show(request, page, "calls/list.html", "calls/_calls.html")
 
 
 @require_safe
-@_reading
+@_READING
 def page(request: http.Request, call: int) -> HttpResponse:
     """Show one call as it was recorded."""
     record = usage.find(call)
@@ -61,7 +46,7 @@ def page(request: http.Request, call: int) -> HttpResponse:
 
 
 @require_safe
-@_reading
+@_READING
 def download(request: http.Request) -> HttpResponseBase:
     """Return all calls that the filters leave as a file, made while it is sent."""
     batches = usage.walk(**view_model.asked(filters.read(forms.Calls(request.GET))))

@@ -13,10 +13,12 @@ from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import belts, errors, grants
 from toolbelt.web.agents import view_model as agents
-from toolbelt.web.kit import confirmations, entries, model, notices, paging, pieces, words
+from toolbelt.web.kit import audit_words, confirmations, model_panel, notices, paging, pieces, words
 
 _LOADOUT = "loadout:"
-OUTCOMES_AT_ONCE = 100
+OUTCOMES_AT_ONCE = 20
+# The rank of a tool that is on for neither side, behind those that are on for the first or the second one.
+_NEITHER = 2
 _SETTINGS = {
     "session_loadouts": "Session loadouts",
     "subagent_kinds": "Subagents",
@@ -43,12 +45,32 @@ def page(
         except (errors.NotFound, errors.Invalid) as error:
             trouble = str(error)
     keys, loadouts = queries.agent_keys(), comparing.loadout_names()
-    return pieces.View(
+    shown = pieces.View(
         a=_chooser("a", "From", names["a"], keys, loadouts),
         b=_chooser("b", "To", names["b"], keys, loadouts),
         trouble=trouble,
         found=differences,
     )
+    if not all(names.values()):
+        _offer_others(shown, names, keys, filters["offset"], path)
+    return shown
+
+
+def _offer_others(
+    shown: pieces.View, names: Mapping[str, str], keys: Sequence[str], offset: int | str, path: str
+) -> None:
+    """Add links that choose the missing side, and the second one after it."""
+    empty, chosen = ("b", names["a"]) if names["a"] else ("a", names["b"])
+    part = paging.part([key for key in keys if key != chosen], offset)
+    given = {name: value for name, value in names.items() if value}
+    shown.others_title = (
+        f"Compare {chosen.removeprefix(_LOADOUT)} with" if chosen else "Choose the first agent"
+    )
+    shown.others = tuple(
+        pieces.View(label=key, url=f"{path}?{urlencode(dict(sorted({**given, empty: key}.items())))}")
+        for key in part.items
+    )
+    shown.others_pages = part.pages(given, path)
 
 
 def url(a: str, b: str) -> str:
@@ -63,7 +85,7 @@ def question(plan: copying.Plan, *, action: str, back: str) -> notices.Confirmat
     return notices.Confirmation(
         title=f"Copy {words.counted(len(plan.rows), 'difference')} to {comparison.b.key}?",
         reasons=plan.reasons,
-        effect=model.effect(plan.effect),
+        effect=model_panel.effect(plan.effect),
         differences=(
             *(
                 pieces.Difference(what=row.what, is_tool=row.is_tool, before=row.b, after=row.a)
@@ -90,7 +112,7 @@ def version(past: agent_versions.Version) -> str:
     """Return which version of an agent this is: ``as it was after olive turned off devops``."""
     if past.last is None:
         return "before its first recorded change"
-    return f"after {entries.sentence(past.last)}"
+    return f"after {audit_words.sentence(past.last)}"
 
 
 def doubts(past: agent_versions.Version) -> Iterator[str]:
@@ -114,8 +136,11 @@ def _differences(
     path: str,
     parts: tuple[str, ...] | None,
 ) -> pieces.View:
-    active = [outcome for outcome in comparison.outcomes if "active" in (outcome.a.state, outcome.b.state)]
-    shown = comparison.outcomes if show == "all" else active
+    outcomes = sorted(
+        (_outcome(outcome, comparison) for outcome in comparison.outcomes), key=lambda outcome: outcome.rank
+    )
+    active = [outcome for outcome in outcomes if outcome.rank < _NEITHER]
+    shown = outcomes if show == "all" else active
     part = paging.part(shown, offset, OUTCOMES_AT_ONCE)
     spent = comparison.a.resolved.spent, comparison.b.resolved.spent
     closed = {row.id for row in comparison.rows if parts and row.part not in parts}
@@ -136,11 +161,33 @@ def _differences(
         shows=pieces.choices(
             {"": "On for either side", "all": "All"},
             "all" if show == "all" else "",
-            counts={"": len(active), "all": len(comparison.outcomes)},
+            counts={"": len(active), "all": len(outcomes)},
         ),
+        total=len(outcomes),
         to=comparison.b.key if parts is not None else "",
         why_not=_why_not(comparison, parts),
         swap_url=f"{path}?{urlencode({'a': names['b'], 'b': names['a']})}",
+    )
+
+
+def _outcome(outcome: comparing.Outcome, comparison: comparing.Comparison) -> pieces.View:
+    """Present a tool whose state differs; ``only`` says for which side it is on, and ``rank`` sorts by that."""
+    if outcome.a.state == "active":
+        rank, only = 0, _on_only_for(comparison.a, comparison)
+    elif outcome.b.state == "active":
+        rank, only = 1, _on_only_for(comparison.b, comparison)
+    else:
+        rank, only = _NEITHER, "Not on for either"
+    return pieces.View(tool=outcome.tool, a=outcome.a, b=outcome.b, rank=rank, only=only)
+
+
+def _on_only_for(side: comparing.Side, comparison: comparing.Comparison) -> str:
+    """Return the heading above a side's tools, which names the version if both sides are the same agent."""
+    name = side.key or side.loadout
+    return (
+        f"On only for {name}, {_about(side)}"
+        if comparison.a.key == comparison.b.key
+        else f"On only for {name}"
     )
 
 
@@ -154,26 +201,30 @@ def _why_not(comparison: comparing.Comparison, parts: tuple[str, ...] | None) ->
 
 def _side(side: comparing.Side) -> pieces.View:
     spent = side.resolved.spent
-    about, at = "current version", None
+    at = None
     notes: tuple[str, ...] = ()
     agent = side.resolved.context.agent
-    if not side.key:
-        about = "on its own, as for an agent without other settings"
     if side.version is not None:
-        about = version(side.version)
         at = side.version.last.at if side.version.last else None
         notes = tuple(doubts(side.version))
     return pieces.View(
         name=side.key or side.loadout,
-        about=about,
+        about=_about(side),
         at=at,
         profile=agents.profile(agent, side.loadout) if side.key else "loadout",
         tools=words.number(spent.tools),
         tokens=words.about(spent.tokens),
-        shares=model.shares(spent),
+        shares=model_panel.shares(spent),
         notes=notes,
         url=_url_of(side),
     )
+
+
+def _about(side: comparing.Side) -> str:
+    """Return which version of an agent a side is, or that it is a loadout alone."""
+    if not side.key:
+        return "on its own, as for an agent without other settings"
+    return "current version" if side.version is None else version(side.version)
 
 
 def _url_of(side: comparing.Side) -> str:
@@ -266,16 +317,16 @@ def _budget(budget: Mapping[str, Any] | None) -> str:
 
 
 def _chooser(name: str, label: str, chosen: str, keys: Sequence[str], loadouts: Sequence[str]) -> pieces.View:
-    options = [("", "Choose an agent")]
+    options = {"": "Choose an agent"}
     key, is_version, at = chosen.partition("@")
     if is_version and not at.startswith("2"):
         # A version by the number of a change is an option of its own until another one is chosen.
-        options.append((chosen, f"{key}, after change {at}"))
+        options[chosen] = f"{key}, after change {at}"
         key, at = chosen, ""
     return pieces.View(
         name=name,
         label=label,
-        agents=pieces.choices([*options, *((agent, agent) for agent in keys)], key if is_version else chosen),
-        loadouts=pieces.choices([(f"{_LOADOUT}{loadout}", loadout) for loadout in loadouts], chosen),
+        agents=pieces.choices(options | {agent: agent for agent in keys}, key if is_version else chosen),
+        loadouts=pieces.choices({f"{_LOADOUT}{loadout}": loadout for loadout in loadouts}, chosen),
         at=at[:16],
     )

@@ -11,7 +11,7 @@ from toolbelt.control.agents import copying
 from toolbelt.control.people import rights
 from toolbelt.core import errors
 from toolbelt.web.compare import forms, view_model
-from toolbelt.web.kit import filters, http, model, notices, responses, words
+from toolbelt.web.kit import filters, http, model_panel, notices, responses, words
 
 # What the operators of single agents may change of them.
 _OF_OPERATORS = ("switch",)
@@ -50,7 +50,7 @@ def copy(request: http.Request) -> HttpResponse:
     change = copying.copy(responses.write(request, given), a, b, rows, seen=given["seen"])
     notice = notices.Notice(
         text=f"{words.counted(len(rows), 'difference')} copied from {a} to {b}.",
-        detail=model.in_short(change.effect),
+        detail=model_panel.in_short(change.effect),
         undo=change.entry,
         whole=True,
     )

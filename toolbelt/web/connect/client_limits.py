@@ -38,8 +38,8 @@ def _cut_instructions(client: mcp_clients.Client, given: policy.Policy) -> Itera
     if limit is not None and length > limit:
         yield (
             f"{client.label} reads the first {words.number(limit)} characters of the policy, which has"
-            f" {words.number(length)}. Policies of what is on come first; the rest is cut. The resource"
-            " toolbelt://policy holds all of it."
+            f" {words.number(length)}. Policies of toolkits that are on come first; the rest is cut off. The resource"
+            " toolbelt://policy contains all of it."
         )
 
 

@@ -60,5 +60,5 @@ def framework(name: str, origin: str, agent: str) -> str:
 def frameworks(origin: str, agent: str) -> Iterator[pieces.View]:
     """Return the program of each framework."""
     for name, label in FRAMEWORKS.items():
-        install = f"# Needs the extra: {name}\n# The model is yours.\n"
+        install = f"# Needs the extra: {name}\n# Use your own model.\n"
         yield snippet(name, label, install + framework(name, origin, agent))

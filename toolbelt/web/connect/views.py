@@ -6,7 +6,6 @@ As on the page of tokens, its text is in the response to the form that creates i
 from __future__ import annotations
 
 from django.contrib.auth.decorators import permission_required
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -28,9 +27,9 @@ def page(request: http.Request, agent: str) -> HttpResponse:
 
 @require_POST
 @permission_required(_ISSUE, raise_exception=True)
+@responses.reading("api_token")
 def issue(request: http.Request, agent: str) -> HttpResponse:
     """Create a token of the agent, and show it once, where it belongs in the chosen way to connect."""
-    _check_sight(request)
     way = request.POST.get("way", "")
     name = view_model.label_of(way)
     form = forms.Token({"owner": "agent", "agent": agent, "name": name, "days": request.POST.get("days", "")})
@@ -40,9 +39,9 @@ def issue(request: http.Request, agent: str) -> HttpResponse:
 
 
 @require_safe
+@responses.reading("api_token")
 def first_request(request: http.Request, agent: str) -> HttpResponse:
     """Show whether a request with the token has come; to a page that still waits, with nothing to swap in."""
-    _check_sight(request)
     status = view_model.first_request(agent, request.GET.get("token", ""))
     if status is None:
         raise Http404
@@ -62,8 +61,3 @@ def _shown(request: http.Request, agent: str, way: str, issued: tokens.Issued | 
     shown.status = view_model.first_request(agent, prefix) if rights.may_read(user, "api_token") else None
     shown.days = forms.Token.empty(agent)["days"]
     return responses.show(request, shown, "connect/connect.html", "connect/_connect.html")
-
-
-def _check_sight(request: http.Request) -> None:
-    if not rights.may_read(request.user, "api_token"):
-        raise PermissionDenied

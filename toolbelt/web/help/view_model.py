@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toolbelt.core import rules
-from toolbelt.web.kit import pieces
+from toolbelt.web.kit import pieces, words
 
 # The states that the questions answer with, in their order: 2 to 5 deny, and 6 to 9 grant.
 _STATES = ("unavailable", *4 * ["denied"], *4 * ["active"], "discoverable", "dormant")
@@ -22,8 +22,11 @@ _CODES: Mapping[int, Mapping[str, tuple[str, str]]] = {
             "no running process can run it",
             "restart Toolbelt's servers with its plugin listed, or turn the plugin off",
         ),
-        "tool-unseen": ("new, and not reviewed yet", "review it on its plugin's page"),
-        "tool-changed": ("changed since it was approved", "review the difference and approve it again"),
+        "tool-unseen": ("new, and not reviewed yet", "approve it under Review"),
+        "tool-changed": (
+            "changed since it was approved",
+            "review the difference under Review, and approve it again",
+        ),
     },
     2: {
         "blocked": ("the tool, its plugin or one of its toolkits is blocked for everyone", "unblock it"),
@@ -59,7 +62,7 @@ _CODES: Mapping[int, Mapping[str, tuple[str, str]]] = {
             "turn the toolkit on to make it available immediately",
         ),
         "pattern": (
-            "a pattern of the loadout makes it discoverable",
+            "a pattern of the loadout makes it available on request",
             "turn it on to make it available immediately",
         ),
         "budget": ("deferred by the agent's budget", "raise the budget, or turn off other tools"),
@@ -72,7 +75,12 @@ def page() -> pieces.View:
     """Return the page: the same for everyone."""
     return pieces.View(
         layers=tuple(
-            pieces.View(rule=rule, state=state, codes=tuple(_CODES[rule.number].items()))
+            pieces.View(
+                rule=rule,
+                state=state,
+                word=words.BLOCKED if "blocked" in _CODES[rule.number] else words.STATES[state],
+                codes=tuple(_CODES[rule.number].items()),
+            )
             for rule, state in zip(rules.RULES, _STATES, strict=True)
         ),
     )

@@ -8,10 +8,13 @@ from collections.abc import Callable, Sequence
 
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import urlencode
 
 from toolbelt.control.reports import first_steps, overview, queries, usage
+from toolbelt.core import catalog
 from toolbelt.web.agents import view_model as agents
-from toolbelt.web.kit import durations, entries, pieces, words
+from toolbelt.web.calls import view_model as calls
+from toolbelt.web.kit import audit_words, context_saved, durations, periods, pieces, words
 from toolbelt.web.review import concerns
 
 DAYS = 30
@@ -22,8 +25,10 @@ MAX_CHANGES = 6
 STEP, HEIGHT = 10, 64
 
 
-def page(*, may_see_calls: bool, may_undo: Callable[[queries.Entry], bool]) -> pieces.View:
-    """Return the page."""
+def page(
+    *, may_see_calls: bool, may_undo: Callable[[queries.Entry], bool], may_see: Callable[[str], bool]
+) -> pieces.View:
+    """Return the page; ``may_see`` says of which kinds of entries the reader may see the contents."""
     today = timezone.localdate()
     first = today - dt.timedelta(days=DAYS - 1)
     loaded = overview.load(
@@ -34,79 +39,49 @@ def page(*, may_see_calls: bool, may_undo: Callable[[queries.Entry], bool]) -> p
     )
     more = concerns.count(loaded.attention) - MAX_CONCERNS
     count = len(loaded.attention.agents)
-    begun = first_steps.load()
+    begun = None if loaded.calls else first_steps.load()
     rest = loaded.today.total - len(loaded.today.entries)
     return pieces.View(
         configured=bool(count),
-        steps=_steps(begun) if begun else (),
-        offers_demo=begun is not None and begun.is_empty,
+        steps=begun,
+        next_step=_next(begun) if begun else None,
         summary=f"{words.counted(count, 'agent')}, {words.tools(loaded.total)} in the catalog",
         concerns=tuple(itertools.islice(concerns.lines(loaded.attention), MAX_CONCERNS)),
         more_concerns=f"and {words.number(more)} more" if more > 0 else "",
-        entries=tuple(entries.present(entry, may_undo(entry)) for entry in loaded.today.entries),
+        entries=tuple(
+            audit_words.present(entry, may_undo(entry), is_open=may_see(entry.subject_kind))
+            for entry in loaded.today.entries
+        ),
         more_entries=f"{words.number(rest)} more today" if rest else "All changes",
         last=""
         if loaded.last is None
-        else f"{entries.sentence(loaded.last)}, {words.moment(loaded.last.at).words}",
+        else f"{audit_words.sentence(loaded.last)}, {words.moment(loaded.last.at).words}",
         usage=_usage(loaded.calls, first, today) if loaded.calls else None,
+        uncalled=_uncalled(loaded.attention.stored, loaded.calls, today) if loaded.calls else "",
+        saved=context_saved.of_all() if may_see_calls else None,
         may_see_calls=may_see_calls,
         agents=tuple(map(agents.present, loaded.listed)),
         more_agents=f"All {words.number(count)} agents" if count > MAX_AGENTS else "",
     )
 
 
-def _steps(begun: first_steps.FirstSteps) -> tuple[pieces.View, ...]:
-    """Return the first steps; ``is_next`` is the first that is not done. ``to`` is the permission that it needs."""
-    agent = [begun.agent] if begun.agent else []
-    every = [
-        (
-            begun.has_server,
-            "Add a server",
-            "An MCP server, or your own program, is where tools come from.",
-            reverse("web:add_server"),
-            "Add server",
-            "toolbelt.add_plugin",
-        ),
-        (
-            begun.is_reviewed,
-            "Review its tools",
-            "No agent gets a tool of a server before you approve it.",
-            reverse("web:review"),
-            "Review",
-            "toolbelt.change_tool",
-        ),
-        (
-            bool(begun.agent),
-            "Create an agent",
-            "It decides which tools a model receives.",
-            reverse("web:new_agent"),
-            "New agent",
-            "toolbelt.add_agent",
-        ),
-        (
-            begun.is_connected,
-            "Connect it",
-            "With Claude Code, Cursor, an agent framework, or your own code.",
-            reverse("web:connect", args=agent) if agent else "",
-            "Connect",
-            "",
-        ),
-        (
-            False,
-            "Call a tool",
-            "Ask the agent for something that needs one of its tools. These steps then disappear.",
-            reverse("web:agent_access", args=agent) if agent else "",
-            "View its tools",
-            "",
-        ),
-    ]
-    following = [not done for done, *_ in every].index(True)
-    return tuple(
-        pieces.View(
-            is_done=done, title=title, about=about, url=url, act=act, to=to, is_next=number == following
-        )
-        for number, (done, title, about, url, act, to) in enumerate(every)
-    )
+def _uncalled(stored: catalog.Catalog, usage_by_day: Sequence[usage.OfDay], today: dt.date) -> str:
+    """Return how many tools were not called, in the period of the list of tools; empty if all were."""
+
+    def exceeds(first: dt.date) -> bool:
+        return sum(of_day.calls for of_day in usage_by_day if of_day.day >= first) > calls.MAX_CALLS
+
+    since = calls.first_day(today, exceeds)
+    count = len(usage.uncalled(stored, since=durations.midnight(since)))
+    period = words.counted((today - since).days + 1, "day")
+    return f"{words.tools(count)} not called in {period}" if count else ""
+
+
+def _next(begun: first_steps.FirstSteps) -> int:
+    """Return the number of the first step that is not done. With the first call, the last one, all steps disappear."""
+    return [begun.has_server, begun.is_reviewed, bool(begun.agent), begun.is_connected, False].index(
+        False
+    ) + 1
 
 
 def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> pieces.View | None:
@@ -127,21 +102,27 @@ def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -
         line=" ".join(points),
         area=" ".join([f"0,{HEIGHT}", *points, f"{width},{HEIGHT}"]),
         wrong=" ".join(_point(place, count, most) for place, count in enumerate(wrong)),
+        days=tuple(_day(place, day, calls[place], wrong[place]) for place, day in enumerate(days)),
         width=width,
         height=HEIGHT,
         words=f"{words.number(total)} calls in {len(days)} days, the most on {busiest:%-d %B}: {words.number(most)}; "
         f"{words.number(errors)} with errors",
         first=f"{days[0]:%-d %b}",
-        last="today",
-        figures=(
-            pieces.View(number=words.number(calls[-1]), about="calls today", is_key=False),
-            pieces.View(number=words.number(week), about=f"in 7 days{change}", is_key=False),
-            pieces.View(
-                number=f"{100 * errors / total:.1f} %",
-                about=f"errors in {len(days)} days",
-                is_key=True,
-            ),
-        ),
+        today=calls[-1],
+        week=week,
+        change=change,
+        errors=f"{100 * errors / total:.1f} %",
+    )
+
+
+def _day(place: int, day: dt.date, calls: int, wrong: int) -> pieces.View:
+    """Return one day of the sparkline: its words, and the address of its calls."""
+    period = {"period": periods.CUSTOM, "since": day.isoformat(), "until": day.isoformat()}
+    return pieces.View(
+        left=place * STEP - STEP // 2,
+        words=f"{day:%A, %-d %B}: {words.counted(calls, 'call')}"
+        + (f", {words.number(wrong)} with errors" if wrong else ""),
+        url=f"{reverse('web:calls')}?{urlencode(period)}",
     )
 
 

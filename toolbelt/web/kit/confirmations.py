@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from toolbelt.core import errors
-from toolbelt.web.kit import model, notices, pieces, words
+from toolbelt.web.kit import model_panel, notices, pieces, words
 
 
 def confirmation(
@@ -21,8 +21,8 @@ def confirmation(
             tools=differences["tools"],
             tokens=differences["tokens"],
             notes=(
-                *model.notes(differences["policy"]),
-                *model.consequences(differences.get("breaks", ()), differences.get("sessions")),
+                *model_panel.notes(differences["policy"]),
+                *model_panel.consequences(differences.get("breaks", ()), differences.get("sessions")),
             )
             or (() if tools else ("No change for the model.",)),
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import functools
 import json
 import uuid
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -64,9 +65,6 @@ def as_json(value: Any) -> str:
 
 
 async def _awaited(lines: Iterator[str]) -> AsyncIterator[str]:
-    while (line := await sync_to_async(_next)(lines)) is not None:
+    following = sync_to_async(functools.partial(next, lines, None))
+    while (line := await following()) is not None:
         yield line
-
-
-def _next(lines: Iterator[str]) -> str | None:
-    return next(lines, None)

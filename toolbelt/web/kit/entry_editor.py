@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import json
 from collections.abc import Callable, Mapping
@@ -29,7 +30,7 @@ _OF_CONFIRMATION = frozenset({"csrfmiddlewaretoken", "shown", "again", "reason"}
 _OF_PAGE = frozenset({"tools", "sections", "cells"})
 
 
-class Editor:
+class Editor(abc.ABC):
     """The editor of one kind; ``template`` is that of its form, and ``about`` introduces the page."""
 
     kind: ClassVar[proposals.Kind]
@@ -90,16 +91,12 @@ class Editor:
         text = f"{belts.KINDS[self.kind].word.capitalize()} {name} removed."
         return responses.respond(request, notices.Notice(text=text, undo=responses.undo_of(request, done)))
 
+    @abc.abstractmethod
     def stored(self, stored: catalog.Catalog) -> Mapping[str, Any]:
         """Return the entries of this kind that can be edited, by their names."""
-        raise NotImplementedError
 
     def source(self, request: http.Request, stored: catalog.Catalog) -> Any:
-        """Return the entry that a new one starts with: the one that ``from`` names, or None."""
-        return self.find(stored, request.GET.get("from", ""))
-
-    def find(self, stored: catalog.Catalog, name: str) -> Any:
-        """Return the entry that a new one may start with, None if there is no such entry."""
+        """Return the entry that a new one starts with, or None."""
         return None
 
     def get(self, name: str) -> Any:
@@ -156,10 +153,10 @@ class Editor:
         page = request.path if form.is_new else self._home(form.entry_name)
 
         def refused(error: errors.ToolbeltError, status: int) -> HttpResponse:
-            if isinstance(error, errors.Invalid):
-                address = belts.address(self.kind, {form.naming: form.entry_name})
-                return again(entry_forms.problems_by_place(address, error.problems), status)
-            return again({form.naming if isinstance(error, entries.NameTaken) else "": str(error)}, status)
+            if isinstance(error, entries.NameTaken):
+                return again({form.naming: str(error)}, status)
+            address = belts.address(self.kind, {form.naming: form.entry_name})
+            return again(entry_forms.problems_by_place(address, error.problems), status)
 
         responses.declare(request, page, form=refused, question=functools.partial(_ask, request, page))
         changes = form.entry() if form.is_new else form.changes()

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
+from toolbelt.control.access import access_index
 from toolbelt.core import belts, catalog, errors, keys
+from toolbelt.web.kit import fields, tool_options
 from toolbelt.web.kit import forms as kit
 
 _T = TypeVar("_T")
@@ -20,7 +22,9 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowAction:
-    """What a button of an editor does with its rows: ``up``, ``down`` or ``drop`` one of them, or ``add`` one."""
+    """What a button of an editor does with its rows: ``up``, ``down`` or ``drop`` one of them, ``add`` what was typed
+    or selected, or add ``all`` tools that were found.
+    """
 
     verb: str
     rows: str
@@ -29,7 +33,7 @@ class RowAction:
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> RowAction | None:
         """Return the action of the button that was pressed: ``up-members-2``."""
-        match = re.fullmatch(r"(up|down|drop|add)-(\w+)-(\d{1,4})", str(data.get("act", "")))
+        match = re.fullmatch(r"(up|down|drop|add|all)-(\w+)-(\d{1,4})", str(data.get("act", "")))
         return cls(verb=match[1], rows=match[2], place=int(match[3])) if match else None
 
     def apply(self, rows: Sequence[_T]) -> tuple[_T, ...]:
@@ -71,9 +75,26 @@ class EntryForm(kit.Fields, kit.Change):
         self.row_action = RowAction.read(data)
         # What is wrong, by its place in the entry.
         self.problems: dict[str, str] = {}
+        # Typed words that are no keys of tools, and the tools that they find; whether they were among keys.
+        self.looked_up = ""
+        self.is_key_list = False
+        self.found: tuple[catalog.Tool, ...] = ()
         self.full_clean()
         # Django forgets the value of a field that has an error; an entry is still shown with it.
         self.given = dict(self.cleaned_data)
+
+    @property
+    def adding_hint(self) -> str:
+        """Return what the field that adds tools says: how to use it, or what became of the text."""
+        if self.found:
+            return "Select from the tools below."
+        if not self.looked_up:
+            return "Type words to search for, or keys separated by spaces or commas."
+        return (
+            f"No tool is called {self.looked_up}. The others were added."
+            if self.is_key_list
+            else "No matching tools."
+        )
 
     @property
     def name_field(self) -> str:
@@ -87,6 +108,23 @@ class EntryForm(kit.Fields, kit.Change):
 
     def offer(self, stored: catalog.Catalog) -> None:
         """Set the choices; only a form that is shown needs them."""
+
+    def tools_to_add(self, rows: str, names: Sequence[str]) -> Sequence[str]:
+        """Return the tools that a field adds to these rows. The button beside it adds those whose keys were typed, and
+        looks up all other text.
+        """
+        if self.row_action is None or self.row_action.rows != rows:
+            return names
+        if self.row_action.verb == "all":
+            return fields.split_names(str(self.data.get("shown", "")))
+        if self.row_action.verb != "add":
+            return names
+        stored = access_index.catalog_view().catalog
+        known, unknown = tool_options.split_keys(stored, names)
+        self.looked_up, self.is_key_list = " ".join(unknown), bool(known)
+        if not known:
+            self.found = tuple(tool_options.find(stored, self.looked_up))
+        return known
 
     def entry(self) -> dict[str, Any]:
         """Return every key that the form shows; None stands for the default."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -19,6 +20,18 @@ class Day(forms.DateField):
         validators.MinValueValidator(dt.date(1900, 1, 1)),
         validators.MaxValueValidator(dt.date(9000, 1, 1)),
     ]
+
+
+class Query(forms.CharField):
+    """What is searched for. Of a longer text, as many words are used as fit; pages say so (`words_used`)."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False)
+
+    def to_python(self, value: Any) -> str:
+        """Return the words that are used."""
+        text: str = super().to_python(value) or ""
+        return text if len(text) <= words.MAX_QUERY_LENGTH else words.first_words(text)
 
 
 class Offset(forms.IntegerField):
@@ -49,7 +62,7 @@ class Document(forms.JSONField):
 class State(forms.TypedChoiceField):
     """A state of a switch or an override: on, off, or None for neither."""
 
-    def __init__(self, states: tuple[str, ...] = ("true", "false", "unset"), **options: Any) -> None:
+    def __init__(self, states: Iterable[str] = words.STORED.values(), **options: Any) -> None:
         super().__init__(choices=[(word, word) for word in states], coerce=words.read, **options)
 
 
@@ -123,6 +136,23 @@ class NameList(forms.CharField):
         """Return the names as text: one on each line, or separated by spaces."""
         separator = "\n" if isinstance(self.widget, forms.Textarea) else " "
         return separator.join(value) if isinstance(value, list) else value
+
+
+class _Finder(forms.TextInput):
+    """A text that is looked up, with checkboxes of the same name for what was found."""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+        """Return what was ticked; without that, the text."""
+        sent = data.getlist(name) if hasattr(data, "getlist") else [data.get(name)]
+        return " ".join(sent[1:]) if len(sent) > 1 else (sent or [None])[0]
+
+
+class ToolNames(NameList):
+    """The tools that an editor adds to its rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.widget = _Finder()
 
 
 def unify(text: str) -> str:

@@ -9,9 +9,6 @@ from django.forms import renderers
 
 from toolbelt.core import errors
 
-# The states of a switch or an override, as the fields of forms have them.
-STATES = [(word, word) for word in ("true", "false", "unset")]
-
 
 class FormError(errors.Invalid):
     """A form holds values that no page offers."""
@@ -70,6 +67,5 @@ class Fields(forms.Form):
         """Add each problem at its field; what has no field is at ``otherwise``, or above the form."""
         if isinstance(error, FormError):
             return  # the form shows its own errors
-        problems = error.problems if isinstance(error, errors.Invalid) else ()
-        for problem in problems or [errors.Problem(path=otherwise or "", message=str(error))]:
+        for problem in error.problems:
             self.add_error(self.field_at(problem.path) or otherwise, self.message_of(problem))

@@ -29,8 +29,8 @@ class Notice:
 class Confirmation:
     """The question before a change: the reasons, what would differ, and the form that repeats the request.
 
-    `fields` are its hidden fields. With `three_ways` each difference has a `now`: an undo that finds the key changed
-    since.
+    `reasons` are what to be careful about, `facts` what is good to know. `fields` are its hidden fields. With
+    `three_ways` each difference has a `now`: an undo that finds the key changed since.
     """
 
     title: str
@@ -40,6 +40,7 @@ class Confirmation:
     confirm_word: str
     back: str
     dangerous: bool = True
+    facts: tuple[str, ...] = ()
     effect: pieces.Effect | None = None
     differences: tuple[pieces.Difference, ...] = ()
     three_ways: bool = False

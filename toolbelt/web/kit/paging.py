@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -91,6 +91,15 @@ def find_agents(
 def hidden(filters: Mapping[str, Any], without: Collection[str]) -> tuple[tuple[str, str], ...]:
     """Return what the address ``filters`` as hidden fields of a form, but for the names ``without``."""
     return tuple((name, str(value)) for name, value in filters.items() if value and name not in without)
+
+
+def sort(items: list[T], keys: Mapping[str, Callable[[T], Any]], chosen: str) -> str:
+    """Sort a list as was chosen, such as by ``-tokens``. Return the choice; empty, if there is no such key."""
+    name = chosen.removeprefix("-")
+    if name not in keys:
+        return ""
+    items.sort(key=keys[name], reverse=chosen != name)
+    return chosen
 
 
 def columns(

@@ -47,7 +47,7 @@ class Difference:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
     """What a change does to what the model sees: the numbers of tools and tokens before and after, and ``notes`` about
-    what no number tells ("replaces policy devops with its text when off", "2 live sessions").
+    what no number tells ("replaces policy devops with its text for when it is off", "2 live sessions").
     """
 
     tools: tuple[int, int]
@@ -62,13 +62,15 @@ class Effect:
 
 
 def choices(
-    labels: Mapping[str, str] | Iterable[tuple[str, str]],
+    labels: Mapping[str, str] | Iterable[str],
     chosen: str,
     anything: str = "",
     counts: Mapping[str, int] = types.MappingProxyType({}),
 ) -> tuple[Choice, ...]:
-    """Return options from values and their labels; ``anything`` labels a first one, for no or an unknown choice."""
-    pairs = dict(labels)
+    """Return options from values and their labels, or from names that are their own labels; ``anything`` labels a first
+    one, for no or an unknown choice.
+    """
+    pairs = labels if isinstance(labels, Mapping) else {name: name for name in labels}
     first = [Choice(value="", label=anything, chosen=chosen not in pairs)] if anything else []
     return (
         *first,

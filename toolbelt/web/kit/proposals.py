@@ -7,7 +7,7 @@ from typing import Any
 
 from toolbelt.control.catalog import consequences, proposals
 from toolbelt.core import belts
-from toolbelt.web.kit import model, pieces, tool_sections, words
+from toolbelt.web.kit import model_panel, pieces, tool_sections, words
 
 # How much of a text is shown.
 _MAX_LENGTH = 160
@@ -90,7 +90,7 @@ def _notes(consequence: consequences.Consequence, proposal: proposals.Proposal) 
         if rewritten and toolkit == proposal.name and before == after:
             yield f"changes policy {toolkit}"
         else:
-            yield from model.notes([changed])
+            yield from model_panel.notes([changed])
 
 
 def _marks(consequence: consequences.Consequence) -> Iterator[tool_sections.Mark]:
@@ -98,7 +98,7 @@ def _marks(consequence: consequences.Consequence) -> Iterator[tool_sections.Mark
         yield tool_sections.Mark(word="protected", tone="warning")
     if consequence.destructive:
         yield tool_sections.Mark(
-            word=f"{words.tools(len(consequence.destructive))} more can be destructive", tone="danger"
+            word=f"adds {words.tools(len(consequence.destructive))} that may be destructive", tone="danger"
         )
-    if consequence.spends.is_passed:
+    if consequence.spends.is_exceeded:
         yield tool_sections.Mark(word="over budget afterwards", tone="warning")

@@ -17,7 +17,7 @@ class RequestMiddleware(middlewares.RequestMiddleware):
     """Log each request; a fault of the database as one line, like any answer, and not as a defect with a traceback."""
 
     def process_got_request_exception(self, sender: type[Any], request: HttpRequest, **kwargs: Any) -> None:
-        """Keep the error of the request for its error page (`toolbelt.web.kit.frame.server_error`)."""
+        """Keep the error of the request for its error page (`toolbelt.web.kit.page_shell.server_error`)."""
         unavailable = availability.classify(sys.exc_info()[1])
         if unavailable is None:
             super().process_got_request_exception(sender, request, **kwargs)

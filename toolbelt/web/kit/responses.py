@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
+from django.contrib.auth.decorators import user_passes_test
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from toolbelt.control import actors, writing
@@ -25,7 +25,7 @@ from toolbelt.core import effects, errors
 from toolbelt.web.kit import confirmations, forms, http, live, notices, pieces
 
 _KEPT = "toolbelt.notice"
-_View = TypeVar("_View", bound=Callable[..., HttpResponse])
+_View = TypeVar("_View", bound=Callable[..., HttpResponseBase])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,11 +168,22 @@ def write(request: http.Request, given: Mapping[str, Any] = MappingProxyType({})
     )
 
 
+def reading(kind: str) -> Callable[[_View], _View]:
+    """Return the decorator of views for users who may see entries of this kind; others get 403."""
+
+    def check(user: rights.User) -> bool:
+        if not rights.may_read(user, kind):
+            raise PermissionDenied
+        return True
+
+    return user_passes_test(check)
+
+
 def flipping(view: _View) -> _View:
     """Return a view for users who may flip the switches of the agent in the address; others get 403 first."""
 
     @functools.wraps(view)
-    def guarded(request: http.Request, agent: str, *args: Any, **values: Any) -> HttpResponse:
+    def guarded(request: http.Request, agent: str, *args: Any, **values: Any) -> HttpResponseBase:
         if not rights.may_flip(request.user, agent):
             raise PermissionDenied
         return view(request, agent, *args, **values)
@@ -187,11 +198,6 @@ def back(request: http.Request, otherwise: str) -> str:
         address, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
     return address if ours else otherwise
-
-
-def admin_url(kind: str, key: str) -> str:
-    """Return the address of the entries of a kind in the admin, narrowed to one."""
-    return f"{reverse(f'admin:toolbelt_{kind}_changelist')}?{urlencode({'q': key})}"
 
 
 def here(request: http.Request, home: str = "") -> str:

@@ -12,7 +12,7 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from toolbelt.core import effects, reasons
-from toolbelt.web.kit import model, texts, tool_sections, words
+from toolbelt.web.kit import context_saved, model_panel, texts, tool_sections, words
 
 register = template.Library()
 
@@ -27,17 +27,16 @@ for print_value in (
 ):
     register.filter(print_value.__name__, print_value)
 register.filter("counted", words.counted)
+register.filter("listing", words.listing)
+register.filter("words_used", words.words_used)
+register.filter("state_word", words.state_of)
 register.filter("visible", texts.visible)
+register.filter("pieces", texts.pieces)
 register.filter("explain", reasons.explain)
-register.filter("in_short", model.in_short)
+register.filter("in_short", model_panel.in_short)
+register.filter("context_saved", context_saved.in_words)
 register.filter("risk", tool_sections.risk)
 register.filter("purpose", tool_sections.purpose)
-
-
-@register.filter
-def state_word(state: str) -> str:
-    """Return the word for a state of a tool: ``Blocked`` for ``denied``."""
-    return words.STATES.get(state, state)
 
 
 @register.filter
@@ -58,17 +57,31 @@ def highlight(text: str, query: str) -> SafeString:
 
 
 @register.filter
+def code_spans(text: str) -> SafeString:
+    """Print a message with what it has between backticks as code."""
+    parts = re.split("`([^`]+)`", text)
+    return format_html_join(
+        "",
+        "{}",
+        (
+            ((format_html("<code>{}</code>", part) if place % 2 else part),)
+            for place, part in enumerate(parts)
+        ),
+    )
+
+
+@register.filter
 def tool_name(key: str, query: str = "") -> SafeString:
     """Print the key of a tool with its namespace apart, or with what was searched for marked."""
     if query.strip():
         return highlight(key, query)
-    return format_html('<span class="tool-prefix">{}</span><wbr>{}', *model.split(key))
+    return format_html('<span class="tool-prefix">{}</span><wbr>{}', *model_panel.split(key))
 
 
 @register.filter
 def consequences(effect: effects.Effect) -> tuple[str, ...]:
     """Return how many live sessions see a change, and which prompt caches it resets."""
-    return model.consequences(effect.breaks, effect.sessions)
+    return model_panel.consequences(effect.breaks, effect.sessions)
 
 
 @register.filter

@@ -55,6 +55,8 @@ MAX_WORDS = 600
 ALIKE = 0.4
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
+# Shows one line as plain text, for where there is no room for marks: in a title, a button, a message.
+visible = cleaning.visible
 _Marked = list[tuple[str, bool]]
 # What became of a run of words: how they differ, where they were, where they are.
 _Run = tuple[str, int, int, int, int]
@@ -73,11 +75,6 @@ def difference(lines: Iterable[str]) -> Text:
 def pieces(line: str) -> tuple[Piece, ...]:
     """Show one line: characters that cannot be seen are named."""
     return tuple(_pieces([(line, False)]))
-
-
-def visible(line: str) -> str:
-    """Show one line as plain text, for where there is no room for marks: in a title, a button, a message."""
-    return cleaning.visible(line)
 
 
 def _lines(given: Iterable[str]) -> Iterator[Line]:
@@ -163,6 +160,10 @@ def _shortened(run: str) -> str:
 
 def _pieces(marked: _Marked) -> Iterator[Piece]:
     for run, differs in marked:
+        if run and run.isascii() and run.isprintable():
+            # Most texts hide nothing, and to look at every character of theirs takes long.
+            yield Piece(text=run, tone="changed" if differs else "")
+            continue
         for hidden, characters in itertools.groupby(run, key=cleaning.is_hidden):
             if not hidden:
                 yield Piece(text="".join(characters), tone="changed" if differs else "")

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from toolbelt.control.reports import queries
-from toolbelt.core import catalog, grants, policy, reasons, risks, schema
+from toolbelt.core import catalog, grants, policy, reasons, risks
 from toolbelt.web.kit import pieces, switch, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Risk:
-    """What a tool may do. Not `stated`: it says nothing about itself, so the worst counts.
+    """What a tool may do, as it states it.
 
     `kind` says of what is not a tool what it is: then that is shown in place of the risk.
     """
 
-    word: Literal["read-only", "writes", "destructive"]
-    stated: bool = True
+    word: risks.Stated
     kind: str = ""
 
 
@@ -126,6 +124,7 @@ def row(access: queries.Access, key: str) -> pieces.View:
         stored=words.stored(stored),
         inherits=_INHERITS.get(inherited.state, "off"),
         state=decision.state,
+        word=words.state_of(decision),
         reason=reason,
         until=_until(access, key),
         by=_by(access, key),
@@ -203,8 +202,7 @@ def _hint(access: queries.Access, group: Group, states: Sequence[str]) -> str:
 def risk(tool: catalog.Tool) -> Risk:
     """Return what stands beside a tool's name: what it may do, or that it is no tool."""
     return Risk(
-        word=risks.of(tool),
-        stated=not {"readOnlyHint", "destructiveHint"}.isdisjoint(schema.mapping(tool.annotations, {})),
+        word=risks.stated(tool),
         kind=words.KINDS[tool.kind] if tool.kind != "tool" else "",
     )
 

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
 
-from toolbelt.core import catalog, grants
+from toolbelt.core import catalog, grants, resolution, rules
 
 # Switches and overrides, in the words of the fields `on` and `was` of every form.
-_STORED: dict[bool | None, str] = {True: "true", False: "false", None: "unset"}
-_READ: dict[str, bool | None] = {"true": True, "false": False, "unset": None}
+STORED: dict[bool | None, str] = {True: "true", False: "false", None: "unset"}
+_READ = {word: on for on, word in STORED.items()}
 MAX_VALUE_LENGTH = 400
-# The words for the states of a tool; the codes are data (docs/reference/glossary.md).
+# How much of what is searched for is used.
+MAX_QUERY_LENGTH = 200
+# The words for the states of a tool; the codes are data (docs/reference/glossary.md). Blocked is only what an operator
+# blocked for everyone: see `state_of`.
 STATES = {
     "active": "On",
     "discoverable": "On request",
-    "denied": "Blocked",
+    "denied": "Off",
     "dormant": "Off",
     "unavailable": "Unavailable",
 }
+BLOCKED = "Blocked"
 # What an entry of the catalog is.
 KINDS = {
     "tool": "tool",
@@ -48,9 +54,11 @@ def number(count: int) -> str:
 
 
 def about(count: int) -> str:
-    """Print a count roughly: ``~1.2k``, ``~340``."""
+    """Print a count roughly: ``~1.2k``, ``~340``, ``~66.9M``."""
+    if count >= 1_000_000:
+        return f"~{count / 1_000_000:,.1f}M"
     if count >= 100_000:
-        return f"~{count / 1000:,.0f}k"
+        return f"~{count / 1000:.0f}k"
     return f"~{count / 1000:.1f}k" if count >= 1000 else f"~{count}"
 
 
@@ -88,9 +96,15 @@ def counted(count: int, noun: str) -> str:
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
+def of_kinds(kinds: Iterable[str]) -> str:
+    """Count entries of the catalog by their kinds: ``12 tools, 1 prompt``."""
+    counts = Counter(kinds)
+    return ", ".join(counted(counts[kind], noun) for kind, noun in KINDS.items() if counts[kind])
+
+
 def stored(on: bool | None) -> str:
     """Print a switch or override as the fields of a form have it."""
-    return _STORED[on]
+    return STORED[on]
 
 
 def read(word: str) -> bool | None:
@@ -204,6 +218,28 @@ def cut(text: str, most: int) -> str:
     """Print a text in a line, cut where it gets longer than a page has room for."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def state_of(decision: resolution.Decision | rules.Answer) -> str:
+    """Return the word for the state that was decided."""
+    return BLOCKED if decision.code == "blocked" else STATES[decision.state]
+
+
+def first_words(query: str) -> str:
+    """Return the first words of a text that is searched for, as many as are used."""
+    used = query.strip()[: MAX_QUERY_LENGTH + 1]
+    if len(used) <= MAX_QUERY_LENGTH:
+        return used
+    whole, _, _ = used.rpartition(" ")
+    return (whole or used[:MAX_QUERY_LENGTH]).rstrip()
+
+
+def words_used(query: str | None, used: str) -> str:
+    """Return a sentence that says how much of a query was used; empty if all of it was."""
+    if not query or len(query.strip()) <= len(used.strip()):
+        return ""
+    count = len(used.split())
+    return f"Only the first {counted(count, 'word') if count > 1 else f'{len(used)} characters'} were used."
 
 
 def contains(query: str, *texts: str) -> bool:

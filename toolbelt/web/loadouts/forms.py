@@ -43,7 +43,7 @@ class Loadout(entry_forms.EntryForm):
     )
     disabled = fields.NameList(
         rows=4,
-        help_text="One plugin or tool per line. Blocks it for every agent with this loadout or one that extends it, "
+        help_text="One plugin or tool per line. Turns it off for every agent with this loadout or one that extends it, "
         "whatever else includes it.",
     )
 

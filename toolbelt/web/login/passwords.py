@@ -1,7 +1,7 @@
 """Hash a few passwords at a time: each takes 100 MB, and anyone may make the server hash one.
 
 :class:`AxesHandler` limits wrong logins by address too, whatever the names are, beside Axes's own limit for a name at
-an address. A login that succeeds takes back what was counted for its own name alone.
+an address. A successful login resets only the count of its own user name.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from toolbelt.web.kit import frame, http
+from toolbelt.web.kit import http, page_shell
 
 AT_ONCE = 2
-# How long a login waits.
+# How long a login waits for its turn to hash.
 SECONDS = 5.0
 # How many wrong logins an address may have, whatever the names, in the time that Axes counts.
 MAX_FAILURES_OF_ADDRESS = 50
@@ -58,7 +58,7 @@ class BusyMiddleware:
 
     def process_exception(self, request: http.Request, exception: Exception) -> HttpResponse | None:
         """Return a page that says to try again."""
-        return frame.busy(request, round(SECONDS)) if isinstance(exception, BusyError) else None
+        return page_shell.busy(request, round(SECONDS)) if isinstance(exception, BusyError) else None
 
 
 class AxesHandler(database.AxesDatabaseHandler):  # type: ignore[misc]

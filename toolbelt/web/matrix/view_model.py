@@ -11,7 +11,9 @@ from toolbelt.control.access import access_index
 from toolbelt.web.kit import paging, pieces, words
 from toolbelt.web.toolkits import view_model as toolkits
 
-AGENTS_AT_ONCE = 16
+AGENTS_AT_ONCE = 12
+# A window of the matrix: few enough cells to be made and looked at.
+TOOLKITS_AT_ONCE = 42
 
 
 def page(
@@ -34,7 +36,7 @@ def page(
     own = frozenset(filter(may_flip, keys))
     every = index.catalog.toolkits.values()
     fitting_kits = [kit for kit in every if words.contains(filters["q"], kit.key, kit.title)]
-    lines = paging.part(fitting_kits, filters["offset"])
+    lines = paging.part(fitting_kits, filters["offset"], TOOLKITS_AT_ONCE)
     holders, kits, count = columns.items, lines.items, lines.total
     kept = {"q": filters["q"]} if filters["q"] else {}
     return pieces.View(
@@ -62,7 +64,7 @@ def page(
         find_agents=len(keys) > AGENTS_AT_ONCE or bool(filters["agents"]),
         toolkits_pages=lines.pages(filters, path),
         agents_pages=columns.pages(filters, path, name="agents_offset"),
-        choices=pieces.choices(((key, key) for key in keys), filters["agent"], "All agents"),
+        choices=pieces.choices(keys, filters["agent"], "All agents"),
         narrowed=bool(filters["q"] or is_one or filters["agents"]),
         matches=f"{words.counted(count, 'toolkit')}, {words.counted(columns.total, 'agent')}",
         may_change=bool(own),

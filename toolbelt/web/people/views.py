@@ -96,7 +96,6 @@ def _check_assignable(request: http.Request, names: Iterable[str]) -> None:
 
 
 def _shown(request: http.Request, form: forms.NewPerson, status: int = 200) -> HttpResponse:
-    user = request.user
     people = users.listed()
     page = pieces.View(
         people=people,
@@ -104,9 +103,6 @@ def _shown(request: http.Request, form: forms.NewPerson, status: int = 200) -> H
         form=form,
         roles=[(role, _MEANINGS[role]) for role in roles.ROLES],
         chosen=request.POST.getlist("role") if form.is_bound else ["viewer"],
-        assignable=roles.assignable(user),
-        may_change=user.has_perm("auth.change_user"),
-        may_add=user.has_perms(_ADD),
-        is_superuser=user.is_superuser,
+        assignable=roles.assignable(request.user),
     )
     return responses.show(request, page, "people/people.html", status=status)

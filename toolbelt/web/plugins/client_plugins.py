@@ -75,7 +75,7 @@ def choose_declarers(request: http.Request, plugin: str) -> HttpResponse:
     )
     if change.is_nothing:
         return responses.respond(
-            request, notices.Notice(text="No changes: these agents may declare already.")
+            request, notices.Notice(text="No changes: these agents can already declare the tools.")
         )
     names = ", ".join(given["agent"]) or "no agent"
     text = f"Who may declare the tools of {plugin}: operators, and {names}."

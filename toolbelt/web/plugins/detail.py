@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -60,13 +60,13 @@ def page(
         every_url=f"{path}?all=yes#tools",
         reached=_reached(provider, form, may_change) if may_see else None,
         declaring=client_plugins.declaring(plugin, origin) if origin else None,
-        facts=tuple(_facts(provider, known)),
+        provider=provider,
+        source=known.source if known else "",
         problems=tuple(
             texts.visible(words.cut(_message(problem), MAX_PROBLEM_LENGTH)) for problem in problems
         ),
         stderr=texts.text(secrets.mask(listing.stderr)) if listing and listing.stderr and may_see else None,
         asking=view_model.asking([provider], since, path, plugin.name),
-        may_change=may_change,
         may_see=may_see,
         **frame,
     )
@@ -108,81 +108,16 @@ def _reached(
         stored = belts.entry("plugin", provider.plugin).get("upstream", {})
         headers = "\n".join(f"{name}: {value}" for name, value in connection.headers.items())
         form = forms.Connection(initial={**stored, "headers": headers, "was": stored})
+    sharing = upstream_connections.sharing(provider.plugin)
     return pieces.View(
-        facts=tuple(
-            _of_connection(
-                connection,
-                upstream_connections.sharing(provider.plugin),
-                upstream_connections.open_connections(provider.plugin.name),
-            )
-        ),
+        connection=connection,
+        arguments=shlex.join(connection.args),
+        shared=_SHARED_BY[sharing],
+        closes=sharing != "shared",
+        open=upstream_connections.open_connections(provider.plugin.name),
         form=form if connection.url else None,
         command=add_command(connection, provider.plugin.name) if connection.command else "",
     )
-
-
-def _of_connection(
-    connection: connections.Connection, sharing: connections.Sharing, open_connections: int
-) -> Iterator[pieces.View]:
-    if connection.command:
-        yield _fact("Command", connection.command, code=True)
-        if connection.args:
-            yield _fact("Arguments", shlex.join(connection.args), code=True)
-        for name, value in connection.env.items():
-            yield _fact("Variable", f"{name}={value}", code=True)
-        if connection.cwd:
-            yield _fact("Directory", connection.cwd, code=True)
-    else:
-        yield _fact("URL", connection.url, code=True)
-        for name, value in connection.headers.items():
-            yield _fact("Header", f"{name}: {value}", code=True)
-    yield _fact("Time limit", f"{connection.timeout} s per response")
-    yield _fact("Connections", f"{_SHARED_BY[sharing]}; at most {connection.max_connections} in each process")
-    if sharing != "shared":
-        yield _fact("Idle time", f"A connection is closed after {connection.idle} s without a call")
-    yield _fact("Open now", f"{words.number(open_connections)} in the process that served this page")
-
-
-def _facts(provider: plugin_overview.Provider, known: info.PluginInfo | None) -> Iterator[pieces.View]:
-    plugin, listing = provider.plugin, provider.listing
-    yield _fact(
-        "Namespace", f"{plugin.namespace}__" if plugin.namespace else "none", code=bool(plugin.namespace)
-    )
-    if plugin.category:
-        yield _fact("Category", plugin.category)
-    if known is not None and known.source:
-        yield _fact("Code", known.source, code=True)
-    if plugin.runner == "client":
-        yield from _of_client(plugin, listing)
-        return
-    if provider.connection is None:
-        return
-    if listing is None:
-        yield _fact("Last request", "never")
-        return
-    if listing.server:
-        yield _fact("Server name", listing.server)
-    if listing.protocol:
-        yield _fact("Protocol", f"MCP {listing.protocol}")
-    yield _fact("Last response", words.moment(listing.answered).words if listing.answered else "never")
-    if listing.answered is None or listing.asked > listing.answered:
-        yield _fact("Last request", f"{words.moment(listing.asked).words}, no response")
-    if listing.answered:
-        yield _fact("Listed", words.tools(listing.tools))
-
-
-def _of_client(plugin: catalog.Plugin, listing: plugin_overview.Listing | None) -> Iterator[pieces.View]:
-    """Yield who may declare the tools, and when they were last declared."""
-    yield _fact("May declare", ", ".join(["operators", *plugin.declared_by]))
-    if listing is None or listing.answered is None:
-        yield _fact("Last declared", "never")
-        return
-    yield _fact("Last declared", f"{words.moment(listing.answered).words}, by {listing.server}")
-    yield _fact("Declared", words.tools(listing.tools))
-
-
-def _fact(label: str, text: str, *, code: bool = False) -> pieces.View:
-    return pieces.View(label=label, parts=texts.pieces(text), code=code)
 
 
 def _message(problem: errors.Problem) -> str:

@@ -10,19 +10,24 @@ from django.utils import timezone
 
 from toolbelt.control.servers import plugin_overview
 from toolbelt.core import connections, errors
-from toolbelt.web.kit import fields, filters
+from toolbelt.web.kit import fields, filters, saved_views
 from toolbelt.web.kit import forms as kit
 
 # A refresh that was begun before that is no longer waited for.
 MAX_WAIT = dt.timedelta(hours=1)
 # The page /plugins/add/ adds a server, so no plugin can have that address for its own page.
 RESERVED = "add"
+_SHARED = {
+    "shared": "Shared by everyone",
+    "agent": "One for each agent",
+    "session": "One for each session",
+}
 
 
 class Filter(forms.Form):
     """The filter of the list, and the servers whose refresh was requested, with the time."""
 
-    q = forms.CharField(required=False, max_length=200)
+    q = fields.Query()
     show = forms.CharField(required=False, max_length=20)
     asked = forms.IntegerField(required=False, min_value=0, max_value=10**14)
     of = forms.CharField(required=False, max_length=64)
@@ -33,6 +38,9 @@ class Filter(forms.Form):
         values = filters.read(self)
         at = dt.datetime.fromtimestamp((values["asked"] or 0) / 1000, tz=dt.UTC)
         return values | {"asked": at if timezone.now() - MAX_WAIT < at <= timezone.now() else None}
+
+
+VIEWS = saved_views.FilteredList(page="plugins", form=Filter, names=("q", "show"))
 
 
 class Switch(kit.Change):
@@ -59,17 +67,58 @@ class Plugin(kit.Fields, kit.Change):
         return super().field_at(field or ("name" if place else ""))
 
 
+def _number(most: int, usual: int, *, label: str, help_text: str) -> forms.IntegerField:
+    """Return a field for a whole number from 1 to ``most``; empty: the usual one."""
+    widget = forms.NumberInput({"placeholder": usual, "inputmode": "numeric"})
+    return forms.IntegerField(
+        required=False, min_value=1, max_value=most, label=label, widget=widget, help_text=help_text
+    )
+
+
 class Connection(Plugin):
     """Where a server is: its URL and the headers that it is sent, one a line; and what the page showed."""
 
-    url = forms.CharField(max_length=2000)
-    headers = forms.CharField(required=False, max_length=8000)
-    sharing = forms.ChoiceField(
-        required=False, choices=[("", ""), *((who, who) for who in connections.SHARING)]
+    url = forms.CharField(
+        max_length=2000,
+        label="URL",
+        widget=forms.URLInput({"placeholder": "https://files.example/mcp"}),
+        help_text="The server's Streamable HTTP endpoint.",
     )
-    idle = forms.IntegerField(required=False, min_value=1, max_value=connections.MAX_IDLE)
-    max_connections = forms.IntegerField(
-        required=False, min_value=1, max_value=connections.MAX_CONNECTIONS_LIMIT
+    headers = forms.CharField(
+        required=False,
+        max_length=8000,
+        widget=forms.Textarea(
+            {
+                "rows": 3,
+                "cols": False,
+                "class": "mono",
+                "spellcheck": "false",
+                "placeholder": "Authorization: Bearer ${MCP_FILES_TOKEN}",
+            }
+        ),
+        help_text="One per line. Never enter secrets here: set an environment variable on the server, list its name in"
+        " TOOLBELT_WEB_VARIABLES, and write ${NAME}.",
+    )
+    sharing = forms.ChoiceField(
+        required=False,
+        label="Connections",
+        choices=[
+            ("", "Default (one for each session if the server has sessions)"),
+            *((who, _SHARED[who]) for who in connections.SHARING),
+        ],
+        help_text="Agents that share a connection share the state that the server keeps for it.",
+    )
+    idle = _number(
+        connections.MAX_IDLE,
+        connections.IDLE,
+        label="Idle time in seconds",
+        help_text="The connection of an agent or session closes after this time without a call.",
+    )
+    max_connections = _number(
+        connections.MAX_CONNECTIONS_LIMIT,
+        connections.MAX_CONNECTIONS,
+        label="Maximum connections",
+        help_text="The most connections that each process keeps open to this server.",
     )
     was = fields.Document(required=False)
 
@@ -113,9 +162,15 @@ class Connection(Plugin):
 class NewPlugin(Plugin):
     """A plugin that is to be created."""
 
-    name = forms.CharField(max_length=200)
-    namespace = forms.CharField(required=False, max_length=200)
-    title = forms.CharField(required=False, max_length=200)
+    name = forms.CharField(
+        max_length=200, help_text="Its name for operators and loadouts: letters, digits, _, . and -."
+    )
+    namespace = forms.CharField(
+        required=False,
+        max_length=200,
+        help_text="The prefix of its tools' names, as in files__read. Leave empty to derive it from the name.",
+    )
+    title = forms.CharField(required=False, max_length=200, help_text="Shown in the dashboard.")
 
     def clean_name(self) -> str:
         """Refuse the name that no plugin can have."""
@@ -132,6 +187,12 @@ class Server(NewPlugin, Connection):
 class ClientPlugin(NewPlugin):
     """A client plugin that is to be created, and the agents whose tokens may declare its tools."""
 
+    namespace = forms.CharField(
+        required=False,
+        max_length=200,
+        help_text="The prefix of its tools' names, as in shop__refund. Leave empty to use the names that the program"
+        " declares.",
+    )
     agent = fields.Names(required=False)
 
     def field_at(self, place: str) -> str | None:

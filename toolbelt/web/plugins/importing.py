@@ -40,9 +40,9 @@ class File(kit.Fields, kit.Change):
             try:
                 text = upload.read(4 * reading.MAX_CHARACTERS).decode("utf-8-sig")
             except UnicodeDecodeError as error:
-                raise _invalid("The file is not UTF-8: save it as UTF-8.") from error
+                raise errors.Invalid.of("The file is not UTF-8: save it as UTF-8.") from error
         if not text.strip():
-            raise _invalid("Choose a file, or paste its text.")
+            raise errors.Invalid.of("Choose a file, or paste its text.")
         return importing.examine(text, is_toml=is_toml or (upload is None and _looks_like_toml(text)))
 
 
@@ -59,10 +59,10 @@ class Chosen(kit.Change):
         if not isinstance(shown, dict) or not all(
             isinstance(connection, dict) for connection in shown.values()
         ):
-            raise _invalid("The preview is not complete: begin again.")
+            raise errors.Invalid.of("The preview is incomplete: start again.")
         chosen = {name: shown[name] for name in given["name"] if name in shown}
         if not chosen:
-            raise _invalid("No server was chosen.")
+            raise errors.Invalid.of("No server was chosen.")
         return chosen
 
 
@@ -104,12 +104,7 @@ def save(request: http.Request) -> HttpResponse:
 
 def _declare(request: http.Request) -> None:
     def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        problems = (
-            error.problems
-            if isinstance(error, errors.Invalid)
-            else (errors.Problem(path="", message=str(error)),)
-        )
-        return _show(request, problems=problems, status=status)
+        return _show(request, problems=error.problems, status=status)
 
     responses.declare(request, reverse("web:import_servers"), form=again)
 
@@ -149,7 +144,3 @@ def _why_not_here(request: http.Request, server: importing.Converted) -> str:
 
 def _looks_like_toml(text: str) -> bool:
     return not text.lstrip().startswith(("{", "//", "/*"))
-
-
-def _invalid(message: str) -> errors.Invalid:
-    return errors.Invalid([errors.Problem(path="", message=message)])

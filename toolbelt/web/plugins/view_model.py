@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,7 +12,6 @@ from django.utils.http import urlencode
 
 from toolbelt import conf
 from toolbelt.control.servers import plugin_overview
-from toolbelt.core import catalog
 from toolbelt.plugins import info, loading
 from toolbelt.web.kit import pieces, texts, words
 
@@ -48,8 +46,12 @@ def page(
     running = {plugin.name for plugin in live if plugin.state != "failed"}
     shown = [provider for provider in every if _fits(provider, filters)]
     stored = {provider.plugin.name for provider in every}
-    offered, waiting = (sum(getattr(provider, name) for provider in shown) for name in ("offered", "waiting"))
-    matches = f"{words.counted(len(shown), 'plugin')}, {words.tools(offered)}"
+    offered, retired, waiting = (
+        sum(getattr(provider, name) for provider in shown) for name in ("offered", "retired", "waiting")
+    )
+    # As the overview and the list of tools count them: a retired tool stays in the catalog.
+    matches = f"{words.counted(len(shown), 'plugin')}, {words.tools(offered + retired)}"
+    matches += f" ({words.number(retired)} retired)" if retired else ""
     return pieces.View(
         plugins=tuple(
             line(
@@ -98,6 +100,7 @@ def line(
         state=state(provider),
         tools=provider.offered,
         others=_others(provider),
+        retired=f"and {words.number(provider.retired)} retired" if provider.retired else "",
         reach=reach(provider),
         waiting=provider.waiting,
         seen=words.moment(listing.answered) if listing is not None and listing.answered else None,
@@ -140,23 +143,14 @@ def state(provider: plugin_overview.Provider) -> State:
 
 def _others(provider: plugin_overview.Provider) -> str:
     """Count in words what it offers beside tools."""
-    counts: collections.Counter[str] = collections.Counter(
-        tool.kind for tool in provider.tools if tool.kind != "tool" and not tool.retired
-    )
-    return ", ".join(
-        f"{count} {words.KINDS[kind]}{'' if count == 1 else 's'}"
-        for kind in catalog.KINDS
-        if (count := counts[kind])
-    )
+    return words.of_kinds(tool.kind for tool in provider.tools if tool.kind != "tool" and not tool.retired)
 
 
 def reach(provider: plugin_overview.Provider) -> str:
     """Return who has its tools: what switching it off takes away."""
     if not provider.active:
-        return "no agent has any of them"
-    count = len(provider.agents)
-    having = f"{count} agent{'' if count == 1 else 's'} {'has' if count == 1 else 'have'}"
-    return f"{having} {words.number(provider.active)} of them"
+        return "on for no agent"
+    return f"{words.tools(provider.active)} on across {words.counted(len(provider.agents), 'agent')}"
 
 
 def is_asked(provider: plugin_overview.Provider, since: datetime | None) -> bool:

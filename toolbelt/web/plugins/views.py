@@ -38,16 +38,15 @@ _DONE = {
 @require_safe
 def listing(request: http.Request) -> HttpResponse:
     """Show the list; to htmx only its lines, or how far a refresh has come."""
-    user = request.user
+    narrowed = forms.Filter(request.GET).values()
     page = view_model.page(
         plugin_overview.load_all(),
         running.loaded(),
-        forms.Filter(request.GET).values(),
+        narrowed,
         path=reverse("web:plugins"),
-        may_change=user.has_perm(CHANGE),
-        may_add=user.has_perm(ADD),
-        may_see=rights.may_read(user, "plugin"),
+        may_see=rights.may_read(request.user, "plugin"),
     )
+    page.views = forms.VIEWS.present(request, narrowed)
     part = "plugins/_asked.html" if request.htmx.target == "asking" else "plugins/_lines.html"
     return responses.show(request, page, "plugins/list.html", part)
 

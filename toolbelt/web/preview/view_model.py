@@ -12,11 +12,11 @@ from toolbelt.control.agents import agent_versions, comparing, sessions
 from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import definitions, errors, resolution, rules, surface
-from toolbelt.runtime import explain, rendering, surfaces
+from toolbelt.runtime import context_use, explain, rendering, surfaces
 from toolbelt.web.agents import view_model as agents
 from toolbelt.web.compare import view_model as compare
 from toolbelt.web.connect import client_limits
-from toolbelt.web.kit import entries, model, paging, pieces, words
+from toolbelt.web.kit import audit_words, context_saved, model_panel, paging, pieces, words
 
 View = Literal["tools", "policy", "json", "why"]
 
@@ -81,7 +81,8 @@ def page(agent: str, filters: Mapping[str, Any], *, path: str, may_change: bool)
         question=_question(agent, filters, view, form),
         trouble=trouble,
         view=view,
-        model=model.view(answer, filters["message"]),
+        model=model_panel.view(answer, filters["message"]),
+        saved=context_saved.of_agent(agent, context_use.count(answer)),
         revision=answer.revision,
         fingerprint=answer.fingerprint.removeprefix("sha256:")[:12],
         tools=_tools(answer, why_url, filters["offset"], then, "added since") if view == "tools" else (),
@@ -116,7 +117,7 @@ def _past(
         compare_url=compare.url(comparing.format_version(key, version.moment), key),
         agent=header,
         view=view,
-        model=model.view(then, filters["message"]),
+        model=model_panel.view(then, filters["message"]),
         tools=_tools(then, why_url, filters["offset"], answer, "removed since") if view == "tools" else (),
         sent=_sent(then, form, "provider-json-then") if view == "json" else None,
         why=_why_then(filters["tool"], then) if view == "why" else None,
@@ -125,7 +126,7 @@ def _past(
 
 def _question(agent: str, filters: Mapping[str, Any], view: str, form: str) -> pieces.View:
     live = sessions.page(agent, limit=MAX_SESSIONS).sessions
-    kinds = [("", "The agent itself"), *((kind, f"Subagent: {kind}") for kind in values.KINDS)]
+    kinds = {"": "The agent itself", **{kind: f"Subagent: {kind}" for kind in values.KINDS}}
     return pieces.View(
         message=filters["message"],
         session=filters["session"],
@@ -152,7 +153,7 @@ def _moments(agent: str, chosen: str) -> Iterator[pieces.Choice]:
         number = chosen.isdigit()
         yield pieces.Choice(value=chosen, label=f"after change {chosen}" if number else chosen, chosen=True)
     for entry in changes:
-        label = f"after {entries.sentence(entry)}, {words.moment(entry.at).words}"
+        label = f"after {audit_words.sentence(entry)}, {words.moment(entry.at).words}"
         yield pieces.Choice(value=str(entry.id), label=label, chosen=str(entry.id) == chosen)
 
 

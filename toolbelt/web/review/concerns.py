@@ -11,7 +11,7 @@ from django.utils.http import urlencode
 from toolbelt.control.catalog import unresolved
 from toolbelt.control.reports import attention, queries
 from toolbelt.web.agents import view_model as agents
-from toolbelt.web.kit import model, pieces, texts, words
+from toolbelt.web.kit import model_panel, pieces, texts, words
 
 MAX_ERROR_LENGTH = 160
 _DEFERRED = "deferred by budget"
@@ -126,7 +126,7 @@ def _of_agent(summary: queries.Summary) -> pieces.View:
 
 def _warnings(summary: queries.Summary) -> str:
     has = summary.inventory
-    return " ".join(model.warnings(has.spent, len(has.deferred), has.conflicts))
+    return " ".join(model_panel.warnings(has.spent, len(has.deferred), has.conflicts))
 
 
 def _budget(summary: queries.Summary) -> str:
@@ -153,7 +153,7 @@ def _unresolved(every: Iterable[unresolved.Unresolved]) -> Iterator[pieces.View]
         yield pieces.View(
             state="denied" if denies else "discoverable",
             title=f"{loadout}: names that do not exist",
-            about=f"{names}. " + ("Disabling them has no effect." if denies else "They bring no tools."),
+            about=f"{names}. " + ("Disabling them has no effect." if denies else "They add no tools."),
             url=reverse("web:loadout", args=[loadout]),
             act="View",
         )

@@ -37,7 +37,7 @@ def page(request: http.Request) -> HttpResponse:
 @require_POST
 @permission_required(APPROVE, raise_exception=True)
 def decide(request: http.Request) -> HttpResponse:
-    """Approve tools as they were shown, or reject them; asked again where they give orders to models."""
+    """Approve tools as they were shown, or reject them; asked again where they have findings."""
     _declare(request)
     given = forms.Decision(request.POST).checked()
     shown, write = given["shown"], responses.write(request, given)
@@ -66,7 +66,6 @@ def _review(request: http.Request, *, plugin: str, moved: str = "") -> pieces.Vi
         plugin=plugin,
         ticked=ticked - {moved},
         moved=moved,
-        may_approve=request.user.has_perm(APPROVE),
         may_carry=request.user.has_perms(_CARRY),
     )
 
@@ -110,13 +109,13 @@ def _moved(request: http.Request, stale: errors.Stale) -> HttpResponse:
 
 
 def _ask(request: http.Request, shown: dict[str, str], doubts: Sequence[tuple[str, str]]) -> HttpResponse:
-    """Ask whether tools shall be approved although their texts contain instructions to the model."""
+    """Ask whether to approve tools although they have findings."""
     names = ("decision", "tool", "unflagged", "carry", "plugin")
     fields: list[tuple[str, Any]] = [(name, value) for name in names for value in request.POST.getlist(name)]
     more = len(doubts) - MAX_DOUBTS
     reasons = [
-        "Approving a tool sends its texts to every model that gets it. Check these first.",
-        *[f"{key} {texts.visible(flag)}" for key, flag in doubts[:MAX_DOUBTS]],
+        "Approving a tool sends its texts to every model that gets it. Check these findings first.",
+        *[f"{key}: {texts.visible(flag)}" for key, flag in doubts[:MAX_DOUBTS]],
         *([f"And {more} more."] if more > 0 else []),
     ]
     name = next(iter(shown)) if len(shown) == 1 else words.tools(len(shown))

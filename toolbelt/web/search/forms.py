@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from django import forms
 
+from toolbelt.web.kit import fields
+
 
 class Search(forms.Form):
     """The text."""
 
-    q = forms.CharField(required=False, max_length=200)
+    q = fields.Query()
 
 
 class Flip(forms.Form):

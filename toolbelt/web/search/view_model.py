@@ -27,28 +27,33 @@ def page(text: str, user: rights.User) -> pieces.View:
     asked = sentences.parse(text)
     stored = access_index.catalog_view().catalog
     what, who = (asked.what, asked.who) if asked else (text, text)
-    tools = _tools(stored, what)
-    toolkits = _toolkits(stored, what, tools)
-    plugins = _plugins(stored, what)
-    consumers = _agents(queries.agents_briefly(), who)
-    meant = _Meant(plugins=plugins, toolkits=toolkits, tools=tools, agents=consumers if who else ())
+    is_named = bool(what.strip())
+    tools = _tools(stored, what) if is_named else []
+    toolkits = _toolkits(stored, what, tools) if is_named else []
+    plugins = _plugins(stored, what) if is_named else []
+    consumers = _agents(queries.agents_briefly(), who) if who.strip() else []
+    meant = _Meant(plugins=plugins, toolkits=toolkits, tools=tools, agents=consumers)
     actions = _actions(asked, meant, user) if asked else ()
     groups = (
-        ("Actions", actions),
-        ("Agents", map(_agent, consumers)),
-        ("Toolkits", map(_toolkit, toolkits)),
-        ("Tools", map(_tool, tools)),
-        ("Servers & plugins", map(_plugin, plugins)),
-        ("Pages", () if asked else pages.matching(text, user)),
+        ("Actions", actions, 0),
+        ("Agents", map(_agent, consumers), len(consumers)),
+        ("Toolkits", map(_toolkit, toolkits), len(toolkits)),
+        ("Tools", map(_tool, tools), len(tools)),
+        ("Servers & plugins", map(_plugin, plugins), len(plugins)),
+        ("Pages", () if asked else pages.matching(text, user), 0),
     )
     number = itertools.count()
     shown = []
-    for title, found in groups:
+    for title, found, total in groups:
         results = tuple(itertools.islice(found, MAX_OF_KIND if text.strip() else None))
         for result in results:
             result.number = next(number)
         if results:
-            shown.append(pieces.View(title=title, results=results))
+            more = f"best {len(results)} of {total}" if len(results) < total else ""
+            if title == "Tools" and total >= MAX_HITS:
+                # The search ends there.
+                more = f"best {len(results)} of at least {MAX_HITS}"
+            shown.append(pieces.View(title=title, results=results, more=more))
     return pieces.View(query=text, groups=tuple(shown), count=next(number))
 
 
@@ -104,8 +109,6 @@ def _flips(verb: str, meant: _Meant, agent: str) -> Iterator[pieces.View]:
 
 def _tools(stored: catalog.Catalog, text: str) -> list[catalog.Tool]:
     """Return the tools that the text finds, in the order of an agent's search; one with this very key comes first."""
-    if not text.strip():
-        return []
     keys = [tool.key for tool in stored.tools.values() if not tool.retired]
     found = [stored.tools[hit.tool] for hit in search.search(stored, keys, text, MAX_HITS)]
     exact = stored.tools.get(text.strip())
@@ -114,8 +117,6 @@ def _tools(stored: catalog.Catalog, text: str) -> list[catalog.Tool]:
 
 def _toolkits(stored: catalog.Catalog, text: str, tools: Sequence[catalog.Tool]) -> list[catalog.Toolkit]:
     """Return the toolkits that the text names, then those with most of the tools that it finds first."""
-    if not text.strip():
-        return []
     ranks = {tool.key: rank for rank, tool in enumerate(tools)}
     ranked = []
     for toolkit in stored.toolkits.values():
@@ -128,8 +129,6 @@ def _toolkits(stored: catalog.Catalog, text: str, tools: Sequence[catalog.Tool])
 
 def _plugins(stored: catalog.Catalog, text: str) -> list[catalog.Plugin]:
     """Return the servers and plugins that the text names."""
-    if not text.strip():
-        return []
     named = [(_named(text, plugin.name, plugin.title), plugin) for plugin in stored.plugins.values()]
     found = [(rank, plugin.name, plugin) for rank, plugin in named if rank is not None]
     return [plugin for *_, plugin in sorted(found, key=lambda entry: entry[:2])]
@@ -137,8 +136,6 @@ def _plugins(stored: catalog.Catalog, text: str) -> list[catalog.Plugin]:
 
 def _agents(every: Iterable[agents.Agent], text: str) -> list[agents.Agent]:
     """Return the agents that the text names, or describes; archived ones are left out."""
-    if not text.strip():
-        return []
     ranked = []
     for place, agent in enumerate(agent for agent in every if not agent.archived):
         named = _named(text, agent.key, agent.title)

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index, switches
 from toolbelt.control.people import rights
-from toolbelt.web.kit import confirmations, filters, http, model, notices, responses, words
+from toolbelt.web.kit import (
+    confirmations,
+    fields,
+    filters,
+    http,
+    model_panel,
+    notices,
+    pieces,
+    responses,
+    words,
+)
+from toolbelt.web.kit import tool_options as options
 from toolbelt.web.search import forms, view_model
 
-_STATES = {True: "true", False: "false", None: "unset"}
+MAX_LIST_LENGTH = 10_000
 
 
 @require_safe
@@ -21,6 +33,20 @@ def page(request: http.Request) -> HttpResponse:
     text = filters.read(forms.Search(request.GET))["q"]
     shown = view_model.page(text, request.user)
     return responses.show(request, shown, "search/search.html", "search/_results.html")
+
+
+@require_safe
+def tool_options(request: http.Request) -> HttpResponse:
+    """Return the tools that a text finds, as the options of a combobox. One option stands for a whole list of keys."""
+    text = filters.read(forms.Search(request.GET))["q"]
+    stored = access_index.catalog_view().catalog
+    # A pasted list of keys may be longer than a text to search for.
+    names = fields.split_names(request.GET.get("q", "")[:MAX_LIST_LENGTH])
+    known, unknown = options.split_keys(stored, names)
+    shown = pieces.View(query=text, keys=known if len(names) > 1 else (), unknown=unknown)
+    shown.tools = () if shown.keys else options.find(stored, text)
+    shown.more = len(shown.tools) == options.MAX_OPTIONS
+    return render(request, "search/_tool_options.html", {"page": shown})
 
 
 @require_safe
@@ -40,11 +66,11 @@ def flip(request: http.Request) -> HttpResponse:
         title=words.asking(key, on, agent),
         reasons=(),
         action=reverse(f"web:{family}", args=[agent, key]),
-        fields=(("on", _STATES[on]), ("was", _STATES[was]), ("next", home)),
+        fields=(("on", words.stored(on)), ("was", words.stored(was)), ("next", home)),
         confirm_word=words.wanted(on),
         back=home,
         dangerous=bool(change.added),
-        effect=model.effect(change),
+        effect=model_panel.effect(change),
         differences=tuple(confirmations.tool_changes(change.added, change.removed)),
     )
     return responses.ask_confirmation(request, question)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
@@ -14,30 +16,34 @@ from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import sessions as conversations
 from toolbelt.web.agents import view_model as agents
-from toolbelt.web.kit import paging, pieces, words
+from toolbelt.web.calls import view_model as calls
+from toolbelt.web.kit import paging, periods, pieces, words
 
 AT_ONCE = 50
 
 
-def page(agent: str, offset: int, *, path: str) -> pieces.View:
-    """Return the page, from the place ``offset`` of the list on. Raise errors.NotFound."""
+def page(agent: str, filters: Mapping[str, Any], *, path: str, may_see_calls: bool) -> pieces.View:
+    """Return the page, narrowed by ``filters``. Raise errors.NotFound."""
     summary = queries.summary(agent)
-    stored = sessions.page(agent, offset=offset, limit=AT_ONCE)
+    offset, period = filters["offset"] or 0, periods.moments(*periods.days(filters))
+    stored = sessions.page(agent, offset=offset, limit=AT_ONCE, **period)
     part = paging.Part(items=stored.sessions, offset=offset, total=stored.total, size=AT_ONCE)
     preview = reverse("web:preview", args=[agent])
     initial = summary.agent.initial_toolkits
     return pieces.View(
         agent=agents.present(summary),
-        sessions=tuple(_line(summary.agent, kept, preview) for kept in stored.sessions),
+        sessions=tuple(_line(summary.agent, kept, preview, may_see_calls) for kept in stored.sessions),
+        period=periods.present(filters, anything="Any time"),
+        narrowed=bool(periods.kept(filters)),
         initial=initial,
         loadable=tuple(key for key in summary.agent.allowed_toolkits if key not in initial),
         may_discover=summary.holder.may_load,
         matches=f"{words.counted(stored.total, 'session')}, most recently changed first",
-        pages=part.pages({}, path),
+        pages=part.pages(periods.kept(filters), path),
     )
 
 
-def _line(agent: values.Agent, kept: sessions.Kept, preview: str) -> pieces.View:
+def _line(agent: values.Agent, kept: sessions.Kept, preview: str, may_see_calls: bool) -> pieces.View:
     held = kept.session
     return pieces.View(
         key=held.key,
@@ -46,6 +52,9 @@ def _line(agent: values.Agent, kept: sessions.Kept, preview: str) -> pieces.View
         began=kept.created,
         changed=kept.changed,
         preview_url=f"{preview}?{urlencode({'session': held.key})}",
+        calls_url=calls.session_url(agent.key, held.key, **calls.period_since(kept.created))
+        if may_see_calls
+        else "",
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from django.core.exceptions import PermissionDenied
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -17,8 +19,8 @@ from toolbelt.web.sessions import forms, view_model
 
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
-    """Show the sessions that have loaded something."""
-    return responses.show(request, _page(request, agent), "sessions/sessions.html")
+    """Show the sessions that have loaded something, or only their list to htmx."""
+    return responses.show(request, _page(request, agent), "sessions/sessions.html", "sessions/_narrowed.html")
 
 
 @require_POST
@@ -49,8 +51,12 @@ def evict(request: http.Request, agent: str) -> HttpResponse:
 
 
 def _page(request: http.Request, agent: str) -> pieces.View:
-    place = filters.read(filters.Holders(request.GET))
-    shown = view_model.page(agent, place["offset"] or 0, path=reverse("web:sessions", args=[agent]))
+    shown = view_model.page(
+        agent,
+        filters.read(forms.Sessions(QueryDict(urlsplit(responses.here(request)).query))),
+        path=reverse("web:sessions", args=[agent]),
+        may_see_calls=rights.may_read(request.user, "call_record"),
+    )
     shown.may_change = rights.may_flip(request.user, agent)
     shown.may_evict = rights.may_change_sessions(request.user, "delete", agent)
     return shown

@@ -14,14 +14,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.access import access_index
-from toolbelt.control.agents import agents
+from toolbelt.control.agents import agents, subagents
 from toolbelt.control.people import rights, roles
 from toolbelt.control.reports import queries
 from toolbelt.core import belts, errors
-from toolbelt.web.kit import entry_forms, http, model, notices, responses
-from toolbelt.web.settings import forms, view_model
-
-_ADD = rights.permission("add", "agent")
+from toolbelt.web.agents import view_model as agents_page
+from toolbelt.web.kit import entry_forms, http, model_panel, notices, pieces, responses
+from toolbelt.web.settings import forms
 
 
 @require_safe
@@ -40,10 +39,7 @@ def change(request: http.Request, agent: str) -> HttpResponse:
 
     def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         address = belts.address("agent", {"key": agent})
-        problems = error.problems if isinstance(error, errors.Invalid) else ()
-        form.show_problems(
-            entry_forms.problems_by_place(address, problems) or {"": str(error)}, is_saved=True
-        )
+        form.show_problems(entry_forms.problems_by_place(address, error.problems), is_saved=True)
         return _shown(request, agent, status=status, form=form, seen=was)
 
     home = reverse("web:settings", args=[agent])
@@ -56,7 +52,7 @@ def change(request: http.Request, agent: str) -> HttpResponse:
         notice = notices.Notice(text=f"No changes: the settings of {agent} are already up to date.")
     else:
         notice = notices.Notice(
-            text=f"Settings of {agent} saved.", detail=model.in_short(done.effect), undo=done.entry
+            text=f"Settings of {agent} saved.", detail=model_panel.in_short(done.effect), undo=done.entry
         )
     return responses.respond(request, notice)
 
@@ -121,15 +117,17 @@ def _shown(
         initial = forms.Settings.initial_of(settings.summary.agent)
         form, seen = forms.Settings(initial, name=agent, initial=initial), settings.entry
     form.offer(settings.surface.resolution.context.catalog)
-    shown = view_model.page(settings)
-    shown.form = form
-    shown.seen = json.dumps(seen, ensure_ascii=False)
-    shown.operators = operators = roles.allowed_users(agent)
-    shown.users = sorted((*operators.own, *operators.others))
-    shown.may_archive = user.has_perm(rights.FLIP)
-    shown.may_change = shown.may_archive and not shown.agent.archived
-    shown.may_add = user.has_perm(_ADD)
-    shown.may_flip = rights.may_flip(user, agent)
-    shown.may_name = user.has_perms(rights.NAME_OPERATORS)
-    shown.may_edit_in_admin = user.is_staff and shown.may_archive
+    operators = roles.allowed_users(agent)
+    stored = settings.summary.agent
+    shown = pieces.View(
+        agent=agents_page.present(settings.summary),
+        given=stored,
+        subagents=tuple(subagents.compare(settings.surface.resolution)),
+        form=form,
+        seen=json.dumps(seen, ensure_ascii=False),
+        operators=operators,
+        users=sorted((*operators.own, *operators.others)),
+        may_change=user.has_perm(rights.FLIP) and not stored.archived,
+        may_flip=rights.may_flip(user, agent),
+    )
     return responses.show(request, shown, "settings/settings.html", status=status)

@@ -15,7 +15,10 @@ def page() -> pieces.View:
     """Return the page."""
     installed = installation.status()
     every = tuple(map(plugins.line, plugin_overview.load_all(users=False)))
-    return pieces.View(installed=installed, findings=tuple(_findings(installed, every)), plugins=every)
+    findings = tuple(_findings(installed, every))
+    # What has failed comes first: the list is long, and the rest of it is fine.
+    plugins_shown = sorted(every, key=lambda plugin: plugin.state.shape == "active")
+    return pieces.View(installed=installed, findings=findings, plugins=plugins_shown)
 
 
 def _findings(state: installation.Installation, every: tuple[pieces.View, ...]) -> Iterator[str]:

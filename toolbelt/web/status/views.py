@@ -16,6 +16,4 @@ def page(request: http.Request) -> HttpResponse:
     """Show the page to staff only, as the metrics and the admin are."""
     if not getattr(request.user, "is_staff", False):
         raise PermissionDenied
-    page = view_model.page()
-    page.is_superuser = request.user.is_superuser
-    return render(request, "status/status.html", {"page": page})
+    return render(request, "status/status.html", {"page": view_model.page()})

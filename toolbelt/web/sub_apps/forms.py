@@ -24,7 +24,7 @@ class SubApp(entry_forms.EntryForm):
     description = fields.Text(rows=2)
     agents = fields.Ticks(help_text="No agents yet.")
     tool = fields.Column()
-    add_tools = fields.NameList()
+    add_tools = fields.ToolNames()
 
     @classmethod
     def initial_of(cls, value: catalog.SubApp) -> dict[str, Any]:
@@ -33,7 +33,8 @@ class SubApp(entry_forms.EntryForm):
 
     def clean(self) -> None:
         """Put the rows together: added tools come last."""
-        tools = (*self.cleaned_data["tool"], *self.cleaned_data["add_tools"])
+        added = self.tools_to_add("tools", self.cleaned_data["add_tools"])
+        tools = tuple(dict.fromkeys((*self.cleaned_data["tool"], *added)))
         if self.row_action is not None and self.row_action.rows == "tools":
             tools = self.row_action.apply(tools)
         self.tools: tuple[str, ...] = tools
@@ -56,4 +57,3 @@ class SubApp(entry_forms.EntryForm):
             )
             for place, key in enumerate(self.tools)
         ]
-        self.known = [key for key in stored.tools if key not in self.tools]

@@ -61,7 +61,7 @@ def _line(index: access_index.AccessIndex, sub_app: catalog.SubApp, up: str, dow
         tools=words.number(len(tools)),
         held=""
         if all(pairs)
-        else f"{words.number(len(pairs) - sum(pairs))} of {words.number(len(pairs))} blocked",
+        else f"{words.number(len(pairs) - sum(pairs))} of {words.number(len(pairs))} not on",
         up=up,
         down=down,
     )

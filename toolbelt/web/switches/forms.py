@@ -17,7 +17,7 @@ class Flip(kit.Change):
     ``true-at`` ends at the moment ``at``, in the time zone of the server.
     """
 
-    on = forms.ChoiceField(choices=kit.STATES, required=False)
+    on = forms.ChoiceField(choices=[(word, word) for word in words.STORED.values()], required=False)
     was = fields.State()
     given = forms.ChoiceField(
         required=False,

@@ -31,18 +31,16 @@ def render_partial(
     agent: str,
     notice: notices.Notice,
     change: effects.Effect | None,
-    *,
-    status: int = 200,
-    question: notices.Confirmation | None = None,
+    **answer: Any,
 ) -> HttpResponse:
-    """Return the parts of the Access page that the change affects, and a question if there is one.
+    """Return the parts of the Access page that the change affects, as :func:`access.parts.render_partial` does.
 
     A page that shows the agent's switches as ``cells`` of a table names their toolkits, and gets those.
     """
     cells = request.POST.get("cells", "").split()
     if cells:
-        return _render_cells(request, agent, cells, notice, status=status, question=question)
-    return parts.render_partial(request, agent, notice, change, status=status, question=question)
+        return _render_cells(request, agent, cells, notice, **answer)
+    return parts.render_partial(request, agent, notice, change, **answer)
 
 
 def _render_cells(
@@ -51,8 +49,8 @@ def _render_cells(
     cells: list[str],
     notice: notices.Notice,
     *,
-    status: int,
-    question: notices.Confirmation | None,
+    status: int = 200,
+    question: notices.Confirmation | None = None,
 ) -> HttpResponse:
     # Before what is shown: it is never older than it says.
     request.counts = counts = queries.count()

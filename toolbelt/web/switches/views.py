@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST
 from toolbelt.control import writing
 from toolbelt.control.access import switches, tools_config
 from toolbelt.core import agents, grants
-from toolbelt.web.kit import http, model, notices, responses, words
+from toolbelt.web.kit import http, model_panel, notices, responses, words
 from toolbelt.web.switches import forms, parts
 
 _WRITES = {"switch": switches.flip, "override": switches.override}
@@ -59,6 +59,6 @@ def _flipped(request: http.Request, family: str, agent: str, key: str) -> HttpRe
 def _answered(request: http.Request, change: writing.Change, done: str, whole: bool = False) -> HttpResponse:
     if change.is_nothing:
         return responses.respond(request, notices.Notice(text=f"No changes: {done} already."))
-    detail = model.in_short(change.effect)
+    detail = model_panel.in_short(change.effect)
     notice = notices.Notice(text=f"{done}.", detail=detail, undo=change.entry, whole=whole)
     return responses.respond(request, notice, change.effect)

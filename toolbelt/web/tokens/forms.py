@@ -75,7 +75,7 @@ class Token(kit.Fields, kit.Change):
 class Tokens(forms.Form):
     """Which tokens the list shows, and for which agent the next one is."""
 
-    q = forms.CharField(required=False, max_length=200)
+    q = fields.Query()
     agent = forms.CharField(required=False, max_length=64)
     offset = fields.Offset()
     gone_offset = fields.Offset()

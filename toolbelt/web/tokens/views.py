@@ -7,7 +7,6 @@ form is therefore answered with a page, and not with a redirect.
 from __future__ import annotations
 
 from django.contrib.auth.decorators import permission_required
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -24,17 +23,17 @@ _REVOKE = rights.permission("change", "api_token")
 
 
 @require_safe
+@responses.reading("api_token")
 def listing(request: http.Request) -> HttpResponse:
     """Show the tokens, or only their list to htmx."""
-    _check_sight(request)
     return responses.show(request, _page(request), "tokens/list.html", "tokens/_tokens.html")
 
 
 @require_POST
 @permission_required(_ISSUE, raise_exception=True)
+@responses.reading("api_token")
 def issue(request: http.Request) -> HttpResponse:
     """Issue a token, and show its text once, beside the list."""
-    _check_sight(request)
     form = forms.Token(request.POST)
 
     def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
@@ -72,11 +71,6 @@ def revoke(request: http.Request, token: str) -> HttpResponse:
     return responses.respond(request, notices.Notice(text=text))
 
 
-def _check_sight(request: http.Request) -> None:
-    if not rights.may_read(request.user, "api_token"):
-        raise PermissionDenied
-
-
 def _page(request: http.Request, form: forms.Token | None = None) -> pieces.View:
     """Return the list with the form that issues a token, for users who may."""
     narrowed = filters.read(forms.Tokens(request.GET))
@@ -85,5 +79,4 @@ def _page(request: http.Request, form: forms.Token | None = None) -> pieces.View
     if request.user.has_perm(_ISSUE):
         page.form = form or forms.Token.empty(narrowed["agent"])
         page.form.offer()
-    page.may_revoke = request.user.has_perm(_REVOKE)
     return page

@@ -8,7 +8,7 @@ from typing import Any
 
 from toolbelt.control.access import access_index
 from toolbelt.core import belts, catalog, directives, errors, policy
-from toolbelt.web.kit import model, paging, pieces, words
+from toolbelt.web.kit import model_panel, paging, pieces, words
 from toolbelt.web.toolkits import forms, view_model
 
 
@@ -39,7 +39,6 @@ def page(
     page.find = paging.find_agents(index.holders, filters, path, ("offset",))
     page.message, page.preview = filters["message"], preview(index, toolkit, filters)
     page.whose = whose((holder.agent.key for holder in index.holders), filters["whose"])
-    page.blocked, page.may_stop = toolkit.blocked, may_edit
     page.seen = json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False)
     page.may_change = any(may_flip(holder.agent.key) for holder in index.holders)
     part = _holders(index, held, filters)
@@ -87,7 +86,7 @@ def preview(
     section = policy.section_of(stored, toolkit, active)
     return pieces.View(
         policy=section.text,
-        tokens=model.section_tokens(stored, section),
+        tokens=model_panel.section_tokens(stored, section),
         off=not active,
         active=f"{len(active)} of {words.tools(len(there))} on",
         written=toolkit.policy if policy.PLACEHOLDER in toolkit.policy and not in_python else "",
@@ -136,7 +135,7 @@ def _conditions(trigger: catalog.Trigger) -> Iterator[pieces.View]:
 
 def whose(agents: Iterable[str], chosen: str) -> tuple[pieces.Choice, ...]:
     """Return the choices of whose tools the preview uses: all, or those of an agent."""
-    return pieces.choices(((key, key) for key in agents), chosen, "With all its tools")
+    return pieces.choices(agents, chosen, "With all its tools")
 
 
 def _member(

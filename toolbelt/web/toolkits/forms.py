@@ -12,7 +12,7 @@ from django.conf import settings
 
 from toolbelt.control.catalog import proposals
 from toolbelt.core import belts, catalog
-from toolbelt.web.kit import entry_forms, fields, filters, pieces, words
+from toolbelt.web.kit import entry_forms, fields, filters, pieces, saved_views, words
 
 # How many rows the editor takes; a belt takes any number.
 MAX_ROWS = 300
@@ -36,10 +36,13 @@ _TRIGGER_KEYS = {"all": "every", "tool_choice": "choice"}
 class Toolkits(forms.Form):
     """What narrows and sorts the list of toolkits, and where in it to begin."""
 
-    q = forms.CharField(required=False, max_length=200)
+    q = fields.Query()
     show = forms.CharField(required=False, max_length=20)
     sort = forms.CharField(required=False, max_length=20)
     offset = fields.Offset()
+
+
+VIEWS = saved_views.FilteredList(page="toolkits", form=Toolkits, names=("q", "show", "sort"))
 
 
 class Trial(filters.Holders):
@@ -79,7 +82,7 @@ class Toolkit(entry_forms.EntryForm):
         help_text="Sent to every agent that has none of its tools. Leave empty to send nothing.",
     )
     examples = fields.Text(rows=3, label="For operators only: the model never receives them")
-    add_members = fields.NameList()
+    add_members = fields.ToolNames()
     member, note, options = fields.Column(), fields.Column(), fields.Column()
     trigger_name, trigger_any, trigger_every, trigger_none = (fields.Column() for _ in range(4))
     trigger_about, trigger_focus, trigger_choice = (fields.Column() for _ in range(3))
@@ -119,9 +122,9 @@ class Toolkit(entry_forms.EntryForm):
         members = self._rows(_MEMBER)
         if self.data.get("act") != "try":
             # While the form is only tried, a name may still be incomplete.
-            members += [
-                {"member": tool, "note": "", "options": ""} for tool in self.cleaned_data["add_members"]
-            ]
+            added = self.tools_to_add("members", self.cleaned_data["add_members"])
+            there = {row["member"] for row in members}
+            members += [{"member": tool, "note": "", "options": ""} for tool in added if tool not in there]
         triggers = self._rows(_TRIGGER, "trigger_")
         action = self.row_action
         if action is not None and action.rows == "members":
@@ -177,8 +180,6 @@ class Toolkit(entry_forms.EntryForm):
         """Set the rows of tools and triggers, and the tools to add."""
         self.members = list(self._member_views(stored))
         self.triggers = list(self._trigger_views())
-        named = {row["member"] for row in self.member_rows}
-        self.known = [key for key in stored.tools if key not in named]
         self.others = len(self.initial.get("other_notes", ()))
 
     def _rows(self, names: Sequence[str], prefix: str = "") -> list[dict[str, str]]:

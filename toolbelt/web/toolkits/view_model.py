@@ -17,7 +17,7 @@ _SORTS: Mapping[str, Callable[[Held], Any]] = {
     "tokens": lambda held: held.tokens,
     "users": lambda held: len(held.users),
 }
-_COLUMNS = (("toolkit", "Toolkit"), ("tools", "Tools"), ("tokens", "Tokens"), ("users", "Agents"))
+_COLUMNS = {"toolkit": "Toolkit", "tools": "Tools", "tokens": "Tokens", "users": "Agents"}
 _SHOWS = {"": "All", "used": "In use", "unused": "Not in use", "stopped": "Blocked", "code": "From code"}
 _SET = {True: "on", False: "off"}
 # The first of them that holds for a member is what the agent has of the toolkit.
@@ -40,14 +40,12 @@ def page(index: access_index.AccessIndex, filters: Mapping[str, Any], path: str)
     """Return the list, narrowed and sorted as the form says; ``path`` is the page's own."""
     every = [held(index, toolkit) for toolkit in index.catalog.toolkits.values()]
     shown = [toolkit for toolkit in every if _fits(toolkit, filters)]
-    sort = filters["sort"] if str(filters["sort"]).lstrip("-") in _SORTS else ""
-    if sort:
-        shown.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
+    sort = paging.sort(shown, _SORTS, filters["sort"])
     part = paging.part(shown, filters["offset"])
     return pieces.View(
         toolkits=tuple(map(line, part.items)),
         pages=part.pages(filters, path),
-        columns=paging.columns(dict(_COLUMNS), filters, sort, path, ("tools", "tokens", "users")),
+        columns=paging.columns(_COLUMNS, filters, sort, path, ("tools", "tokens", "users")),
         query=filters["q"],
         shows=pieces.choices(
             _SHOWS,
@@ -89,6 +87,8 @@ def line(toolkit_use: Held) -> pieces.View:
         marks=tuple(marks(toolkit_use.toolkit)),
         tools=words.number(len(toolkit_use.members)),
         tokens=words.about(toolkit_use.tokens),
+        in_use=bool(users),
+        blocked=toolkit_use.toolkit.blocked,
         users=f"{words.number(users)} of {words.number(toolkit_use.agents)}",
         percent=round(100 * users / toolkit_use.agents) if toolkit_use.agents else 0,
         # For how many agents the switch is set.
@@ -114,6 +114,9 @@ def cell(holder: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_chan
         (word for word in _STATES if any(decision.state == word for decision in decisions)), "dormant"
     )
     active = sum(decision.state == "active" for decision in decisions)
+    word = f"{active} of {len(decisions)} on" if active else words.STATES[state]
+    if state == "denied" and any(decision.code == "blocked" for decision in decisions):
+        word = words.BLOCKED
     return pieces.View(
         agent=holder.agent.key,
         toolkit=toolkit.key,
@@ -121,8 +124,8 @@ def cell(holder: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_chan
         what=f"{toolkit.title or toolkit.key} for {holder.agent.key}",
         switch=switch.view(on, decisions),
         state=state,
-        word=f"{active} of {len(decisions)} on" if active else words.STATES[state],
-        short=f"{active}/{len(decisions)}" if active else words.STATES[state],
+        word=word,
+        short=f"{active}/{len(decisions)}" if active else word,
         reason=_reason(decisions, state),
         protected=holder.agent.protected,
         may_change=may_change,

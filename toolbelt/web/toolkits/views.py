@@ -19,7 +19,9 @@ STOP = rights.permission("change", "toolkit")
 @require_safe
 def listing(request: http.Request) -> HttpResponse:
     """Show the list, or only its table to htmx."""
-    page = view_model.page(access_index.load(), filters.read(forms.Toolkits(request.GET)), request.path)
+    narrowed = filters.read(forms.Toolkits(request.GET))
+    page = view_model.page(access_index.load(), narrowed, request.path)
+    page.views = forms.VIEWS.present(request, narrowed)
     return responses.show(request, page, "toolkits/list.html", "toolkits/_table.html")
 
 
@@ -40,7 +42,7 @@ def stop(request: http.Request, toolkit: str) -> HttpResponse:
 
 def _page(request: http.Request, toolkit: str) -> pieces.View:
     user = request.user
-    page = detail.page(
+    return detail.page(
         access_index.load(),
         toolkit,
         filters.read(forms.Trial(request.GET)),
@@ -48,6 +50,3 @@ def _page(request: http.Request, toolkit: str) -> pieces.View:
         may_flip=rights.flip_check(user),
         may_edit=user.has_perm(STOP),
     )
-    page.may_remove = user.has_perm(rights.permission("delete", "toolkit"))
-    page.admin_url = responses.admin_url("toolkit", toolkit) if user.is_staff and page.may_stop else ""
-    return page

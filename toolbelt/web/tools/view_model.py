@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from toolbelt.core import catalog, reasons, resolution, risks, search
 from toolbelt.web.calls import view_model as calls
 from toolbelt.web.kit import durations, paging, pieces, words
 
-_COLUMNS = (("tool", "Tool"), ("plugin", "Plugin"), ("tokens", "Tokens"))
+_COLUMNS = {"tool": "Tool", "plugin": "Plugin", "tokens": "Tokens"}
 _SORTS: Mapping[str, Callable[[catalog.Tool], Any]] = {
     "tool": lambda tool: tool.key.casefold(),
     "plugin": lambda tool: (tool.plugin.casefold(), tool.key.casefold()),
@@ -27,7 +28,12 @@ _STATES = {
     "stopped": "Blocked",
     "default": "On by default",
 }
-_RISKS = ("read-only", "writes", "destructive")
+_RISKS: Mapping[str, risks.Stated] = {
+    "read-only": "read-only",
+    "writes": "writes",
+    "destructive": "destructive",
+    "unstated": "not stated",
+}
 # A plugin is named in the address; this stands for none.
 NO_PLUGIN = "-"
 
@@ -46,9 +52,9 @@ def page(
     """
     stored = index.catalog
     shelf = access_index.CatalogView(catalog=stored, closed=access_index.closed(stored))
-    shown = matching(shelf, filters)
-    sort = filters["sort"] if str(filters["sort"]).lstrip("-") in _SORTS else "tool"
-    shown.sort(key=_SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
+    since = calls.usual_first_day(timezone.localdate()) if may_see_calls else None
+    shown = matching(shelf, filters, since)
+    sort = paging.sort(shown, _SORTS, filters["sort"]) or paging.sort(shown, _SORTS, "tool")
     if filters["q"].strip() and sort != filters["sort"]:
         sort = ""
         # As an agent's search_tools orders them.
@@ -57,24 +63,35 @@ def page(
         shown.sort(key=lambda tool: ranks.get(tool.key, len(shown)))
     part = paging.part(shown, filters["offset"])
     tokens = sum(tool.tokens for tool in shown)
-    since = calls.usual_first_day(timezone.localdate()) if may_see_calls else None
     called = (
         usage.of_tools([tool.key for tool in part.items], since=durations.midnight(since)) if since else {}
     )
+    period = words.counted((timezone.localdate() - since).days + 1, "day") if since else ""
     return pieces.View(
         tools=tuple(
             line(shelf, tool, agents=_having(index, tool.key), called=called.get(tool.key))
             for tool in part.items
         ),
-        since=words.counted((timezone.localdate() - since).days + 1, "day") if since else "",
-        columns=paging.columns(dict(_COLUMNS), filters, sort, path, ("tokens",)),
+        since=period,
+        called=pieces.choices({"no": f"Not called in {period}"}, filters["called"], "Called or not")
+        if since
+        else (),
+        columns=paging.columns(_COLUMNS, filters, sort, path, ("tokens",)),
         query=filters["q"],
         plugins=_plugins(stored, filters["plugin"]),
         states=pieces.choices(_STATES, filters["state"], "Any state"),
-        risks=pieces.choices({risk: risk.capitalize() for risk in _RISKS}, filters["risk"], "Any risk"),
+        risks=pieces.choices(
+            {
+                value: "Risk not stated" if risk == "not stated" else risk.capitalize()
+                for value, risk in _RISKS.items()
+            },
+            filters["risk"],
+            "Any risk",
+        ),
         sort=filters["sort"],
         in_all=len(stored.tools),
-        matches=words.tools(len(shown)) + (f", {words.about(tokens)} tokens in total" if shown else ""),
+        matches=(words.of_kinds(tool.kind for tool in shown) or words.tools(0))
+        + (f", {words.about(tokens)} tokens in total" if shown else ""),
         pages=part.pages(filters, path),
         bulk=_bulk(len(shown), filters, agents) if agents else None,
     )
@@ -93,9 +110,17 @@ def _bulk(shown: int, filters: Mapping[str, Any], agents: Sequence[str]) -> piec
     )
 
 
-def matching(shelf: access_index.CatalogView, filters: Mapping[str, Any]) -> list[catalog.Tool]:
-    """Return the tools that the filter shows."""
-    return [tool for tool in shelf.catalog.tools.values() if _fits(shelf, tool, filters)]
+def matching(
+    shelf: access_index.CatalogView, filters: Mapping[str, Any], since: dt.date | None
+) -> list[catalog.Tool]:
+    """Return the tools that the filter shows; ``since`` is the first day whose calls count, None if the reader may see
+    no calls.
+    """
+    shown = [tool for tool in shelf.catalog.tools.values() if _fits(shelf, tool, filters)]
+    if filters["called"] and since:
+        uncalled = usage.uncalled(shelf.catalog, since=durations.midnight(since))
+        return [tool for tool in shown if tool.key in uncalled]
+    return shown
 
 
 def line(
@@ -135,8 +160,7 @@ def standing(closed: resolution.Decision | None) -> tuple[str, str, str]:
     """Return how a tool stands whatever the agent: the state, its word, and why."""
     if closed is None:
         return "active", "Available", ""
-    word = "Blocked" if closed.code == "blocked" else "Unavailable"
-    return closed.state, word, reasons.explain(closed)
+    return closed.state, words.state_of(closed), reasons.explain(closed)
 
 
 def in_toolkits(stored: catalog.Catalog, key: str) -> tuple[pieces.View, ...]:
@@ -151,7 +175,7 @@ def _fits(shelf: access_index.CatalogView, tool: catalog.Tool, filters: Mapping[
         return False
     if filters["plugin"] and tool.plugin != ("" if filters["plugin"] == NO_PLUGIN else filters["plugin"]):
         return False
-    if filters["risk"] in _RISKS and risks.of(tool) != filters["risk"]:
+    if filters["risk"] in _RISKS and risks.stated(tool) != _RISKS[filters["risk"]]:
         return False
     closed = shelf.closed.get(tool.key)
     match filters["state"]:

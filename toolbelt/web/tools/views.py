@@ -21,14 +21,15 @@ STOP = rights.permission("change", "tool")
 def listing(request: http.Request) -> HttpResponse:
     """Show the list, or only its table to htmx."""
     may_flip = rights.flip_check(request.user)
+    narrowed = filters.read(forms.Tools(request.GET))
     page = view_model.page(
         access_index.load(),
-        filters.read(forms.Tools(request.GET)),
+        narrowed,
         request.path,
         agents=[name for name in queries.agent_keys() if may_flip(name)],
         may_see_calls=rights.may_read(request.user, "call_record"),
     )
-    page.may_select = request.user.has_perm(rights.permission("add", "toolkit"))
+    page.views = forms.VIEWS.present(request, narrowed)
     return responses.show(request, page, "tools/list.html", "tools/_table.html")
 
 
@@ -47,14 +48,10 @@ def stop(request: http.Request, tool: str) -> HttpResponse:
 
 
 def _page(request: http.Request, tool: str) -> pieces.View:
-    user = request.user
-    page = detail.page(
+    return detail.page(
         access_index.load(),
         tool,
         filters.read(forms.OneTool(request.GET)),
         path=reverse("web:tool", args=[tool]),
-        may_see_calls=rights.may_read(user, "call_record"),
+        may_see_calls=rights.may_read(request.user, "call_record"),
     )
-    page.may_stop = user.has_perm(STOP)
-    page.admin_url = responses.admin_url("tool", tool) if user.is_staff and page.may_stop else ""
-    return page

@@ -29,6 +29,10 @@ _SECRET_NAME = re.compile(
     r"key|secret|token|pass|pwd|auth(?!or)|cookie|credential|\bpat\b|_pat\b|sign|dsn", re.IGNORECASE
 )
 _HEADER_LINE = re.compile(r"([\w-]+)\s*:\s*(.*)", re.DOTALL)
+# A variable for a container: -eNAME=value, --env=NAME=value, or NAME=value after -e or --env.
+_PASSED = re.compile(
+    r"(?P<option>--env=|-e(?=[A-Z_][A-Z0-9_]*=)|)(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -168,11 +172,11 @@ class _Namer:
 def _args(args: tuple[str, ...], env: dict[str, str]) -> list[str]:
     """Return the arguments; `docker run -e NAME=value` becomes `-e NAME`, with the value in the environment."""
     kept = list(args)
-    for number in range(1, len(kept)):
-        name, has_value, value = kept[number].partition("=")
-        if has_value and kept[number - 1] in ("-e", "--env") and re.fullmatch(r"[A-Za-z_]\w*", name):
-            kept[number] = name
-            env.setdefault(name, value)
+    for number, arg in enumerate(args):
+        match = _PASSED.fullmatch(arg)
+        if match is not None and (match["option"] or (number and args[number - 1] in ("-e", "--env"))):
+            kept[number] = match["option"] + match["name"]
+            env.setdefault(match["name"], match["value"])
     return kept
 
 

@@ -82,7 +82,11 @@ def _read(name: str, entry: Any) -> ClientServer:
     kind = str(entry.get("type") or entry.get("transport") or entry.get("transportType") or "").lower()
     texts = [command or "", url, entry.get("cwd") or "", *_list(args), *_values(env), *_values(headers)]
     problem = ""
-    if not all(isinstance(text, str | int | float) for text in texts):
+    if args is not None and not isinstance(args, list):
+        problem = "Its arguments must be a list."
+    elif not all(pairs is None or isinstance(pairs, Mapping) for pairs in (env, entry.get("headers"))):
+        problem = "Its variables and headers must be objects, {…}."
+    elif not all(isinstance(text, str | int | float) for text in texts):
         problem = "Its command, arguments, variables and headers must be texts."
     elif kind == "sse" or (not kind and str(url).rstrip("/").endswith("/sse")):
         problem = (

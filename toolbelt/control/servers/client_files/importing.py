@@ -27,10 +27,15 @@ class Preview:
         return tuple(dict.fromkeys(name for server in self.servers for name in server.variables))
 
 
+class UnusableServers(errors.Invalid):
+    """Servers in a file that cannot be imported. The others can be, without them."""
+
+
 def preview(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> Preview:
     """Return what a file becomes, without storing anything.
 
-    Raise errors.Invalid with the line and the reason of each problem: of the file, or of its servers.
+    Raise errors.Invalid with the line and the reason if the file cannot be read, and UnusableServers with those of each
+    server that cannot be imported.
     """
     examined = examine(text, is_toml=is_toml, only=only)
     problems = []
@@ -40,7 +45,7 @@ def preview(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
             path = f"line {line}, {server.source}" if line else server.source
             problems.append(errors.Problem(path=path, message=server.problem))
     if problems:
-        raise errors.Invalid(problems)
+        raise UnusableServers(problems)
     return examined
 
 
@@ -52,10 +57,10 @@ def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
     in_file = formats.servers(reading.read(text, is_toml=is_toml))
     if not in_file:
         message = (
-            "The file has no servers: none of mcpServers, servers, mcp_servers, context_servers, mcp, packages and"
-            " remotes."
+            "The file has no servers: Toolbelt looks for them under mcpServers, servers, mcp_servers,"
+            " context_servers, mcp, packages and remotes."
         )
-        raise errors.Invalid([errors.Problem(path="", message=message)])
+        raise errors.Invalid.of(message)
     if unknown := sorted(set(only) - {server.name for server in in_file}):
         raise errors.NotFound("server in the file", unknown[0], [server.name for server in in_file])
     chosen = [server for server in in_file if not only or server.name in only]

@@ -28,7 +28,7 @@ _UNSTORABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A scheduled note. ``due`` is its next delivery, in UTC; ``every`` is None if it is the only one."""
+    """A scheduled note. ``due`` is its next delivery, in UTC; ``every`` is None for a note that is delivered once."""
 
     id: str
     agent: str
@@ -42,7 +42,7 @@ class Job:
         return f"{self.agent}/job/{self.id}"
 
     @property
-    def progress(self) -> str:
+    def last_run_key(self) -> str:
         """The key of the time of its last run."""
         return f"{self.agent}/ran/{self.id}"
 
@@ -110,7 +110,7 @@ class AgentJobs:
 
     async def cancel(self, job_id: str) -> None:
         """Delete a job. Another agent's job is refused like one that does not exist."""
-        # Only what can be an id becomes part of a key.
+        # Validate the id before a key is made of it.
         if not _ID.fullmatch(job_id) or not await self._state.delete(f"{self._agent}/job/{job_id}"):
             raise ToolError(
                 f"You have no schedule {job_id!r}. scheduler__list returns the ids of your schedules."

@@ -68,10 +68,10 @@ async def run_due(state: contract.State, now: dt.datetime, deliver: Deliver) -> 
         except Exception as error:  # one failed run must not stop the others
             failed.append((run, error))
             continue
-        await state.set(job.progress, times.written(run.due))
+        await state.set(job.last_run_key, times.written(run.due))
         if job.every is None:
             await state.delete(job.key)
-            await state.delete(job.progress)
+            await state.delete(job.last_run_key)
         delivered.append(run)
     return Round(delivered=tuple(delivered), failed=tuple(failed), unreadable=tuple(unreadable))
 

@@ -1,0 +1,60 @@
+"""A sentence model for tests, in the place of the extra's."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from tests.core import building
+from toolbelt.core import catalog, search
+from toolbelt.core.search import sentence_model, sentences, tool_index, vectors
+
+# What the model knows: both words mean the same to it, and nothing to the word vectors.
+MEANINGS = ("zorblax", "quibbling")
+
+
+class Model:
+    """A model that knows two words, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def __call__(self, texts: Sequence[str]) -> list[vectors.Vector]:
+        self.texts += texts
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> vectors.Vector:
+        is_meant = any(word in text for word in MEANINGS)
+        return tuple(1.0 if at == is_meant else 0.0 for at in range(sentence_model.SIZE))
+
+
+@contextlib.contextmanager
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
+    """Use a model in the place of the extra's."""
+    model = Model()
+    monkeypatch.setattr(sentence_model, "is_installed", lambda: True)
+    monkeypatch.setattr(sentence_model, "_model", lambda: model)
+    monkeypatch.setattr(sentence_model, "_embed", None)
+    monkeypatch.setattr(sentence_model, "_error", "")
+    yield model
+    # A thread of this test would write into the store of the next one.
+    sentences.wait()
+    sentences.stop_using()
+
+
+def tools(**texts: str) -> catalog.Catalog:
+    return building.catalog_of([building.tool(key, description=text) for key, text in texts.items()])
+
+
+def prepared(stored: catalog.Catalog, store: sentences.VectorStore | None = None) -> tool_index.Index:
+    sentences.use(store)
+    index = search.index(stored)
+    sentences.wait()
+    sentences.prepare(index)
+    return index
+
+
+def found(stored: catalog.Catalog, text: str, among: str = "") -> list[str]:
+    return [hit.tool for hit in search.search(stored, among.split() or list(stored.tools), text, 10)]

@@ -1,0 +1,156 @@
+"""With a sentence model, tools are also found by what the model makes of them; without one, nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from tests.core import sentence_models
+from tests.core.sentence_models import Model, found, prepared, tools
+from toolbelt.core import search
+from toolbelt.core.search import sentence_model, sentences, vectors
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
+    """A model in the place of the extra's."""
+    with sentence_models.installed(monkeypatch) as model:
+        yield model
+
+
+def test_a_tool_is_found_by_what_the_model_makes_of_it(model: Model) -> None:
+    stored = tools(first="Copy.", second="A quibbling thing.")
+    assert found(stored, "zorblax") == []
+
+    prepared(stored)
+
+    assert found(stored, "zorblax") == ["second"]
+    assert found(stored, "zorblax", among="first") == []
+
+
+def test_a_step_of_a_request_is_compared_on_its_own(model: Model) -> None:
+    stored = tools(first="Copy a file.", second="A quibbling thing.")
+    prepared(stored)
+
+    assert set(found(stored, "copy a file, then do zorblax")) == {"first", "second"}
+    assert model.texts[-3:] == ["copy a file, then do zorblax", "copy a file", "do zorblax"]
+
+
+def test_a_text_that_is_unchanged_keeps_its_vector(model: Model) -> None:
+    store = sentences.MemoryStore()
+    prepared(tools(first="Copy.", second="A quibbling thing."), store)
+    model.texts.clear()
+
+    stored = tools(first="Copy all.", second="A quibbling thing.")
+    prepared(stored, store)
+
+    assert model.texts == ["first.  Copy all."]
+    assert found(stored, "zorblax") == ["second"]
+
+
+def test_after_the_vectors_were_trained_again_each_text_gets_a_new_one(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = sentences.MemoryStore()
+    prepared(tools(first="Copy."), store)
+    model.texts.clear()
+    monkeypatch.setattr(sentence_model, "matrix_file", lambda: b"another")
+    sentences._version.cache_clear()
+    try:
+        prepared(tools(first="Copy."), store)
+    finally:
+        sentences._version.cache_clear()
+
+    assert model.texts == ["first.  Copy."]
+
+
+def test_unused_vectors_are_dropped_from_memory_too(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sentences, "_MAX_UNUSED", 0)
+    prepared(tools(first="Copy.", second="Move."))
+    sentences.wait()
+    model.texts.clear()
+    for stored in (tools(first="Copy."), tools(second="Move.")):
+        sentences.prepare(search.index(stored))
+        sentences.wait()
+
+    assert model.texts == ["second.  Move."]
+
+
+def test_a_thread_makes_the_vectors_of_a_server(model: Model) -> None:
+    sentences.use()
+    stored = tools(second="A quibbling thing.")
+    index = search.index(stored)
+    sentences.wait()
+
+    assert len(index.sentences) == 1
+
+
+def test_a_model_that_does_not_work_is_reported_once_and_searches_go_on(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> Any:
+        raise OSError("no such file: model.onnx")
+
+    monkeypatch.setattr(sentence_model, "_model", fail)
+    # Not `capture_logs`: it does not reach a logger that has logged before another test configured logging again.
+    log = structlog.testing.CapturingLogger()
+    monkeypatch.setattr(sentence_model, "_log", log)
+    stored = tools(first="Copy.")
+    prepared(stored)
+    prepared(stored)
+
+    assert [call.method_name for call in log.calls] == ["warning"]
+    assert search.sentence_status() == "failed"
+    assert sentence_model.error() == "no such file: model.onnx"
+    assert found(stored, "copy") == ["first"]
+
+
+def test_without_the_extra_nothing_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sentence_model, "is_installed", lambda: False)
+    monkeypatch.setattr(sentence_model, "_model", lambda: pytest.fail("imports the model"))
+    stored = tools(first="Copy.")
+    try:
+        index = prepared(stored)
+    finally:
+        sentences.stop_using()
+
+    assert index.sentences == []
+    assert search.sentence_status() == "not installed"
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("Send an e-mail.", [4604, 2019, 1041, 1011, 5653, 1012]),
+        ("tokenization", [19204, 3989]),
+        ("Café 天", [7668, 1811]),
+        ("\N{SNOWMAN}" * 2, [100, 100]),
+    ],
+)
+def test_texts_are_cut_into_the_pieces_that_the_model_knows(text: str, numbers: list[int]) -> None:
+    assert sentence_model.token_numbers(text) == [101, *numbers, 102]
+
+
+def test_long_texts_are_cut() -> None:
+    assert len(sentence_model.token_numbers("copy " * 500)) == 96
+
+
+@pytest.mark.sentence_model
+@pytest.mark.skipif(
+    not sentence_model.is_installed(), reason="scripts/sentence_model.sh installs the extra, and runs this"
+)
+def test_the_model_of_the_extra_knows_what_is_alike() -> None:
+    embed = sentence_model.load()
+    assert embed is not None
+    mail, letter, file = embed(["send an email", "mail a letter", "delete a file"])
+
+    def likeness(first: vectors.Vector, second: vectors.Vector) -> float:
+        return sum(a * b for a, b in zip(first, second, strict=True))
+
+    assert likeness(mail, letter) > 2 * likeness(mail, file)
+    (original,) = sentence_model.original()(["send an email"])
+    assert likeness(mail, original) < 0.99, "the matrix turns the vectors"
+    assert sum(value * value for value in mail) == pytest.approx(1)

@@ -1,0 +1,109 @@
+"""An installation with a directory and a database of its own, used from this process or from others."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+from django.core.management import call_command
+from django.db import DEFAULT_DB_ALIAS, connections
+
+from toolbelt import settings
+from toolbelt.store import snapshots
+
+ROOT = Path(__file__).resolve().parent.parent
+
+TOKEN = """
+import django
+django.setup()
+from toolbelt.control import writing
+from toolbelt.control.people import tokens
+print(tokens.issue(writing.by("olive", via="command"), agent="kiosk").text)
+"""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A directory and the address of its database. A relative file is in the directory."""
+
+    directory: Path
+    url: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"],
+            "TOOLBELT_ENV": "test",
+            "DATABASE_URL": self.url,
+            "DJANGO_SETTINGS_MODULE": "toolbelt.settings",
+            "PYTHONPATH": str(ROOT),
+        }
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of the documentation in a shell."""
+        command = command.replace(".venv/bin/python", sys.executable)
+        command = command.replace("manage.py", str(ROOT / "manage.py"))
+        return subprocess.run(
+            ["/bin/sh", "-ec", command],
+            cwd=self.directory,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    def sh(self, command: str) -> str:
+        run = self.run(command)
+        assert run.returncode == 0, (command, run.stdout, run.stderr)
+        return run.stdout
+
+    def python(self, program: str, *arguments: str) -> str:
+        run = subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert run.returncode == 0, run.stderr
+        return run.stdout.strip()
+
+    def load_demo(self) -> str:
+        """Migrate, and load the demo. Return a token of the kiosk."""
+        self.sh(".venv/bin/python manage.py migrate --no-input")
+        self.sh(".venv/bin/python manage.py loaddata demo")
+        return self.python(TOKEN)
+
+    @contextlib.contextmanager
+    def used(self) -> Iterator[None]:
+        """Let this process, and the processes that it starts, use the directory and the database."""
+        with (
+            mock.patch.dict(os.environ, self.environment),
+            contextlib.chdir(self.directory),
+        ):
+            before = connections[DEFAULT_DB_ALIAS]
+            configured = connections.configure_settings({DEFAULT_DB_ALIAS: settings.database()})
+            with mock.patch.dict(connections.settings, configured):
+                connections[DEFAULT_DB_ALIAS] = connections.create_connection(DEFAULT_DB_ALIAS)
+                snapshots.forget()
+                try:
+                    yield
+                finally:
+                    connections[DEFAULT_DB_ALIAS].close()
+                    connections[DEFAULT_DB_ALIAS] = before
+                    snapshots.forget()
+
+    def manage(self, *words: str) -> str:
+        """Run a management command in this process; raise CommandError as the command does."""
+        printed = io.StringIO()
+        with self.used():
+            call_command(*words, stdout=printed)
+        return printed.getvalue()

@@ -1,0 +1,119 @@
+"""Upstream servers with prompts and resources, and a client of each era that has what they offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import quickly
+from tests.api.conftest import SETUP
+from tests.mcp.conftest import NEW, OLD, Client, Endpoint
+from tests.plugins.upstream import providing, scripting, serving
+from toolbelt.control.access import switches
+from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
+from toolbelt.control.servers import upstream_servers as configured
+from toolbelt.mcp import protocol
+from toolbelt.runtime import masking, plugins, prepared_answers, upstream_listing
+from toolbelt.store import snapshots
+
+POLICY = "toolbelt://policy"
+README, PIXEL, USER = "note://readme", "note://pixel", "db://users/{user_id}"
+MEMBERS = (
+    "kb__prompt_summarize",
+    "kb__resource_readme",
+    "kb__resource_pixel",
+    "kb__template_user",
+    "kb__announce",
+    "kb__touch",
+)
+# Of a scripted server.
+ANSWERS: dict[str, Any] = {
+    "prompts/list": {"prompts": [{"name": "sum"}]},
+    "resources/list": {"resources": [{"uri": "note://a", "name": "a"}]},
+    "resources/templates/list": {"resourceTemplates": [{"uriTemplate": "note://{id}", "name": "n"}]},
+    "prompts/get": {"messages": []},
+    "resources/read": {"contents": []},
+    "completion/complete": {"completion": {"values": ["x"]}},
+}
+
+
+def added(connection: dict[str, Any], members: tuple[str, ...], name: str = "kb") -> None:
+    configured.add(SETUP.actor, name, connection, trusted=True)
+    refreshed(name)
+    toolkit = {"key": f"{name}_notes", "members": list(members)}
+    belts.import_(SETUP, {"toolkits": [toolkit]})
+    switches.flip(SETUP.replace(confirm=True), "ada", f"{name}_notes", True)
+
+
+def refreshed(name: str) -> None:
+    def record(server: str, answer: upstream_listing.Answer) -> configured.RecordedTools:
+        assert not answer.error
+        return configured.record(SETUP.actor, server, answer)
+
+    upstream_listing.refresh([name], record)
+
+
+@contextmanager
+def scripted(directory: Path, belt: Mapping[str, Any], **about: Any) -> Iterator[scripting.Script]:
+    """Yield a scripted server in this directory, added and refreshed as ``files``, with the rest of a configuration."""
+    script = scripting.Script(directory)
+
+    def add() -> None:
+        configured.add(SETUP.actor, "files", script.connection, trusted=True, **about)
+        refreshed("files")
+        belts.import_(SETUP, belt)
+
+    masking.forget()
+    quickly.stored(f"files at {directory}, {about}, {belt}", add)
+    yield script
+    masking.forget()
+    plugins.stop()
+    snapshots.forget()
+
+
+@pytest.fixture
+def cleared(transactional_db: None) -> Iterator[None]:
+    masking.forget()
+    belts.import_(SETUP, {"agents": [{"key": "ada"}]})
+    yield
+    masking.forget()
+    plugins.stop()
+    snapshots.forget()
+
+
+@pytest.fixture
+def directory(cleared: None, tmp_path: Path) -> Iterator[Path]:
+    """Let ada have all that a real server offers, and give the directory where it notes what it is asked."""
+    with serving.running(providing.made(tmp_path).streamable_http_app()) as address:
+        added({"url": address, "sharing": "shared"}, MEMBERS)
+        yield tmp_path
+        plugins.stop()
+
+
+@pytest.fixture
+def script(cleared: None, tmp_path: Path) -> scripting.Script:
+    """Let ada have what a scripted server of the first era offers."""
+    script = scripting.Script(tmp_path)
+    script.offers(ANSWERS)
+    added(
+        {**script.connection, "sharing": "shared"},
+        ("kb__prompt_sum", "kb__resource_a", "kb__template_n", "kb__notify"),
+    )
+    return script
+
+
+@pytest.fixture(params=[OLD, NEW])
+def client(request: Any, cleared: None) -> Client:
+    token = tokens.issue(SETUP, agent="ada").text
+    return Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=request.param)
+
+
+def missing(client: Client, uri: str = "") -> tuple[int, int]:
+    if client.version == NEW:
+        return 400, protocol.INVALID_PARAMS
+    return 200, protocol.RESOURCE_NOT_FOUND if uri else protocol.INVALID_PARAMS

@@ -1,0 +1,196 @@
+"""Tests that MCP clients learn when the prompts and resources that they have change, and when a resource does."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from tests.api.conftest import SETUP
+from tests.mcp.conftest import NEW, OLD, Client, Endpoint, run
+from tests.mcp.offering import ANSWERS, README, missing
+from tests.mcp.offering import cleared as cleared
+from tests.mcp.offering import client as client
+from tests.mcp.offering import directory as directory
+from tests.mcp.offering import script as script
+from tests.mcp.streaming import is_quiet, opened
+from tests.plugins.upstream import scripting
+from toolbelt import models
+from toolbelt.control.access import switches
+from toolbelt.control.people import tokens
+from toolbelt.mcp import protocol
+from toolbelt.runtime import prepared_answers, upstream_connections
+from toolbelt.store import snapshots
+
+
+def _listening(client: Client) -> Any:
+    if client.version != NEW:
+        return client.stream()
+    wanted = {"promptsListChanged": True, "resourcesListChanged": True}
+    return client.request("subscriptions/listen", {"notifications": wanted}, "l")
+
+
+@pytest.mark.parametrize(
+    ("key", "method"),
+    [("kb__prompt_sum", protocol.PROMPTS_CHANGED), ("kb__resource_a", protocol.RESOURCES_CHANGED)],
+)
+def test_clients_are_told_when_a_flip_changes_what_they_have(
+    client: Client, script: scripting.Script, key: str, method: str
+):
+    async def main() -> Any:
+        async with client.endpoint.serving(), client.endpoint.open(_listening(client)) as stream:
+            await opened(stream, client.version)
+            await sync_to_async(switches.override)(SETUP, "ada", key, False)
+            told = await stream.message()
+            assert await is_quiet(stream)
+            return told
+
+    assert run(main)["method"] == method
+
+
+def test_clients_are_told_when_the_server_offers_more(client: Client, directory: Path):
+    async def main() -> list[str]:
+        async with client.endpoint.serving(), client.endpoint.open(_listening(client)) as stream:
+            await opened(stream, client.version)
+            call = client.request("tools/call", {"name": "kb__announce", "arguments": {}})
+            await client.endpoint.asend(call)
+            for _ in range(100):
+                if "kb__prompt_fresh" in await sync_to_async(lambda: snapshots.catalog().tools)():
+                    break
+                await asyncio.sleep(0.1)
+            await sync_to_async(switches.override)(SETUP, "ada", "kb__prompt_fresh", True)
+            return [(await stream.message())["method"]]
+
+    assert run(main) == [protocol.PROMPTS_CHANGED]
+
+
+def test_a_client_that_comes_back_is_told_what_it_missed(script: scripting.Script, cleared: None):
+    token = tokens.issue(SETUP, agent="ada").text
+    client = Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=OLD)
+
+    async def main() -> Any:
+        async with client.endpoint.serving():
+            async with client.endpoint.open(client.stream()) as stream:
+                last = (await opened(stream, OLD))["id"]
+            await sync_to_async(switches.override)(SETUP, "ada", "kb__prompt_sum", False)
+            async with client.endpoint.open(client.stream(last_event_id=last)) as stream:
+                await opened(stream, OLD)
+                return await stream.message()
+
+    assert run(main)["method"] == protocol.PROMPTS_CHANGED
+
+
+def _subscribed(client: Client, *uris: str) -> Any:
+    """Ask for a stream that tells of these resources."""
+    if client.version != NEW:
+        return client.stream()
+    return client.request("subscriptions/listen", {"notifications": {"resourceSubscriptions": [*uris]}}, "l")
+
+
+async def _until(is_so: Any) -> None:
+    for _ in range(200):
+        if await sync_to_async(is_so)():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("it did not come to be")
+
+
+def test_clients_hear_of_updates_of_what_they_subscribed_to(client: Client, directory: Path):
+    async def main() -> Any:
+        async with client.endpoint.serving(), client.endpoint.open(_subscribed(client, README)) as stream:
+            first = await opened(stream, client.version)
+            if client.version == NEW:
+                assert first["params"]["notifications"] == {"resourceSubscriptions": [README]}
+            else:
+                answer = await client.endpoint.asend(client.request("resources/subscribe", {"uri": README}))
+                assert answer.status == 200, answer
+            found = None
+            touch = client.request("tools/call", {"name": "kb__touch", "arguments": {"uri": README}})
+            while found is None:
+                # The server may not know about the subscription yet.
+                await client.endpoint.asend(touch)
+                try:
+                    async with asyncio.timeout(0.5):
+                        found = await stream.message()
+                except TimeoutError:
+                    continue
+            return found
+
+    found = run(main)
+    assert (found["method"], found["params"]["uri"]) == (protocol.RESOURCE_UPDATED, README)
+
+
+def test_a_server_of_the_first_era_is_asked_once_and_its_updates_are_told(
+    client: Client, script: scripting.Script
+):
+    script.offers({**ANSWERS, "resources/subscribe": {}, "resources/unsubscribe": {}})
+    upstream_connections.stop()
+
+    def methods() -> list[str]:
+        return [method for method, _ in script.asked if method.startswith("resources/s")]
+
+    async def main() -> Any:
+        async with client.endpoint.serving(), client.endpoint.open(_subscribed(client, "note://a")) as stream:
+            await opened(stream, client.version)
+            if client.version != NEW:
+                await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
+                await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
+            await _until(methods)
+            arguments = {"method": protocol.RESOURCE_UPDATED, "params": {"uri": "note://a"}}
+            notify = client.request("tools/call", {"name": "kb__notify", "arguments": arguments})
+            await client.endpoint.asend(notify)
+            told = await stream.message()
+            # Changes of what is denied are no longer sent.
+            await sync_to_async(switches.override)(SETUP, "ada", "kb__resource_a", False)
+            await client.endpoint.asend(notify)
+            if client.version != NEW:
+                # A client of this era is notified of all lists.
+                assert (await stream.message())["method"] == protocol.RESOURCES_CHANGED
+            assert await is_quiet(stream)
+            return told
+
+    told = run(main)
+    assert told["params"]["uri"] == "note://a"
+    assert methods() == ["resources/subscribe"]
+
+
+def test_a_subscription_that_ends_is_followed_no_more(script: scripting.Script, cleared: None):
+    script.offers({**ANSWERS, "resources/subscribe": {}, "resources/unsubscribe": {}})
+    upstream_connections.stop()
+    token = tokens.issue(SETUP, agent="ada").text
+    client = Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=OLD)
+
+    def methods() -> list[str]:
+        return [method for method, _ in script.asked if method.endswith("subscribe")]
+
+    async def main() -> None:
+        async with client.endpoint.serving():
+            await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
+            async with client.endpoint.open(client.stream()) as stream:
+                await opened(stream, OLD)
+                await _until(lambda: methods() == ["resources/subscribe"])
+                await client.endpoint.asend(client.request("resources/unsubscribe", {"uri": "note://a"}))
+                await _until(lambda: methods() == ["resources/subscribe", "resources/unsubscribe"])
+
+    run(main)
+    assert models.ResourceSubscription.objects.count() == 0
+
+
+def test_nobody_subscribes_to_what_they_may_not_read(client: Client, script: scripting.Script):
+    switches.override(SETUP, "ada", "kb__resource_a", False)
+
+    async def main() -> Any:
+        if client.version != NEW:
+            return await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
+        async with client.endpoint.serving(), client.endpoint.open(_subscribed(client, "note://a")) as stream:
+            return await opened(stream, client.version)
+
+    found = run(main)
+    if client.version == NEW:
+        assert found["params"]["notifications"] == {}
+    else:
+        assert found.told == missing(client, "note://a")
+    assert not models.ResourceSubscription.objects.exists()

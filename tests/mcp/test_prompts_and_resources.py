@@ -1,0 +1,284 @@
+"""Tests that MCP clients get only those prompts and resources of upstream servers that an operator granted."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from tests.api.conftest import SETUP
+from tests.mcp.conftest import NEW, OLD, Client
+from tests.mcp.offering import PIXEL, POLICY, README, USER, added, missing, refreshed
+from tests.mcp.offering import cleared as cleared
+from tests.mcp.offering import client as client
+from tests.mcp.offering import directory as directory
+from tests.mcp.offering import script as script
+from tests.plugins.upstream import providing, scripting
+from toolbelt import models
+from toolbelt.control.access import switches
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
+from toolbelt.mcp import protocol
+from toolbelt.plugins.upstream import last_check
+from toolbelt.runtime import masking, upstream_connections
+
+
+def asked(directory: Path) -> list[Any]:
+    notes = directory / "asked"
+    return [json.loads(line) for line in notes.read_text().splitlines()] if notes.exists() else []
+
+
+def recorded() -> list[tuple[str, str, str]]:
+    rows = models.CallRecord.objects.order_by("id")
+    return list(rows.values_list("tool", "plugin", "outcome"))
+
+
+def uris(client: Client) -> list[str]:
+    return [one["uri"] for one in client.ask("resources/list").result["resources"]]
+
+
+def test_granted_prompts_and_resources_are_listed_as_their_server_lists_them(client: Client, directory: Path):
+    prompts = client.ask("prompts/list").result["prompts"]
+    assert [(one["name"], one["description"]) for one in prompts] == [("kb__summarize", "Sums something up.")]
+    assert [(one["name"], one.get("required")) for one in prompts[0]["arguments"]] == [
+        ("topic", True),
+        ("length", False),
+    ]
+    assert uris(client) == [POLICY, PIXEL, README]
+    readme = client.ask("resources/list").result["resources"][2]
+    assert readme == {
+        "uri": README,
+        "name": "readme",
+        "mimeType": "text/plain",
+        "description": "What to read.",
+    }
+    (template,) = client.ask("resources/templates/list").result["resourceTemplates"]
+    assert (template["uriTemplate"], template["mimeType"]) == (USER, "application/json")
+
+
+def test_they_are_announced_and_never_among_the_tools(client: Client, directory: Path):
+    method = "server/discover" if client.version == NEW else "initialize"
+    found = client.ask(method, {"protocolVersion": OLD}).result["capabilities"]
+    assert found["prompts"] == {"listChanged": True}
+    assert found["resources"] == {"subscribe": True, "listChanged": True}
+    assert found["completions"] == {}
+    assert client.names() == ["kb__announce", "kb__touch"]
+    assert client.call("kb__prompt_summarize").told == (
+        400 if client.version == NEW else 200,
+        protocol.INVALID_PARAMS,
+    )
+
+
+def test_a_prompt_is_got_with_its_arguments_and_recorded(client: Client, directory: Path):
+    found = client.ask("prompts/get", {"name": "kb__summarize", "arguments": {"topic": "bees"}}).result
+
+    assert found["messages"] == [
+        {"role": "user", "content": {"type": "text", "text": "Sum up bees, short."}},
+    ]
+    assert asked(directory) == [["prompt", "bees", "short"]]
+    assert recorded() == [("kb__prompt_summarize", "kb", "ok")]
+    if client.version == NEW:
+        assert found["resultType"] == "complete"
+
+
+def test_resources_are_read_as_the_server_gives_them(client: Client, directory: Path):
+    (text,) = client.ask("resources/read", {"uri": README}).result["contents"]
+    (image,) = client.ask("resources/read", {"uri": PIXEL}).result["contents"]
+    (user,) = client.ask("resources/read", {"uri": "db://users/7"}).result["contents"]
+
+    assert (text["uri"], text["mimeType"], text["text"]) == (README, "text/plain", "Read me.")
+    assert (image["uri"], base64.b64decode(image["blob"])) == (PIXEL, providing.PIXEL)
+    assert json.loads(user["text"]) == {"id": "7"}
+    assert [tool for tool, _, _ in recorded()] == [
+        "kb__resource_readme",
+        "kb__resource_pixel",
+        "kb__template_user",
+    ]
+
+
+def test_arguments_are_completed_by_the_server(client: Client, directory: Path):
+    ref = {"type": "ref/prompt", "name": "kb__summarize"}
+    found = client.ask(
+        "completion/complete", {"ref": ref, "argument": {"name": "topic", "value": "be"}}
+    ).result
+    assert found["completion"]["values"] == ["be!"]
+
+    ref = {"type": "ref/resource", "uri": USER}
+    found = client.ask(
+        "completion/complete", {"ref": ref, "argument": {"name": "user_id", "value": "7"}}
+    ).result
+    assert found["completion"]["values"] == ["7!"]
+    assert asked(directory) == [["complete", "topic", "be"], ["complete", "user_id", "7"]]
+
+
+def test_what_is_not_granted_is_not_there_and_its_server_is_not_asked(client: Client, directory: Path):
+    entries.change(SETUP, "tool", "kb__resource_pixel", {"blocked": True})
+    switches.override(SETUP, "ada", "kb__prompt_summarize", False)
+
+    assert client.ask("prompts/list").result["prompts"] == []
+    assert uris(client) == [POLICY, README]
+    for name in ("kb__summarize", "kb__nothing", "summarize"):
+        assert client.ask("prompts/get", {"name": name}).told == missing(client)
+    for uri in (PIXEL, "note://nothing", "db://users/7/secrets"):
+        answer = client.ask("resources/read", {"uri": uri})
+        assert answer.told == missing(client, uri)
+        assert answer.error["message"] == "There is no such resource that you may read."
+    ref = {"type": "ref/prompt", "name": "kb__summarize"}
+    asking = {"ref": ref, "argument": {"name": "topic", "value": "be"}}
+    assert client.ask("completion/complete", asking).told == missing(client)
+    assert asked(directory) == []
+    assert ("kb__resource_pixel", "kb", "tool-denied") in recorded()
+    assert ("kb__nothing", "", "unknown-tool") in recorded()
+
+
+def test_a_resource_that_is_denied_is_not_read_by_a_template_of_its_server(
+    client: Client, script: scripting.Script
+):
+    assert client.ask("resources/read", {"uri": "note://b"}).result["contents"] == []
+
+    switches.override(SETUP, "ada", "kb__resource_a", False)
+
+    assert client.ask("resources/read", {"uri": "note://a"}).told == missing(client, "note://a")
+    assert [params["uri"] for method, params in script.asked if method == "resources/read"] == ["note://b"]
+
+
+def test_a_denial_while_a_read_waits_counts_for_it(
+    client: Client, script: scripting.Script, monkeypatch: pytest.MonkeyPatch
+):
+    make = last_check.LastCheck.make
+
+    async def after_a_denial(check: last_check.LastCheck) -> None:
+        await sync_to_async(switches.override)(SETUP, "ada", "kb__resource_a", False)
+        await make(check)
+
+    monkeypatch.setattr(last_check.LastCheck, "make", after_a_denial)
+
+    assert client.ask("resources/read", {"uri": "note://a"}).told == missing(client, "note://a")
+    assert [method for method, _ in script.asked if method == "resources/read"] == []
+    assert recorded()[-1] == ("kb__resource_a", "kb", "tool-denied")
+
+
+def test_a_prompt_that_is_another_one_by_now_is_not_got(client: Client, script: scripting.Script):
+    answers = {
+        "prompts/list": {"prompts": [{"name": "sum", "description": "Other."}]},
+        "prompts/get": {"messages": []},
+    }
+    upstream_connections.stop()
+    script.offers(answers)
+
+    assert client.ask("prompts/get", {"name": "kb__sum"}).error["code"] == protocol.INTERNAL_ERROR
+    assert [method for method, _ in script.asked if method == "prompts/get"] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "old", "new"),
+    [
+        (-32002, protocol.RESOURCE_NOT_FOUND, protocol.INVALID_PARAMS),
+        (-32602, protocol.RESOURCE_NOT_FOUND, protocol.INVALID_PARAMS),
+        (-32050, protocol.INTERNAL_ERROR, protocol.INTERNAL_ERROR),
+    ],
+)
+def test_an_error_of_the_server_is_an_error_of_the_request(
+    client: Client, script: scripting.Script, code: int, old: int, new: int
+):
+    script.offers({"resources/read": {"error": {"code": code, "message": "There is nothing there."}}})
+
+    error = client.ask("resources/read", {"uri": "note://a"}).error
+
+    assert (error["code"], error["message"]) == (
+        new if client.version == NEW else old,
+        "There is nothing there.",
+    )
+    assert recorded()[-1] == ("kb__resource_a", "kb", "tool-failed")
+
+
+def test_a_server_that_completes_nothing_offers_no_values(client: Client, script: scripting.Script):
+    script.offers({"completion/complete": {"error": {"code": -32601, "message": "Method not found"}}})
+    asking = {"ref": {"type": "ref/prompt", "name": "kb__sum"}, "argument": {"name": "a", "value": ""}}
+
+    assert client.ask("completion/complete", asking).result["completion"] == {
+        "values": [],
+        "total": 0,
+        "hasMore": False,
+    }
+
+
+def test_secrets_are_masked_and_reserved_meta_is_left_out(client: Client, script: scripting.Script):
+    masking.add("hunter2hunter2")
+    content = {"uri": "note://a", "text": "the token is hunter2hunter2", "_meta": {"ui": {"csp": 1}}}
+    said = {"contents": [content], "_meta": {"a": 1, "toolbelt/x": 2}}
+    script.offers({"resources/read": said})
+
+    found = client.ask("resources/read", {"uri": "note://a"}).result
+
+    assert "hunter2" not in json.dumps(found)
+    assert found["contents"][0]["_meta"] == {"ui": {"csp": 1}}
+    assert found["_meta"].get("a") == 1
+    assert "toolbelt/x" not in found["_meta"]
+
+
+def test_more_than_may_be_sent_is_refused(
+    client: Client, script: scripting.Script, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("toolbelt.conf.CALL_RESULT_BYTES", 1_000)
+    script.offers({"resources/read": {"contents": [{"uri": "note://a", "text": "x" * 2_000}]}})
+
+    error = client.ask("resources/read", {"uri": "note://a"}).error
+
+    assert error["code"] == protocol.INTERNAL_ERROR
+    assert "more than the 1000 that are allowed" in error["message"]
+
+
+def test_parameters_that_are_none_are_refused(client: Client, script: scripting.Script):
+    prompt = {"type": "ref/prompt", "name": "kb__sum"}
+    before = len(script.asked)
+    for method, params in (
+        ("prompts/get", {}),
+        ("prompts/get", {"name": "kb__sum", "arguments": {"n": 3}}),
+        ("prompts/get", {"name": "kb__sum", "arguments": []}),
+        ("resources/read", {"uri": 3}),
+        ("completion/complete", {"ref": prompt}),
+        ("completion/complete", {"ref": {**prompt, "type": "x"}, "argument": {"name": "a", "value": ""}}),
+        ("completion/complete", {"ref": prompt, "argument": {"name": "a", "value": 1}}),
+    ):
+        assert client.ask(method, params).error["code"] == protocol.INVALID_PARAMS, (method, params)
+    assert len(script.asked) == before
+
+
+def test_of_two_servers_with_one_uri_the_first_answers_and_the_import_says_so(client: Client, tmp_path: Path):
+    for name in ("one", "two"):
+        listed = {"uri": "note://a", "name": "a", "description": f"Of {name}."}
+        offered = {"resources/list": {"resources": [listed]}}
+        (tmp_path / name).mkdir()
+        script = scripting.Script(tmp_path / name)
+        text = {"contents": [{"uri": "note://a", "text": name}]}
+        script.offers({**offered, "resources/read": text})
+        added({**script.connection, "sharing": "shared"}, (f"{name}__resource_a",), name)
+
+    assert uris(client) == [POLICY, "note://a"]
+    assert client.ask("resources/list").result["resources"][1]["description"] == "Of one."
+    assert client.ask("resources/read", {"uri": "note://a"}).result["contents"][0]["text"] == "one"
+    problems = models.Plugin.objects.get(name="two").listing.problems
+    assert "The server 'one' lists note://a, too" in json.dumps(problems)
+    switches.flip(SETUP, "ada", "one_notes", False)
+    assert client.ask("resources/read", {"uri": "note://a"}).result["contents"][0]["text"] == "two"
+
+
+def test_a_list_of_many_is_sent_in_pages(client: Client, script: scripting.Script):
+    many = [{"uri": f"x://{n:04}", "name": f"n{n:04}"} for n in range(700)]
+    script.offers({"resources/list": {"resources": many}})
+    refreshed("kb")
+    keys = [f"kb__resource_n{n:04}" for n in range(700)]
+    belts.import_(SETUP, {"toolkits": [{"key": "kb_notes", "members": keys}]})
+
+    first = client.ask("resources/list").result
+    second = client.ask("resources/list", {"cursor": first["nextCursor"]}).result
+
+    assert [one["uri"] for one in first["resources"][:2]] == [POLICY, "x://0000"]
+    listed = [one["uri"] for one in (*first["resources"], *second["resources"])]
+    assert listed == [POLICY, *(one["uri"] for one in many)]
+    assert "nextCursor" not in second

@@ -1,0 +1,94 @@
+"""A server keeps the sentence vectors of its tools in a file, or in memory where there is none to write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from tests.core import sentence_models
+from tests.core.sentence_models import Model, found, prepared, tools
+from toolbelt.core import search
+from toolbelt.core.search import sentences
+from toolbelt.runtime import semantic_search
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
+    """A model in the place of the extra's."""
+    with sentence_models.installed(monkeypatch) as model:
+        yield model
+
+
+def test_after_a_restart_a_server_uses_the_vectors_of_its_file(
+    model: Model, tmp_path: Path, settings: Any
+) -> None:
+    settings.BASE_DIR = tmp_path
+    semantic_search.start()
+    search.index(tools(first="Copy.", second="A quibbling thing."))
+    sentences.wait()
+    model.texts.clear()
+
+    semantic_search.start()
+    stored = tools(first="Copy all.", second="A quibbling thing.")
+    search.index(stored)
+    sentences.wait()
+
+    assert model.texts == ["first.  Copy all."]
+    assert found(stored, "zorblax") == ["second"]
+    assert [file.name for file in tmp_path.iterdir()] == ["search-vectors.bin"]
+
+
+def test_a_file_that_ends_within_a_record_or_cannot_be_written_does_no_harm(
+    model: Model, tmp_path: Path
+) -> None:
+    file = tmp_path / "vectors.bin"
+    stored = tools(first="Copy.", second="A quibbling thing.")
+    prepared(stored, semantic_search.VectorFile(file))
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-5])
+
+    again = tools(first="Copy.", second="A quibbling thing.")
+    prepared(again, semantic_search.VectorFile(file))
+    assert found(again, "zorblax") == ["second"]
+    assert len(file.read_bytes()) == len(whole)
+
+    elsewhere = tools(first="Copy.", second="A quibbling thing.")
+    prepared(elsewhere, semantic_search.VectorFile(tmp_path / "missing" / "vectors.bin"))
+    assert found(elsewhere, "zorblax") == ["second"]
+
+
+@pytest.mark.parametrize("has_file", [True, False])
+def test_without_a_file_that_can_be_written_vectors_are_kept_in_memory(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_file: bool
+) -> None:
+    monkeypatch.setattr(sentences, "_AT_ONCE", 1)
+    store = semantic_search.VectorFile(tmp_path / "missing" / "vectors.bin") if has_file else None
+    # Not `capture_logs`: it does not reach a logger that has logged before another test configured logging again.
+    log = structlog.testing.CapturingLogger()
+    monkeypatch.setattr(semantic_search, "_log", log)
+    prepared(tools(first="Copy.", second="Move."), store)
+    model.texts.clear()
+    stored = tools(first="Copy.", second="A quibbling thing.")
+    sentences.prepare(search.index(stored))
+    sentences.wait()
+
+    assert model.texts == ["second.  A quibbling thing."]
+    assert found(stored, "zorblax") == ["second"]
+    assert len(log.calls) == has_file
+
+
+def test_a_file_with_many_unused_records_is_written_again(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sentences, "_MAX_UNUSED", 0)
+    file = tmp_path / "vectors.bin"
+    prepared(tools(first="Copy.", second="Move."), semantic_search.VectorFile(file))
+    both = len(file.read_bytes())
+
+    prepared(tools(first="Copy."), semantic_search.VectorFile(file))
+
+    assert len(file.read_bytes()) == both // 2

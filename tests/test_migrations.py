@@ -1,0 +1,109 @@
+"""An upgrade keeps what is stored, whichever migration the installation is at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connection
+from django.db import models as orm
+from django.db.migrations.executor import MigrationExecutor
+from pytest_django import DjangoDbBlocker
+
+from tests import rows
+from tests.installation import Installation
+from toolbelt import models
+from toolbelt.runtime import surfaces
+from toolbelt.store import revisions, triggers
+
+
+def columns(model: type[orm.Model], key: object) -> dict[str, Any]:
+    return dict(model._base_manager.values().get(pk=key))
+
+
+@pytest.mark.slow
+def test_rows_of_every_earlier_state_survive_all_later_migrations(
+    tmp_path: Path, django_db_blocker: DjangoDbBlocker
+) -> None:
+    with django_db_blocker.unblock(), Installation(tmp_path, "sqlite://:memory:").used():
+        for app in ("auth", "admin", "sessions", "axes"):
+            call_command("migrate", app, verbosity=0)
+        loader = MigrationExecutor(connection).loader
+        [newest] = loader.graph.leaf_nodes("toolbelt")
+        names = [name for app, name in loader.graph.forwards_plan(newest) if app == "toolbelt"]
+        # Each state's rows, as that state has them.
+        stored: dict[str, list[tuple[str, object, dict[str, Any]]]] = {}
+        for name in names:
+            call_command("migrate", "toolbelt", name, verbosity=0)
+            state = MigrationExecutor(connection).loader.project_state(("toolbelt", name))
+            stored[name] = [
+                (row._meta.label, row.pk, columns(type(row), row.pk))
+                for row in rows.insert(state.apps, {"toolbelt", "auth"}, name[:4])
+            ]
+        executor = MigrationExecutor(connection)
+        assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
+        own = {model._meta.label for model in apps.get_app_config("toolbelt").get_models()}
+        filled = {label for label, _, _ in stored[names[-1]]}
+        assert own - filled == {"toolbelt.Revision", "toolbelt.AgentRevision"}
+        for name in names:
+            for label, key, before in stored[name]:
+                after = columns(apps.get_model(label), key)
+                assert {column: after[column] for column in before} == before, (name, label)
+        # The triggers are there, and what reads the rows accepts them.
+        assert triggers.missing(connection) == ()
+        number = revisions.number()
+        for agent in models.Agent.objects.all():
+            surfaces.ask(agent.key)
+            agent.switches.update(on=False)
+        assert revisions.number() == number + len(names)
+        # 0019 finds the plugins of installed code, which had no server; since then, a row says it.
+        assert {*models.Plugin.objects.filter(in_code=True).values_list("name", flat=True)} == {
+            f"name_{name[:4]}" for name in names if not "0003" <= name < "0019"
+        }
+
+
+OLD, NEW = "sha256:" + "a" * 64, "sha256:" + "b" * 64
+REJECTION = {"before": {"approved": OLD}, "after": {"approved": NEW, "blocked": True}}
+# What the audit log has of each tool, oldest first; all are blocked now, and held to NEW.
+HISTORIES: dict[str, list[dict[str, Any]]] = {
+    "rejected_as_changed": [REJECTION],
+    "rejected_as_new": [
+        {"action": "tool.create", "after": {"description": "x"}},
+        {"before": {"seen": False}, "after": {"approved": NEW, "blocked": True}},
+        {"before": {"title": ""}, "after": {"title": "X"}},
+    ],
+    "approved_then_blocked": [
+        {"before": {"approved": OLD}, "after": {"approved": NEW}},
+        {"before": {}, "after": {"blocked": True}},
+    ],
+    "rejected_unblocked_and_blocked_again": [
+        REJECTION,
+        {"before": {"blocked": True}, "after": {}},
+        {"before": {}, "after": {"blocked": True}},
+    ],
+    "imported": [{**REJECTION, "via": "import"}],
+    "unknown": [],
+}
+
+
+def test_versions_that_were_rejected_before_rejections_were_marked_are_marked(
+    tmp_path: Path, django_db_blocker: DjangoDbBlocker
+) -> None:
+    with django_db_blocker.unblock(), Installation(tmp_path, "sqlite://:memory:").used():
+        call_command("migrate", verbosity=0)
+        call_command("migrate", "toolbelt", "0025", verbosity=0)
+        for key, history in HISTORIES.items():
+            models.Tool.objects.create(key=key, approved=NEW, blocked=True)
+            for entry in history:
+                said = {"action": "tool.change", "actor": "olive", "via": "screen", **entry}
+                models.AuditEntry.objects.create(subject_kind="tool", subject_key=key, **said)
+        models.Tool.objects.create(key="available", approved=NEW)
+
+        call_command("migrate", "toolbelt", "0026", verbosity=0)
+
+        marked = models.Tool.objects.filter(approved=f"rejected:{NEW}").values_list("key", flat=True)
+        assert set(marked) == {"rejected_as_changed", "rejected_as_new"}
+        assert models.Tool.objects.filter(approved=NEW).count() == len(HISTORIES) - 1

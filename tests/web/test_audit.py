@@ -1,0 +1,326 @@
+"""Tests of the audit log and its filters."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import json
+import uuid
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+from django.utils import timezone
+
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control import writing
+from toolbelt.control.access import switches, tools_config
+from toolbelt.control.agents import agents
+from toolbelt.control.catalog import entries
+from toolbelt.control.people import tokens
+from toolbelt.testing import OPERATOR
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+
+def look(browser: Client, address: str = "/changes/", **said: Any) -> Any:
+    """Open the log; give what it shows."""
+    return browser.get(address, said).context["page"]
+
+
+def listed(page: Any) -> list[Any]:
+    return [entry for day in page.days for entry in day.entries]
+
+
+def record(**row: Any) -> None:
+    """Write an entry of the log as it is stored."""
+    change = {
+        "actor": "sam",
+        "via": "api",
+        "action": "agent.change",
+        "subject_kind": "agent",
+        "subject_key": "ada",
+    }
+    models.AuditEntry.objects.create(**change | row)
+
+
+def told(page: Any) -> list[str]:
+    return [f"{entry.who} {entry.did} {entry.subject}" for entry in listed(page)]
+
+
+@pytest.fixture
+def history(operator: Client, belt: None) -> None:
+    """Let some things have happened."""
+    entries.change(
+        OPERATOR.replace(reason="Clearer."), "toolkit", "research", {"title": "Reading", "blocked": True}
+    )
+    agents.equip(OPERATOR.replace(confirm=True), "bob", "research")
+    acting.switch(operator, "issues", "false", "true")
+    acting.override(operator, "papers", "true", "unset")
+    acting.override(operator, "clock__now", "unset", "true")
+
+
+@pytest.mark.usefixtures("history")
+def test_it_tells_who_did_what_newest_first(operator: Client) -> None:
+    page = look(operator)
+    assert told(page) == [
+        "olive reset the override of clock__now",
+        "olive turned on the tool papers",
+        "olive turned off issues",
+        "test changed the loadout of bob",
+        "test changed toolkit research",
+    ]
+    assert [day.words for day in page.days] == ["Today"]
+    assert page.matches == "5 changes, newest first"
+    entry = listed(page)[2]
+    assert (entry.agent, entry.via, entry.undoable) == ("ada", "Dashboard", True)
+    assert [(d.what, d.before, d.after) for d in entry.differences] == [("switch", "on", "off")]
+    of_catalog = listed(page)[4]
+    assert (of_catalog.agent, of_catalog.reason) == ("", "Clearer.")
+    assert {d.what: (d.before, d.after) for d in of_catalog.differences} == {
+        "title": ("Research", "Reading"),
+        "blocked": ("not set", "on"),
+    }
+
+
+@pytest.mark.usefixtures("history")
+def test_it_is_narrowed_by_person_agent_and_action(operator: Client) -> None:
+    filters: list[tuple[dict[str, Any], int]] = [
+        ({"person": "olive"}, 3),
+        ({"person": "nobody"}, 0),
+        ({"agent": "bob"}, 1),
+        ({"action": "override.set"}, 1),
+        ({"person": "olive", "action": "override.clear"}, 1),
+        ({"older": "nonsense"}, 5),
+        ({"older": "0"}, 5),
+        ({"older": 10**30}, 5),
+        ({"newer": 10**30}, 0),
+    ]
+    for said, count in filters:
+        assert len(listed(look(operator, **said))) == count, said
+
+
+@pytest.mark.usefixtures("history")
+def test_it_offers_what_there_is_to_choose_from(operator: Client) -> None:
+    page = look(operator, agent="ada")
+    assert [choice.label for choice in page.people] == ["Anyone", "olive", "test"]
+    assert [choice.value for choice in page.agents if choice.chosen] == ["ada"]
+    assert "Override set" in [choice.label for choice in page.actions]
+
+
+@pytest.mark.usefixtures("history")
+def test_choosing_gets_only_the_log_and_the_count(operator: Client) -> None:
+    html = acting.text(operator.get("/changes/", {"agent": "bob"}, headers=acting.HTMX))
+    assert html.startswith('<div id="log">')
+    assert "<html" not in html
+    assert "1 change, newest first" in html
+
+
+@pytest.mark.usefixtures("history")
+def test_who_may_only_look_gets_no_undo(viewer: Client) -> None:
+    page = look(viewer)
+    assert len(listed(page)) == 5
+    assert not any(entry.undoable for entry in listed(page))
+
+
+def test_a_long_log_is_paged_and_keeps_the_filter(operator: Client) -> None:
+    models.AuditEntry.objects.bulk_create(
+        models.AuditEntry(
+            actor="sam", via="api", action="agent.change", subject_kind="agent", subject_key="ada"
+        )
+        for _ in range(120)
+    )
+    first = look(operator, person="sam")
+    assert (len(listed(first)), first.pages.newer_url) == (50, "")
+    second = look(operator, first.pages.older_url)
+    third = look(operator, second.pages.older_url)
+    assert (len(listed(third)), third.pages.older_url) == (20, "")
+    assert "person=sam" in third.pages.newer_url
+    again = look(operator, third.pages.newer_url)
+    assert [entry.id for entry in listed(again)] == [entry.id for entry in listed(second)]
+
+
+def test_days_are_told_apart(operator: Client) -> None:
+    now = dt.datetime.now(dt.UTC)
+    for days in (400, 40, 1, 0):
+        record(at=now - dt.timedelta(days=days))
+    words = [day.words for day in look(operator).days]
+    assert words[0] == "Today"
+    assert words[1].startswith("Yesterday, ")
+    assert words[3].endswith(str((now - dt.timedelta(days=400)).year))
+
+
+def test_an_empty_log_says_what_will_be_in_it(operator: Client) -> None:
+    assert "No changes yet" in operator.get("/changes/").content.decode()
+    assert "No matching changes" in operator.get("/changes/", {"agent": "bob"}).content.decode()
+
+
+@pytest.mark.usefixtures("history")
+def test_it_asks_the_database_the_same_few_questions_however_long_it_is(operator: Client) -> None:
+    of_five = acting.queries(lambda: look(operator))
+    for on, was in (("true", "false"), ("false", "true"), ("unset", "false"), ("false", "unset")) * 5:
+        acting.switch(operator, "issues", on, was)
+    assert len(listed(look(operator))) == 25
+    assert acting.queries(lambda: look(operator)) == of_five <= 15
+
+
+def test_a_category_that_was_made_can_be_taken_back(operator: Client, olive: auth.User) -> None:
+    olive.user_permissions.add(auth.Permission.objects.get(codename="delete_category"))
+    entries.put(OPERATOR, "category", {"name": "crm"})
+    assert listed(look(operator))[0].undoable
+
+
+@pytest.mark.usefixtures("history")
+def test_it_is_narrowed_by_shell_key_and_days(operator: Client) -> None:
+    filters = [
+        ({"via": "screen"}, 3),
+        ({"via": "mcp"}, 0),
+        ({"key": "papers"}, 1),
+        ({"since": "2020-01-01"}, 5),
+        ({"until": "2020-01-01"}, 0),
+        ({"since": "9999-12-31"}, 5),
+        ({"until": "9999-12-31"}, 5),
+        ({"since": "soon"}, 5),
+        ({"batch": "nonsense"}, 5),
+    ]
+    for said, count in filters:
+        assert len(listed(look(operator, **said))) == count, said
+
+
+@pytest.mark.usefixtures("history")
+def test_the_last_day_that_is_asked_for_counts(operator: Client) -> None:
+    today = timezone.localdate()
+    assert len(listed(look(operator, since=today, until=today))) == 5
+    assert len(listed(look(operator, until=today - dt.timedelta(days=1)))) == 0
+
+
+@pytest.mark.usefixtures("history")
+def test_one_act_is_looked_at_alone_and_undone_as_one(operator: Client) -> None:
+    tools_config.change(OPERATOR, "ada", {"releases": False, "research": False})
+    entry = listed(look(operator))[0]
+    assert entry.act_url
+    page = operator.get(entry.act_url).context["page"]
+    assert (page.act.words, len(listed(page))) == ("2 changes made together by test.", 2)
+    acting.post(operator, f"/changes/{page.act.entry}/undo/", htmx=False, whole="yes")
+    assert acting.stored().switches == {"issues": False}
+    assert operator.get(entry.act_url).context["page"].act.entry is None
+
+
+@pytest.mark.usefixtures("history")
+def test_an_act_of_one_change_is_not_offered_as_a_whole(operator: Client) -> None:
+    switches.flip(OPERATOR.replace(batch=uuid.uuid4()), "ada", "releases", False)
+    assert listed(look(operator))[0].act_url == ""
+
+
+@pytest.mark.usefixtures("history")
+def test_an_entry_leads_to_what_the_agent_was_then(operator: Client) -> None:
+    entry = listed(look(operator))[2]
+    assert entry.then_url == f"/agents/ada/preview/?at={entry.id}"
+    assert operator.get(entry.compare_url).context["page"].found.count == 2
+    of_catalog = listed(look(operator))[4]
+    assert (of_catalog.then_url, of_catalog.compare_url) == ("", "")
+
+
+@pytest.mark.usefixtures("history")
+def test_what_is_in_a_plugin_is_told_to_those_who_may_look_at_plugins(
+    operator: Client, olive: auth.User
+) -> None:
+    entries.change(OPERATOR, "plugin", "github", {"title": "Octo"})
+    assert listed(look(operator))[0].differences == ()
+    assert "Octo" not in b"".join(operator.get("/changes/download/?form=csv")).decode()
+    olive.user_permissions.add(auth.Permission.objects.get(codename="view_plugin"))
+    assert [line.after for line in listed(look(operator))[0].differences] == ["Octo"]
+    assert "Octo" in b"".join(operator.get("/changes/download/?form=csv")).decode()
+
+
+@pytest.mark.usefixtures("history")
+def test_the_log_is_taken_away_as_a_file_narrowed_as_it_is_shown(operator: Client) -> None:
+    urls = dict(look(operator, person="olive").downloads)
+    answer = operator.get(urls["JSON"])
+    taken = json.loads(b"".join(answer))
+    assert answer.headers["Content-Disposition"].startswith('attachment; filename="changes-')
+    assert [entry["action"] for entry in taken] == ["override.clear", "override.set", "switch.set"]
+    lines = list(csv.DictReader(io.StringIO(b"".join(operator.get(urls["CSV"])).decode())))
+    assert [(line["name"], line["key"], line["after"]) for line in lines] == [
+        ("ada", "clock__now", ""),
+        ("ada", "papers", "true"),
+        ("ada", "issues", "false"),
+    ]
+    assert json.loads(b"".join(operator.get("/changes/download/?form=json&person=nobody"))) == []
+
+
+def test_characters_that_would_turn_a_line_round_are_named(operator: Client) -> None:
+    turned = {
+        "description": "Reads.\u202e",
+        "input_schema": {"properties": {"a\u200b": {"default": "none\u202e"}}},
+    }
+    record(
+        action="tool.change",
+        subject_kind="tool",
+        subject_key="files__search",
+        before={"description": "Reads.", "input_schema": {"properties": {}}},
+        after=turned,
+    )
+    html = acting.text(operator.get("/changes/"))
+    assert "\u202e" not in html
+    assert "\u200b" not in html
+    assert "Reads.[U+202E]" in html
+
+
+def test_a_spreadsheet_runs_nothing_of_the_log(operator: Client) -> None:
+    formula = '=HYPERLINK("https://evil.example")'
+    for reason in (formula, "+1", "-1", "@x", "\t=1"):
+        entries.change(OPERATOR.replace(reason=reason), "toolkit", "research", {"title": reason.strip()})
+    lines = list(csv.DictReader(io.StringIO(b"".join(operator.get("/changes/download/")).decode())))
+    assert [line["reason"] for line in lines] == ["'\t=1", "'@x", "'-1", "'+1", f"'{formula}"]
+    assert not [cell for line in lines for cell in line.values() if cell.startswith(("=", "+", "-", "@"))]
+
+
+def test_a_long_log_is_sent_while_it_is_read(operator: Client) -> None:
+    models.AuditEntry.objects.bulk_create(
+        models.AuditEntry(
+            actor="old", via="api", action="tool.change", subject_kind="tool", subject_key=f"t{n}"
+        )
+        for n in range(450)
+    )
+    asked = operator.get("/changes/download/?form=json")
+    parts = list(asked)
+    assert len(parts) == 4
+    assert [entry["name"] for entry in json.loads(b"".join(parts))] == [f"t{n}" for n in reversed(range(450))]
+
+
+def test_a_version_that_was_approved_is_named_by_the_beginning_of_its_hash_and_not_repeated(
+    operator: Client,
+) -> None:
+    fields = {"approved": "sha256:" + "0123456789abcdef" * 4, "approved_version": {"description": "Read."}}
+    record(action="tool.change", subject_kind="tool", subject_key="clock__now", before={}, after=fields)
+    [entry] = listed(look(operator))
+    assert [(line.what, line.after) for line in entry.differences] == [("approved", "sha256:0123456789ab…")]
+
+
+@pytest.mark.parametrize(("count", "folded"), [(6, ""), (7, "<summary>3 more</summary>")])
+def test_the_differences_of_a_large_change_are_folded(operator: Client, count: int, folded: str) -> None:
+    record(
+        before={f"key_{number}": 1 for number in range(count)},
+        after={f"key_{number}": 2 for number in range(count)},
+    )
+    html = acting.text(operator.get("/changes/"))
+    assert html.count('<span class="after">') == count
+    assert ("more</summary>" in html) is bool(folded)
+    assert folded in html
+
+
+def test_the_agent_of_a_token_is_named_to_those_who_may_see_tokens(
+    viewer: Client, admin_client: Client
+) -> None:
+    issued = tokens.issue(writing.by("olive", via="command"), agent="ada")
+    tokens.revoke(writing.by("olive", via="command"), issued.token.prefix)
+
+    for path in ("/changes/", "/"):
+        html = acting.text(admin_client.get(path))
+        for act in ("issued token", "revoked token"):
+            assert f'{act} <code>{issued.token.prefix}</code> for <a href="/agents/ada/">ada</a>' in html
+    assert "for <a" not in acting.text(viewer.get("/changes/"))

@@ -1,0 +1,53 @@
+"""Tests that rows are as dense as each person chose, on every browser."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib import auth
+from django.test import Client
+
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control.people import preferences
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+COMPACT = '<html lang="en" data-density="compact">'
+
+
+def page(browser: Client, address: str = "/tools/") -> str:
+    return acting.text(browser.get(address))
+
+
+def test_rows_are_comfortable_until_someone_chooses_compact_ones(viewer: Client, operator: Client) -> None:
+    assert '<html lang="en">' in page(viewer)
+    assert ">Compact rows<" in page(viewer)
+    answer = viewer.post("/account/density/", {"density": "compact", "next": "/tools/?q=git"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/tools/?q=git")
+    assert COMPACT in page(viewer)
+    assert ">Comfortable rows<" in page(viewer)
+    assert '<html lang="en">' in page(operator)
+    viewer.post("/account/density/", {"density": ""})
+    assert '<html lang="en">' in page(viewer)
+
+
+def test_the_density_of_an_account_is_that_of_its_next_login_too(client: Client) -> None:
+    user = auth.get_user_model().objects.create_user("rosa")
+    preferences.choose(user.pk, "density", "compact")
+    client.force_login(user)
+    assert COMPACT in page(client)
+
+
+def test_the_density_does_not_touch_the_time_zone(viewer: Client) -> None:
+    viewer.post("/account/time-zone/", {"zone": "Asia/Tokyo"})
+    viewer.post("/account/density/", {"density": "compact"})
+    row = models.Preferences.objects.get()
+    assert (row.time_zone, row.density) == ("Asia/Tokyo", "compact")
+
+
+def test_an_unknown_density_is_refused(viewer: Client) -> None:
+    viewer.post("/account/density/", {"density": '"><script>'})
+    html = page(viewer, "/account/")
+    assert "choose comfortable or compact" in html
+    assert "data-density" not in html
+    assert not models.Preferences.objects.exists()

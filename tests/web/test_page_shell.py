@@ -1,0 +1,197 @@
+"""Tests of what surrounds every page, and of the end of a session or a token."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, NoReturn
+
+import pytest
+from django.template import loader
+from django.test import Client
+
+from tests.web import acting
+from toolbelt import models
+from toolbelt.control.reports import queries
+from toolbelt.web.kit import page_shell
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_session_that_is_over_leads_the_page_to_the_login_and_back(belt: None) -> None:
+    headers = {**acting.HTMX, "HX-Current-URL": "http://testserver/agents/ada/?q=issue&show=active"}
+    answer = Client().post("/agents/ada/switches/issues/", {"on": "false", "was": "true"}, headers=headers)
+    assert answer.status_code == 200
+    assert answer.headers["HX-Redirect"] == "/login/?next=%2Fagents%2Fada%2F%3Fq%3Dissue%26show%3Dactive"
+    assert acting.stored().switches["issues"] is True
+
+
+def test_nowhere_to_come_back_to_is_the_start() -> None:
+    answer = Client().get("/agents/", headers=acting.HTMX)
+    assert answer.headers["HX-Redirect"] == "/login/?next=%2F"
+
+
+def test_other_ways_are_left_as_they_are(operator: Client, belt: None) -> None:
+    answer = operator.get("/login/", headers=acting.HTMX)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/")
+
+
+def test_a_form_with_an_old_token_loads_the_page_anew_and_tells(olive: Any, belt: None) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(olive)
+    answer = acting.switch(browser, "issues", "false", "true")
+    assert (answer.status_code, answer.headers["HX-Refresh"]) == (200, "true")
+    assert acting.stored().switches["issues"] is True
+    notice = browser.get("/agents/ada/").context["page"].notice
+    assert notice.tone == "refused"
+    assert notice.text.startswith("Nothing was changed")
+
+
+def test_without_htmx_an_old_token_is_explained(olive: Any, belt: None) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(olive)
+    answer = acting.switch(browser, "issues", "false", "true", htmx=False)
+    assert answer.status_code == 403
+    assert "This form has expired" in answer.content.decode()
+    assert acting.stored().switches["issues"] is True
+
+
+def test_strangers_with_old_tokens_get_no_session(db: None) -> None:
+    answer = acting.post(Client(enforce_csrf_checks=True), "/agents/ada/switches/issues/")
+    assert answer.headers["HX-Refresh"] == "true"
+    assert not answer.cookies
+
+
+def fail(*args: Any, **options: Any) -> NoReturn:
+    raise RuntimeError("on purpose")
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 500])
+def test_an_error_page_names_its_request(
+    viewer: Client, belt: None, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    viewer.raise_request_exception = False
+    match status:
+        case 400:
+            answer = viewer.get("/agents/", headers={"host": "evil.example"})
+        case 403:
+            answer = acting.switch(viewer, "issues", "false", "true", htmx=False)
+        case 404:
+            answer = viewer.get("/nothing/")
+        case _:
+            monkeypatch.setattr(queries, "summaries", fail)
+            answer = viewer.get("/agents/")
+    html = answer.content.decode()
+    assert answer.status_code == status
+    assert f'<p class="problem-code">{status}</p>' in html
+    assert f"<code>{answer.headers['X-Request-ID']}</code>" in html
+    assert "on purpose" not in html
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_an_error_page_needs_nothing_of_what_may_be_broken(
+    viewer: Client, belt: None, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    viewer.raise_request_exception = False
+    monkeypatch.setattr(page_shell, "queries", types.SimpleNamespace(count=fail))
+    if status == 500:
+        monkeypatch.setattr(queries, "summaries", fail)
+    address = {403: "/calls/", 404: "/nothing/", 500: "/agents/"}[status]
+    answer = viewer.get(address)
+    html = answer.content.decode()
+    assert answer.status_code == status
+    assert f'<p class="problem-code">{status}</p>' in html
+    assert f"<code>{answer.headers['X-Request-ID']}</code>" in html
+    assert 'aria-label="Main"' not in html
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_not_even_templates_are_needed_to_name_the_request(
+    viewer: Client, belt: None, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    viewer.raise_request_exception = False
+    for name in ("get_template", "render_to_string"):
+        monkeypatch.setattr(loader, name, fail)
+    answer = viewer.get({404: "/nothing/", 500: "/agents/"}[status])
+    assert answer.status_code == status
+    assert f"<h1>{status}</h1>" in answer.content.decode()
+    assert f"<code>{answer.headers['X-Request-ID']}</code>" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    "address", ["/api/nothing", "/api/v1/nothing", "/api/v1/agents/ada/nothing/", "/api/"]
+)
+def test_an_unknown_address_of_the_api_is_a_problem_without_any_page(
+    client: Client, monkeypatch: pytest.MonkeyPatch, db: None, address: str
+) -> None:
+    made: list[Any] = []
+    for name in ("get_template", "render_to_string"):
+        monkeypatch.setattr(loader, name, lambda *args, **options: made.append(args))
+    answer = client.get(address)
+    assert made == []
+    assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
+    assert answer.json()["code"] == "not-found"
+
+
+def test_a_page_that_is_not_there_keeps_the_frame(operator: Client, belt: None) -> None:
+    html = operator.get("/agents/nobody/").content.decode()
+    assert 'aria-label="Main"' in html
+    assert "Log out" in html
+
+
+def test_the_frame_knows_who_looks_and_where(viewer: Client, belt: None) -> None:
+    html = acting.text(viewer.get("/changes/"))
+    assert "</span> rosa</span>" in html
+    assert '<a href="/changes/" aria-current="page">' in html
+    assert '<a href="/agents/">' in html
+    assert '<span class="count">2</span>' in html
+    assert "/admin/" not in html
+
+
+def test_superusers_find_the_admin_on_the_status_page_and_not_in_the_menu(
+    admin_client: Client, belt: None
+) -> None:
+    assert "/admin/" not in admin_client.get("/agents/").content.decode()
+    assert (
+        '<a class="button" href="/admin/">Django admin</a>' in admin_client.get("/status/").content.decode()
+    )
+
+
+@pytest.mark.parametrize("address", ["/agents/", "/matrix/", "/compare/"])
+def test_the_views_of_agents_are_tabs_of_one_entry_of_the_menu(
+    viewer: Client, belt: None, address: str
+) -> None:
+    html = acting.text(viewer.get(address))
+    menu, _, page = html.partition("<main")
+    assert f'<a href="{address}" aria-current="page">' in page
+    assert menu.count('href="/agents/" aria-current=') == 2  # for wide windows, and for narrow ones
+    assert 'href="/matrix/"' not in menu
+
+
+def test_the_menu_names_sub_apps_only_if_there_are_any(viewer: Client, belt: None) -> None:
+    entry = '<a href="/sub-apps/">'
+    models.SubApp.objects.all().delete()
+    assert entry not in viewer.get("/agents/").content.decode()
+    models.SubApp.objects.create(key="war-room", title="War room")
+    assert entry in viewer.get("/agents/").content.decode()
+
+
+@pytest.mark.parametrize("address", ["/agents/", "/login/", "/nothing/"])
+def test_every_page_shows_the_name_of_the_environment_as_text(
+    viewer: Client, belt: None, settings: Any, address: str
+) -> None:
+    settings.TOOLBELT_ENVIRONMENT_NAME, settings.TOOLBELT_ENVIRONMENT_COLOR = "<b>EU & US</b>", "amber"
+    browser = Client() if address == "/login/" else viewer
+    html = browser.get(address).content.decode()
+    assert '<span class="environment" data-color="amber">' in html
+    assert "</span> &lt;b&gt;EU &amp; US&lt;/b&gt;</span>" in html
+
+
+def test_without_a_name_of_the_environment_there_is_no_badge(viewer: Client, belt: None) -> None:
+    assert 'class="environment"' not in viewer.get("/agents/").content.decode()
+
+
+def test_the_login_page_has_no_navigation(client: Client) -> None:
+    html = client.get("/login/").content.decode()
+    assert 'aria-label="Main"' not in html
+    assert 'autocomplete="current-password"' in html

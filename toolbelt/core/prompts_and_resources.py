@@ -1,0 +1,131 @@
+"""Prompts, resources and templates of an agent, by the names that MCP clients use.
+
+A prompt is called ``namespace__name``. A resource keeps its URI, because results of tools link to it; if several
+granted servers list one URI, the first in stored order answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolbelt.core import budgets, catalog, details, keys, schema, uri_templates
+
+_PREFIX = "prompt_"
+
+
+def prompt_name(stored: catalog.Catalog, tool: catalog.Tool) -> str:
+    """Return the name that clients use for a prompt."""
+    plugin = stored.plugins.get(tool.plugin)
+    space = f"{plugin.namespace}{keys.SEPARATOR}" if plugin is not None and plugin.namespace else ""
+    name = tool.key.removeprefix(space)
+    return space + name.removeprefix(_PREFIX) if name != _PREFIX else tool.key
+
+
+def list_active(resolved: budgets.Resolution, kind: catalog.Kind) -> tuple[catalog.Tool, ...]:
+    """Return the active entries of a kind, in key order; of resources with the same URI, the first in stored order."""
+    active = resolved.non_tools_of(kind)
+    if kind not in ("resource", "template"):
+        return active
+    stored = resolved.context.catalog
+    first: dict[str, catalog.Tool] = {}
+    for tool in sorted(active, key=lambda tool: _rank(stored, tool)):
+        first.setdefault(tool.upstream_name, tool)
+    return tuple(tool for tool in active if first[tool.upstream_name] is tool)
+
+
+def find_prompt(resolved: budgets.Resolution, name: str) -> str | None:
+    """Return the key of the prompt with this name, active or not; None if there is none."""
+    stored = resolved.context.catalog
+    by_name: Mapping[str, str] | None = stored.derived.get("prompts by name")
+    if by_name is None:
+        prompts = (tool for tool in _of_kind(stored, "prompt"))
+        by_name = stored.derived["prompts by name"] = {
+            prompt_name(stored, tool): tool.key for tool in prompts
+        }
+    return by_name.get(name)
+
+
+def find_template(resolved: budgets.Resolution, template: str) -> str | None:
+    """Return the key of the template with this text: preferably an active one; None if there is none."""
+    return _best(
+        resolved, [tool for tool in _in_order(resolved, "template") if tool.upstream_name == template]
+    )
+
+
+def find_resource(resolved: budgets.Resolution, uri: str) -> str | None:
+    """Return the key of the entry that answers for a URI: an active resource, else an active template that matches it.
+
+    If neither is active, return the inactive resource; None if there is none. A resource that is denied is not read
+    through a template of its server either.
+    """
+    exact = [tool for tool in _in_order(resolved, "resource") if tool.upstream_name == uri]
+    for tool in exact:
+        if tool.key in resolved.non_tools:
+            return tool.key
+    denied = {tool.plugin for tool in exact if resolved.decision(tool.key).state == "denied"}
+    matching = [
+        tool
+        for tool in _in_order(resolved, "template")
+        if tool.plugin not in denied and uri_templates.matches(tool.upstream_name, uri)
+    ]
+    return _best(resolved, matching) or (exact[0].key if exact else None)
+
+
+def document(stored: catalog.Catalog, tool: catalog.Tool) -> dict[str, Any]:
+    """Return a prompt, resource or template as MCP lists it."""
+    stored_details = schema.mapping(tool.details, {})
+    valid_details = details.read(tool.details)
+    content: dict[str, Any] = {}
+    match tool.kind:
+        case "prompt":
+            content["name"] = prompt_name(stored, tool)
+            arguments = stored_details.get(details.ARGUMENTS)
+            if isinstance(arguments, list) and arguments and all(map(details.is_argument, arguments)):
+                content["arguments"] = arguments
+        case _:
+            content["uri" if tool.kind == "resource" else "uriTemplate"] = tool.upstream_name
+            name = stored_details.get(details.NAME)
+            content["name"] = name if isinstance(name, str) and name else tool.upstream_name
+            if isinstance(mime_type := stored_details.get(details.MIME_TYPE), str):
+                content["mimeType"] = mime_type
+            annotations = stored_details.get(details.ANNOTATIONS)
+            if annotations and details.is_annotations(annotations):
+                content["annotations"] = annotations
+    content |= {
+        name: text for name, text in (("title", tool.title), ("description", tool.description)) if text
+    }
+    if valid_details.icons:
+        content["icons"] = list(valid_details.icons)
+    if valid_details.meta:
+        content["_meta"] = valid_details.meta
+    return content
+
+
+def _best(resolved: budgets.Resolution, tools: list[catalog.Tool]) -> str | None:
+    """Return the key of the first active tool, else of the first."""
+    active = next((tool.key for tool in tools if tool.key in resolved.non_tools), None)
+    return active or (tools[0].key if tools else None)
+
+
+def _in_order(resolved: budgets.Resolution, kind: catalog.Kind) -> tuple[catalog.Tool, ...]:
+    """Return all entries of a kind in stored order; cached with the catalog."""
+    stored = resolved.context.catalog
+    slot = ("entries in order", kind)
+    in_order: tuple[catalog.Tool, ...] | None = stored.derived.get(slot)
+    if in_order is None:
+        entries = sorted(_of_kind(stored, kind), key=lambda tool: _rank(stored, tool))
+        in_order = stored.derived[slot] = tuple(entries)
+    return in_order
+
+
+def _of_kind(stored: catalog.Catalog, kind: catalog.Kind) -> Iterator[catalog.Tool]:
+    return (stored.tools[key] for key in stored.non_tools if stored.tools[key].kind == kind)
+
+
+def _rank(stored: catalog.Catalog, tool: catalog.Tool) -> tuple[int, str]:
+    by_plugin: dict[str, int] | None = stored.derived.get("plugins' ranks")
+    if by_plugin is None:
+        ranks = {name: rank for rank, name in enumerate(stored.plugins)}
+        by_plugin = stored.derived["plugins' ranks"] = ranks
+    return by_plugin.get(tool.plugin, len(by_plugin)), tool.key

@@ -1,0 +1,169 @@
+"""A call by an MCP client, with progress notifications and cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from toolbelt.core import calls as rules
+from toolbelt.core import meta_tools
+from toolbelt.mcp import authorization, logging, protocol, request_head
+from toolbelt.runtime import availability, calls, credentials, elicitation, request_contexts, threads
+
+Client = elicitation.Client
+
+# How many notifications wait for a client that does not read; beyond that, the oldest are dropped.
+MAX_WAITING = 64
+
+
+def client_session(head: request_head.RequestHead) -> str:
+    """Return a digest that identifies the client's own session; empty if it has none."""
+    if not head.client_session:
+        return ""
+    return hashlib.sha256(f"{head.token} {head.client_session}".encode()).hexdigest()[:32]
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class OngoingCall:
+    """One call, its caller, and the messages for its client. ``news`` is set when there is something to send, and when
+    something else needs the attention of the task that waits for the call.
+
+    ``contexts`` reads the state of the caller, and ``context`` is its state when the call arrived. ``client`` is the
+    client as the server may ask it, and ``requests`` are the questions to it. ``log`` receives the server's messages.
+    """
+
+    head: request_head.RequestHead
+    bearer: credentials.Bearer
+    request_id: str
+    tool: str
+    arguments: Any
+    by_dispatch: bool
+    method: str = protocol.CALL
+    progress_token: protocol.Id | None
+    contexts: request_contexts.RequestContexts | None = None
+    context: request_contexts.RequestContext | None = None
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    waiting: list[bytes] = field(default_factory=list)
+    requests: list[bytes] = field(default_factory=list)
+    client: Client | None = None
+    log: logging.Log | None = None
+
+    @property
+    def named(self) -> str:
+        """Return the name of the called tool, which may be an argument of ``call_tool``."""
+        name = self.arguments.get("tool") if self.by_dispatch and self.tool == meta_tools.CALL else None
+        return name if isinstance(name, str) else self.tool
+
+    async def run(self) -> calls.Answer:
+        """Run the call. Raise ProtocolError if the token may not make it. Cancelling this cancels the tool."""
+        structlog.contextvars.bind_contextvars(request_id=self.request_id, bearer=self.bearer.name)
+        loop = asyncio.get_running_loop()
+
+        async def progress(progress: float, total: float | None, message: str | None) -> None:
+            # Called on the event loop of the upstream servers.
+            loop.call_soon_threadsafe(self._notify_progress, progress, total, message)
+
+        if self.bearer.kind == "operator":
+            await threads.run(authorization.check_call, self.bearer, self.head.agent)
+        return await self.ask(
+            request_id=self.request_id,
+            progress=None if self.progress_token is None else progress,
+            **self.checks(),
+        )
+
+    def checks(self) -> dict[str, Any]:
+        """Return the arguments for the gate: the checks of this client, and what identifies its session."""
+        return {
+            "may_call": self._check_token,
+            "look": self._look,
+            "client_session": client_session(self.head),
+        }
+
+    async def ask(self, **context: Any) -> calls.Answer:
+        """Call the tool."""
+        return await calls.arun(
+            self.head.agent,
+            self.tool,
+            self.arguments,
+            self.head.session,
+            by_dispatch=self.by_dispatch,
+            client=self.client,
+            **context,
+        )
+
+    async def _look(self) -> request_contexts.RequestContext | None:
+        """Return the state of this call's token, agent and session. None if only a thread can read it."""
+        if self.contexts is None or self.bearer.kind == "operator":
+            return None
+        context, self.context = self.context, None
+        if context is not None and not request_contexts.may_be_named(self.request_id, context.probed.state):
+            # It was just read. It is read again directly before the tool runs.
+            return context
+        key = request_contexts.RequestKey(
+            self.head.token, self.head.agent, self.head.session, self.request_id
+        )
+        return await self.contexts.of(key)
+
+    def _check_token(self) -> None:
+        """Raise ProtocolError if the token may no longer make this call; it may be revoked while the call waits."""
+        authorization.check_call(
+            authorization.authenticate(self.head.token, self.head.agent), self.head.agent
+        )
+
+    def refusal(self) -> rules.Refusal | None:
+        """Return why a call that waited may not continue; None if it may. For a thread that may block.
+
+        Raise ProtocolError if the token may no longer make it.
+        """
+        self._check_token()
+        return self.judge_again()
+
+    def judge_again(self) -> rules.Refusal | None:
+        """Return why a call that waited for its user may not continue; None if it may."""
+        return calls.judge_again(
+            self.head.agent, self.tool, self.arguments, self.head.session, by_dispatch=self.by_dispatch
+        )
+
+    def take_messages(self) -> list[bytes]:
+        """Return and remove the messages for the client."""
+        self.news.clear()
+        messages, self.waiting, self.requests = self.waiting + self.requests, [], []
+        return messages
+
+    def request(self, message: bytes) -> None:
+        """Add a request for the client. Unlike notifications, requests are never dropped."""
+        self.requests.append(message)
+        self.news.set()
+
+    def notify(self, message: bytes) -> None:
+        """Add a notification for the client. If too many wait, the oldest are dropped."""
+        self.waiting.append(message)
+        del self.waiting[:-MAX_WAITING]
+        self.news.set()
+
+    def _notify_progress(self, progress: float, total: float | None, message: str | None) -> None:
+        params: dict[str, Any] = {"progressToken": self.progress_token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
+        self.notify(protocol.notification(protocol.PROGRESS, params))
+
+
+def answer_of(task: asyncio.Task[calls.Answer]) -> calls.Answer:
+    """Return the answer to a call that has ended. Raise ProtocolError."""
+    try:
+        return task.result()
+    except asyncio.CancelledError:
+        raise protocol.ProtocolError(protocol.CANCELLED, "The request was cancelled.") from None
+    except protocol.ProtocolError:
+        raise
+    except Exception as error:
+        if availability.classify(error) is None:
+            raise
+        # The database is only queried before the tool runs.
+        return calls.unchecked()

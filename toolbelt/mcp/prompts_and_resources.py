@@ -1,0 +1,222 @@
+"""The methods for upstream servers' prompts, resources and templates.
+
+``prompts/list``, ``prompts/get``, ``resources/list``, ``resources/templates/list``, ``resources/read`` and
+``completion/complete``. The error for a missing, a hidden and a denied entry is the same.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolbelt.core import budgets, prompts_and_resources
+from toolbelt.core import calls as rules
+from toolbelt.mcp import exchanges, ongoing_call, protocol, request_head, revisions, tool_calls
+from toolbelt.runtime import calls, prompt_and_resource_lists
+from toolbelt.runtime import prompts_and_resources as requests
+
+MAX_SHOWN = 1000
+_NOT_FOUND = frozenset({"unknown-tool", "tool-not-active", "tool-denied"})
+_NO_VALUES: Mapping[str, Any] = {"completion": {"values": [], "total": 0, "hasMore": False}}
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class NonToolRequest(ongoing_call.OngoingCall):
+    """A request for a prompt, a resource or a completion. ``tool`` is its name for the client."""
+
+    find: requests.Find
+    params: requests.Params
+
+    async def ask(self, **context: Any) -> calls.Answer:
+        """Send the request to its server."""
+        return await requests.request(
+            self.head.agent,
+            self.method,
+            self.tool,
+            self.find,
+            self.params,
+            session=self.head.session,
+            client=self.client,
+            **context,
+        )
+
+    def judge_again(self) -> rules.Refusal | None:
+        """Return why a request that waited for its user may not continue; None if it may."""
+        return requests.judge_again(self.head.agent, self.tool, self.find, self.head.session)
+
+
+async def answer(
+    exchange: exchanges.Exchange,
+    head: request_head.RequestHead,
+    message: protocol.Message,
+    id_: protocol.Id,
+    revision: revisions.Revision,
+) -> exchanges.Reply | None:
+    """Return the reply, or None if it was sent already. Raise ProtocolError if the agent has no such entry."""
+    match message.method:
+        case "prompts/list":
+            return await list_page(exchange, head, message, revision, "prompts")
+        case "prompts/get":
+            name, find, params = _prompt(message)
+        case protocol.COMPLETE:
+            name, find, params = _completion(message)
+        case _:  # resources/read; :mod:`resources` answers the other methods of resources, and the policy.
+            name, find, params = _resource(message)
+    before = await exchange.current_list(head, may_grow=not revision.is_modern)
+    if before.is_stale:
+        # The agent's permissions cannot be checked now.
+        raise _fault(calls.unchecked(), message, revision, name)
+    call = NonToolRequest(
+        head=head,
+        bearer=before.bearer,
+        request_id=exchange.request_id,
+        tool=name,
+        arguments=message.params.get("arguments") or {},
+        by_dispatch=False,
+        progress_token=protocol.progress_token(message) if head.takes_events else None,
+        contexts=exchange.shared.contexts,
+        context=before.context,
+        method=message.method,
+        find=find,
+        params=params,
+    )
+    result = functools.partial(_result, message=message, revision=revision, name=name)
+    return await tool_calls.run(exchange, message, id_, revision, call, result)
+
+
+async def list_page(
+    exchange: exchanges.Exchange,
+    head: request_head.RequestHead,
+    message: protocol.Message,
+    revision: revisions.Revision,
+    section: str,
+    before: tuple[Mapping[str, Any], ...] = (),
+) -> exchanges.Reply:
+    """Return a list of prompts, resources or templates. ``before`` are documents that precede all others."""
+    after = protocol.cursor(message)
+    may_grow = not revision.is_modern
+    current = await exchange.current_list(head, may_grow=may_grow)
+    name = "prompts" if section == "prompts" else "resources"
+    exchange.shared.record_sent(head, current.tools, name, may_grow=may_grow)
+    listed: prompt_and_resource_lists.NonToolList = {
+        "prompts": current.tools.non_tools.prompts,
+        "resources": current.tools.non_tools.resources,
+        "resourceTemplates": current.tools.non_tools.templates,
+    }[section]
+    page, last = listed.page(after)
+    result: dict[str, Any] = {**(exchanges.MODERN_LIST if revision.is_modern else {})}
+    if last is not None:
+        result["nextCursor"] = protocol.cursor_after(last)
+    return exchange.reply(
+        message, {**result, section: [*(before if after is None else ()), *page]}, is_stale=current.is_stale
+    )
+
+
+def _prompt(message: protocol.Message) -> tuple[str, requests.Find, requests.Params]:
+    name, arguments = message.params.get("name"), message.params.get("arguments")
+    if not isinstance(name, str):
+        raise protocol.ProtocolError(protocol.INVALID_PARAMS, "params.name must be the name of a prompt.")
+    arguments = _texts(arguments, "params.arguments")
+
+    def find(resolved: budgets.Resolution) -> str | None:
+        return prompts_and_resources.find_prompt(resolved, name)
+
+    return name, find, lambda own: {"name": own, **({"arguments": arguments} if arguments else {})}
+
+
+def _resource(message: protocol.Message) -> tuple[str, requests.Find, requests.Params]:
+    uri = message.params.get("uri")
+    if not isinstance(uri, str):
+        raise protocol.ProtocolError(protocol.INVALID_PARAMS, "params.uri must be a string.")
+
+    def find(resolved: budgets.Resolution) -> str | None:
+        return prompts_and_resources.find_resource(resolved, uri)
+
+    # For a template, the client's URI names the resource.
+    return uri, find, lambda own: {"uri": uri}
+
+
+def _completion(message: protocol.Message) -> tuple[str, requests.Find, requests.Params]:
+    ref, argument, context = (message.params.get(name) for name in ("ref", "argument", "context"))
+    if not isinstance(ref, dict) or not isinstance(argument, dict):
+        raise protocol.ProtocolError(
+            protocol.INVALID_PARAMS, "params.ref and params.argument must be JSON objects."
+        )
+    asked = _texts({name: argument.get(name) for name in ("name", "value")}, "params.argument")
+    known = _texts(
+        (context or {}).get("arguments") if isinstance(context, dict | None) else "", "params.context"
+    )
+    is_prompt = ref.get("type") == "ref/prompt"
+    name = ref.get("name" if is_prompt else "uri")
+    if ref.get("type") not in ("ref/prompt", "ref/resource") or not isinstance(name, str):
+        raise protocol.ProtocolError(
+            protocol.INVALID_PARAMS, "params.ref must name a prompt or a resource template."
+        )
+    look = prompts_and_resources.find_prompt if is_prompt else prompts_and_resources.find_template
+
+    def find(resolved: budgets.Resolution) -> str | None:
+        return look(resolved, name)
+
+    def params(own: str) -> Mapping[str, Any]:
+        meant = {"type": ref["type"], "name" if is_prompt else "uri": own}
+        return {"ref": meant, "argument": asked, **({"context": {"arguments": known}} if known else {})}
+
+    return name, find, params
+
+
+def _texts(document: Any, where: str) -> dict[str, str]:
+    """Return a mapping of strings. Raise ProtocolError for anything else."""
+    if document is None:
+        return {}
+    if not isinstance(document, dict) or not all(isinstance(value, str) for value in document.values()):
+        raise protocol.ProtocolError(
+            protocol.INVALID_PARAMS, f"{where} must be a JSON object whose values are strings."
+        )
+    return document
+
+
+async def _result(
+    answer: calls.Answer, *, message: protocol.Message, revision: revisions.Revision, name: str
+) -> Mapping[str, Any]:
+    """Return the result of a request. Raise ProtocolError if it was refused."""
+    if isinstance(answer, rules.Refusal):
+        is_completion = message.method == protocol.COMPLETE
+        if not is_completion or (answer.mcp or {}).get("code") != protocol.METHOD_NOT_FOUND:
+            raise _fault(answer, message, revision, name)
+        # Not every server with prompts completes their arguments.
+        result = dict(_NO_VALUES)
+    else:
+        result = dict(answer.mcp or {})
+    if not revision.is_modern:
+        return result
+    around = exchanges.MODERN_LIST if message.method == "resources/read" else exchanges.MODERN
+    return {**result, **around, "_meta": {**result.get("_meta", {}), **exchanges.ABOUT}}
+
+
+def not_found(message: protocol.Message, revision: revisions.Revision, name: str) -> protocol.ProtocolError:
+    """Return the error for an entry that the agent does not have, whatever the reason."""
+    if message.method.startswith("resources/"):
+        return protocol.ProtocolError(
+            protocol.INVALID_PARAMS if revision.is_modern else protocol.RESOURCE_NOT_FOUND,
+            "There is no such resource that you may read.",
+            data={"uri": name[:MAX_SHOWN]},
+        )
+    return protocol.ProtocolError(protocol.INVALID_PARAMS, f"There is no {name[:100]!r} that you may use.")
+
+
+def _fault(
+    refusal: rules.Refusal, message: protocol.Message, revision: revisions.Revision, name: str
+) -> protocol.ProtocolError:
+    if refusal.code in _NOT_FOUND:
+        return not_found(message, revision, name)
+    code = (refusal.mcp or {}).get("code")
+    if code in (protocol.INVALID_PARAMS, protocol.RESOURCE_NOT_FOUND):
+        # The server's error is more specific: for example, nothing is at this URI, or an argument is missing.
+        is_resource = message.method.startswith("resources/")
+        code = (
+            protocol.RESOURCE_NOT_FOUND if is_resource and not revision.is_modern else protocol.INVALID_PARAMS
+        )
+        return protocol.ProtocolError(code, refusal.message)
+    return protocol.ProtocolError(protocol.INTERNAL_ERROR, refusal.message, status=200)

@@ -1,0 +1,196 @@
+"""Conversion of the prompts, resources and templates of resources that upstream servers list.
+
+As with tools (:mod:`toolbelt.plugins.upstream.importing`), everything is untrusted, and an entry that cannot be
+imported is left out with a message.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from toolbelt.core import catalog, details, errors, keys, uri_templates
+from toolbelt.core.belts import shapes
+from toolbelt.plugins.upstream import cleaning, importing
+from toolbelt.plugins.upstream import details as listed_details
+
+MAX_URI_LENGTH = 2_000
+MAX_MIME_TYPE_LENGTH = 200
+MAX_ARGUMENTS = 50
+KINDS: tuple[catalog.Kind, ...] = ("prompt", "resource", "template")
+# The field of MCP that identifies an entry, by kind.
+IDENTIFIED_BY: Mapping[str, str] = {"prompt": "name", "resource": "uri", "template": "uriTemplate"}
+_SECTIONS: Mapping[str, str] = {"prompt": "prompts", "resource": "resources", "template": "resourceTemplates"}
+# Toolbelt's own resources.
+_OWN_SCHEME = "toolbelt:"
+
+_JSON = shapes.Json()
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
+_MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(\s*;.*)?", re.ASCII)
+
+
+def definitions(
+    kind: catalog.Kind,
+    listed: Iterable[Mapping[str, Any]],
+    namespace: str,
+    source: str,
+    taken: Collection[str] = (),
+) -> tuple[list[importing.Definition], list[errors.Problem]]:
+    """Return definitions of the listed entries of a kind in their order, and problems.
+
+    ``source`` names the server in messages; ``taken`` are the keys of its other entries.
+    """
+    subject = source[:1].upper() + source[1:]
+    section = _SECTIONS[kind]
+    read: dict[str, importing.Definition] = {}
+    problems: list[errors.Problem] = []
+    for position, entry in enumerate(listed):
+        made = definition(kind, entry, namespace)
+        if isinstance(made, str):
+            name = entry.get(IDENTIFIED_BY[kind])
+            shown = cleaning.line(name, importing.MAX_NAME_LENGTH) if isinstance(name, str) else ""
+            path = f"{section}.{shown}" if shown else f"{section}[{position}]"
+            problems.append(errors.Problem(path=path, message=f"{made} {subject} goes without it."))
+        elif made.name in read:
+            message = f"{subject} lists it twice: the first counts."
+            problems.append(errors.Problem(path=f"{section}.{made.name}", message=message))
+        else:
+            read[made.name] = made
+    counts = collections.Counter(keys.fold(made.key) for made in read.values())
+    used = {keys.fold(key) for key in taken}
+    kept = [
+        _with_own_key(made, namespace)
+        if counts[keys.fold(made.key)] > 1 or keys.fold(made.key) in used
+        else made
+        for made in read.values()
+    ]
+    return kept, problems
+
+
+def version(answer: importing.Answer, kind: catalog.Kind, name: str, namespace: str) -> str:
+    """Return the version of the entry with this identity; empty if the server lists none that can be imported."""
+    if kind == "tool":
+        return answer.version(name, namespace)
+
+    def listed() -> importing.Definition | str:
+        identity = IDENTIFIED_BY[kind]
+        entry = next((entry for entry in answer.non_tools.get(kind, ()) if entry.get(identity) == name), {})
+        return definition(kind, entry, namespace)
+
+    return answer.kept_version((kind, name, namespace), listed)
+
+
+def definition(kind: catalog.Kind, listed: Mapping[str, Any], namespace: str) -> importing.Definition | str:
+    """Return the definition of a listed entry, or a sentence that explains why it cannot be imported."""
+    identity = listed.get(IDENTIFIED_BY[kind])
+    if not isinstance(identity, str) or not identity.strip():
+        return f"It has no {IDENTIFIED_BY[kind]}."
+    if problem := _identity_problem(kind, identity):
+        return problem
+    name = cleaning.line(_text(listed.get("name")), importing.MAX_NAME_LENGTH)
+    key = _key(kind, name or identity, namespace)
+    if problem := keys.tool_key_problem(key):
+        return problem
+    if not namespace and keys.SEPARATOR in key:
+        return f"{key!r} lies in a namespace, and its server has none: give it one."
+    extra, done = listed_details.read(listed, None, None)
+    if kind == "prompt":
+        arguments = _arguments(listed.get("arguments"))
+        if isinstance(arguments, str):
+            return arguments
+        if arguments:
+            extra[details.ARGUMENTS] = arguments
+    else:
+        if name and name != identity:
+            extra[details.NAME] = name
+        mime_type = listed.get("mimeType")
+        if (
+            isinstance(mime_type, str)
+            and len(mime_type) <= MAX_MIME_TYPE_LENGTH
+            and _MIME_TYPE.fullmatch(mime_type)
+        ):
+            extra[details.MIME_TYPE] = mime_type
+        if annotations := _annotations(listed.get("annotations")):
+            extra[details.ANNOTATIONS] = annotations
+    return importing.Definition(
+        key=key,
+        kind=kind,
+        name=identity,
+        title=cleaning.line(_text(listed.get("title")), importing.MAX_TITLE_LENGTH),
+        description=cleaning.text(_text(listed.get("description")), importing.MAX_DESCRIPTION_LENGTH),
+        details=extra,
+        done=tuple(done),
+    )
+
+
+def _identity_problem(kind: str, identity: str) -> str | None:
+    field = IDENTIFIED_BY[kind]
+    longest = importing.MAX_NAME_LENGTH if kind == "prompt" else MAX_URI_LENGTH
+    if len(identity) > longest:
+        return f"Its {field} has {len(identity)} characters, and {longest} are the most."
+    if cleaning.has_hidden(identity):
+        return f"Its {field} holds characters that cannot be seen."
+    if kind == "prompt":
+        return None
+    if identity.lower().startswith(_OWN_SCHEME):
+        return f"Its {field} begins with {_OWN_SCHEME}, which is Toolbelt's own."
+    if kind == "template":
+        return uri_templates.problem(identity)
+    return None if _URI.fullmatch(identity) else f"Its {field} is no URI."
+
+
+def _key(kind: str, name: str, namespace: str) -> str:
+    return keys.fit(f"{kind}_{name}", namespace)
+
+
+def _with_own_key(made: importing.Definition, namespace: str) -> importing.Definition:
+    """Return the definition with a unique key, for one of several entries with the same name."""
+    mark = hashlib.sha256(made.name.encode(errors="replace")).hexdigest()[:6]
+    name = str(made.details.get(details.NAME, "")) or made.name
+    return dataclasses.replace(made, key=_key(made.kind, f"{name[: keys.MAX_LENGTH // 3]}_{mark}", namespace))
+
+
+def _arguments(stated: Any) -> list[dict[str, Any]] | str:
+    """Return the arguments of a prompt, cleaned, or a sentence that explains why they cannot be used."""
+    if stated is None:
+        return []
+    given = _JSON.read({"arguments": stated})
+    arguments = given["arguments"] if given is not None else None
+    if not isinstance(arguments, list) or len(arguments) > MAX_ARGUMENTS:
+        return f"Its arguments are no list of at most {MAX_ARGUMENTS}."
+    cleaned = []
+    for stated_argument in arguments:
+        name = stated_argument.get("name") if isinstance(stated_argument, Mapping) else None
+        if (
+            not isinstance(name, str)
+            or not name
+            or len(name) > importing.MAX_NAME_LENGTH
+            or cleaning.has_hidden(name)
+        ):
+            return "One of its arguments has no name that can be used."
+        argument: dict[str, Any] = {"name": name}
+        if title := cleaning.line(_text(stated_argument.get("title")), importing.MAX_TITLE_LENGTH):
+            argument["title"] = title
+        if description := cleaning.text(
+            _text(stated_argument.get("description")), importing.MAX_IN_SCHEMA_LENGTH
+        ):
+            argument["description"] = description
+        if isinstance(stated_argument.get("required"), bool):
+            argument["required"] = stated_argument["required"]
+        cleaned.append(argument)
+    return cleaned
+
+
+def _annotations(stated: Any) -> dict[str, Any]:
+    if not isinstance(stated, Mapping):
+        return {}
+    kept = {name: stated[name] for name in ("audience", "priority") if stated.get(name) is not None}
+    return kept if details.is_annotations(kept) else {}
+
+
+def _text(given: Any) -> str:
+    return given if isinstance(given, str) else ""

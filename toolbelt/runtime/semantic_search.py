@@ -1,0 +1,78 @@
+"""The sentence model of the search, where the extra ``semantic`` is installed: its vectors are kept in a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import structlog
+from django.conf import settings
+
+from toolbelt import locations
+from toolbelt.core import search
+from toolbelt.core.search import sentences
+
+_RECORD_SIZE = sentences.DIGEST_SIZE + sentences.VECTOR_SIZE
+
+_log = structlog.get_logger(__name__)
+
+
+def start() -> None:
+    """Have the searches of this process use sentence vectors, if the extra is installed."""
+    search.use_sentences(VectorFile(Path(settings.BASE_DIR) / locations.SEARCH_VECTORS))
+
+
+class VectorFile:
+    """Keeps vectors in a file, over restarts and for all processes: a digest and a vector after the other.
+
+    Where the file cannot be written, as in a container with a read-only file system, the process keeps them in memory.
+    """
+
+    def __init__(self, file: Path) -> None:
+        """Read and write this file, which may not exist yet."""
+        self._file = file
+        # The vectors that could not be written.
+        self._unwritten: dict[bytes, bytes] = {}
+
+    def read(self) -> Mapping[bytes, bytes]:
+        """Return all that is kept now."""
+        try:
+            content = self._file.read_bytes()
+        except OSError:
+            content = b""
+        starts = range(0, len(content) - _RECORD_SIZE + 1, _RECORD_SIZE)
+        records = (content[start : start + _RECORD_SIZE] for start in starts)
+        kept = {record[: sentences.DIGEST_SIZE]: record[sentences.DIGEST_SIZE :] for record in records}
+        return kept | self._unwritten
+
+    def add(self, made: Mapping[bytes, bytes]) -> None:
+        """Append these to the file."""
+        if self._unwritten:
+            self._unwritten.update(made)
+            return
+        try:
+            with self._file.open("ab") as file:
+                # What a process left that was killed while it wrote.
+                file.truncate(file.tell() // _RECORD_SIZE * _RECORD_SIZE)
+                file.write(_records(made))
+        except OSError as error:
+            self._unwritten.update(made)
+            _log.warning("search vectors kept in memory only", file=str(self._file), error=str(error))
+
+    def retain(self, used: Mapping[bytes, bytes]) -> None:
+        """Write the file again with these only."""
+        for digest in self._unwritten.keys() - used.keys():
+            del self._unwritten[digest]
+        if self._unwritten:
+            return
+        temporary = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        try:
+            temporary.write_bytes(_records(used))
+            temporary.replace(self._file)
+        except OSError as error:
+            _log.warning("search vectors not kept", file=str(self._file), error=str(error))
+
+
+def _records(kept: Mapping[bytes, bytes]) -> bytes:
+    return b"".join(digest + vector for digest, vector in kept.items())

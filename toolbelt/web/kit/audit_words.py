@@ -1,0 +1,245 @@
+"""An audit entry in words: who did what to what."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth import models as auth
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+
+from toolbelt.control.people import rights
+from toolbelt.control.reports import queries
+from toolbelt.core import grants, tool_versions
+from toolbelt.web.kit import differences, pieces, words
+
+# How long one's own last change can be undone beside it.
+QUICK = dt.timedelta(hours=1)
+_KINDS = {"sub_app": "sub-app"}
+ACTS = {
+    "create": "created",
+    "change": "changed",
+    "remove": "removed",
+    "order": "reordered",
+    "issue": "issued",
+    "revoke": "revoked",
+    "evict": "evicted",
+    "activate": "activated",
+    "deactivate": "deactivated",
+}
+_FLIPS: Mapping[str, Mapping[bool | None, str]] = {
+    "switch": {True: "turned on", False: "turned off", None: "reset the switch of"},
+    "override": {True: "turned on the tool", False: "turned off the tool", None: "reset the override of"},
+}
+_ACTIONS = {
+    "agent.equip": "changed the loadout of",
+    "agent.operators": "changed the operators of",
+    "user.roles": "changed the roles of",
+}
+# Fields with a hash, and how much of it identifies a version to a reader.
+_HASHES, _HASH_LENGTH = frozenset({"approved", "details_approved"}), len("sha256:") + 12
+# What cannot be taken back: by removing it again, or at all.
+_STAYS = frozenset(
+    {
+        "plugin.create",
+        "tool.create",
+        "token.issue",
+        "token.revoke",
+        "session.evict",
+        "user.roles",
+        "user.create",
+        "user.activate",
+        "user.deactivate",
+        "switch.end",
+        "override.end",
+    }
+)
+# What changes nothing that an agent could be compared with as it was.
+_NO_VERSIONS = frozenset({"agent.order", "agent.remove", "agent.operators"})
+_VIA = {
+    "screen": "Dashboard",
+    "admin": "Admin",
+    "api": "API",
+    "mcp": "MCP",
+    "command": "CLI",
+    "import": "Import",
+    "system": "System",
+}
+
+
+def did(entry: queries.Entry) -> str:
+    """Return the act, before what it was done to: ``turned off``."""
+    act = _act(entry)
+    return f"undid a change: {act}" if entry.undoes else act
+
+
+def subject(entry: queries.Entry) -> str:
+    """Return what it was done to: the toolkit or tool of a flip, else the thing itself."""
+    return entry.key or entry.subject_key
+
+
+def sentence(entry: queries.Entry) -> str:
+    """Return the entry in a clause: ``olive turned off devops``."""
+    return f"{entry.actor} {_act(entry)} {subject(entry)}"
+
+
+def last_change(entry: queries.Entry | None, may_undo: bool) -> pieces.View | None:
+    """Return the newest change of an agent in a line. Its creation can only be undone from the history."""
+    if entry is None:
+        return None
+    is_creation = entry.before is None and not entry.key
+    history = reverse("web:history", args=[entry.subject_key])
+    act = f"{_act(entry)} {entry.key}" if entry.key else _to_itself(entry)
+    return pieces.View(
+        who=entry.actor,
+        did=f"{act} (an undo)" if entry.undoes else act,
+        when=words.moment(entry.at),
+        entry=entry.id if may_undo and is_undoable(entry) and not is_creation else None,
+        history_url=f"{history}#change-{entry.id}",
+    )
+
+
+def may_undo_quickly(user: auth.AbstractUser | auth.AnonymousUser, entry: queries.Entry | None) -> bool:
+    """Return whether an agent's page offers to undo its last change."""
+    return entry is not None and is_quickly_undone(user, entry) and rights.may_undo(user, entry)
+
+
+def is_quickly_undone(user: auth.AbstractUser | auth.AnonymousUser, entry: queries.Entry) -> bool:
+    """Return whether a page offers to undo the change beside what it changed: one's own, of the last hour. Others are
+    undone from the history and the audit log, where they are seen in full.
+    """
+    return entry.actor == user.get_username() and timezone.now() - entry.at < QUICK
+
+
+def is_undoable(entry: queries.Entry) -> bool:
+    """Return whether the entry can be taken back: not twice, and not what would remove a thing that is only retired."""
+    return entry.undone is None and entry.action not in _STAYS
+
+
+def present(entry: queries.Entry, may_undo: bool, *, is_open: bool = False) -> pieces.View:
+    """Return one entry of the log for a page; the contents of a restricted kind of thing only if ``is_open``."""
+    undone = entry.undone
+    is_version = entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
+    key = entry.subject_key
+    return pieces.View(
+        id=entry.id,
+        who=entry.actor,
+        via=shell(entry.via),
+        when=words.clock(entry.at),
+        did=did(entry),
+        subject=subject(entry),
+        agent=_agent(entry, is_open=is_open),
+        differences=_differences(entry) if is_open or rights.is_open(entry.subject_kind) else (),
+        reason=entry.reason,
+        undoable=may_undo and is_undoable(entry),
+        undone=f"undone by {undone.actor}, {words.moment(undone.at).words}" if undone else "",
+        act_url=f"{reverse('web:changes')}?{urlencode({'batch': str(entry.batch)})}"
+        if entry.of_several
+        else "",
+        then_url=f"{reverse('web:preview', args=[key])}?{urlencode({'at': entry.id})}" if is_version else "",
+        compare_url=f"{reverse('web:compare')}?{urlencode({'a': f'{key}@{entry.id}', 'b': key})}"
+        if is_version
+        else "",
+        waits="",
+    )
+
+
+def _agent(entry: queries.Entry, *, is_open: bool) -> str:
+    """Return the agent to name beside what was changed: that of a flip or of a token."""
+    if entry.subject_kind == "token" and is_open:
+        about = entry.after or entry.before
+        return str(about.get("agent", "")) if isinstance(about, Mapping) else ""
+    return entry.subject_key if entry.subject_kind == "agent" and entry.key else ""
+
+
+def present_unrecorded(entry: queries.Entry) -> pieces.View:
+    """Return a setting that has ended and is not recorded yet: it has no version that could be shown."""
+    shown = present(entry, False)
+    shown.then_url = shown.compare_url = ""
+    shown.waits = f"Ended at {shown.when.words}; the audit log records it with the next change."
+    return shown
+
+
+def shell(via: str) -> str:
+    """Return the name of the interface of a change."""
+    return _VIA.get(via, via)
+
+
+def _act(entry: queries.Entry) -> str:
+    family, _, act = entry.action.partition(".")
+    if act == "end":
+        return f"ended the {family} of"
+    if family in _FLIPS:
+        return _FLIPS[family][grants.is_on(entry.after)]
+    if entry.action in _ACTIONS:
+        return _ACTIONS[entry.action]
+    if entry.action == "agent.change" and (archived := _archived(entry)) is not None:
+        return "archived" if archived else "restored"
+    kind = _KINDS.get(family, family)
+    if act == "change" and (blocked := _blocked(entry)) is not None:
+        return f"{'blocked' if blocked else 'unblocked'} {kind}"
+    if act == "change" and _is_rejection(entry):
+        return f"rejected the current version of {kind}"
+    if act == "order":
+        return f"reordered {kind}s, starting with"
+    return f"{ACTS.get(act, act)} {kind}"
+
+
+def _blocked(entry: queries.Entry) -> bool | None:
+    """Return whether a change only blocked a thing, or only unblocked it; None for any other change."""
+    before, after = entry.before, entry.after
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping) or {*before, *after} != {"blocked"}:
+        return None
+    return after.get("blocked") is True
+
+
+def _is_rejection(entry: queries.Entry) -> bool:
+    """Return whether a change rejected a version of a tool."""
+    approved = entry.after.get("approved") if isinstance(entry.after, Mapping) else None
+    return isinstance(approved, str) and approved.startswith(tool_versions.REJECTED)
+
+
+def _archived(entry: queries.Entry) -> bool | None:
+    """Return whether a change only archived the agent, or only restored it; None for any other change."""
+    if not isinstance(entry.after, Mapping) or set(entry.after) != {"archived"}:
+        return None
+    return entry.after["archived"] is True
+
+
+def _to_itself(entry: queries.Entry) -> str:
+    """Return what was done to an agent, in a line that stands beside its name."""
+    match entry.action, entry.after:
+        case "agent.equip", {"loadout": str(loadout)}:
+            return f"changed its loadout to {loadout}"
+        case "agent.equip", _:
+            return "removed its loadout"
+        case "agent.operators", _:
+            return "changed its operators"
+    if entry.action == "agent.change" and (archived := _archived(entry)) is not None:
+        return "archived it" if archived else "restored it"
+    act = entry.action.partition(".")[2]
+    return f"{ACTS.get(act, act)} it"
+
+
+def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
+    if entry.key:
+        family = entry.action.partition(".")[0]
+        printed = words.state if family in ("switch", "override") else words.value
+        return (pieces.Difference(what=family, before=printed(entry.before), after=printed(entry.after)),)
+    before, after = (side if isinstance(side, dict) else {} for side in (entry.before, entry.after))
+    if entry.before is None or entry.after is None:
+        # Made or removed whole: the name says it, and the rest would fill pages.
+        return ()
+    return differences.lines(_in_short(before), _in_short(after))
+
+
+def _in_short(side: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields without the copy of an approved version, and with the beginnings of hashes."""
+    return {
+        field: value[:_HASH_LENGTH] + "…" if field in _HASHES and value else value
+        for field, value in side.items()
+        if field != "approved_version"
+    }

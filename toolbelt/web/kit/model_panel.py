@@ -1,0 +1,176 @@
+"""The panel "What the model sees"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from toolbelt.core import agents, budgets, catalog, directives, effects, policy, surface
+from toolbelt.web.kit import pieces, words
+
+MAX_SIZE = 8
+# How many sizes are listed at all.
+MAX_SIZES = 100
+_THEM = {True: "it", False: "them"}
+_ON_EXCEED = {
+    "warn": "this agent only gets a warning",
+    "refuse": "you cannot turn on more tools",
+    "defer": "the remaining tools are all turned on by name, so none can be deferred",
+}
+
+
+def view(answer: surface.Surface, message: str = "", change: effects.Effect | None = None) -> pieces.View:
+    """Return the panel of a surface; ``message`` is what was tried, ``change`` what the last change did."""
+    by_size = sorted(answer.tools, key=lambda definition: (-definition.tokens, definition.name))
+    most = by_size[0].tokens if by_size else 0
+    sizes = tuple(
+        pieces.View(key=definition.name, tokens=definition.tokens, percent=_percent(definition.tokens, most))
+        for definition in by_size[:MAX_SIZES]
+    )
+    stored, spent, budget = answer.resolution.context.catalog, answer.spent, answer.spent.budget
+    most_tools, most_tokens = (budget.max_tools, budget.max_tokens) if budget is not None else (None, None)
+    return pieces.View(
+        tools=words.number(spent.tools),
+        tokens=words.number(spent.tokens),
+        shares=shares(spent, words.number),
+        most_tools=words.number(most_tools) if most_tools is not None else "",
+        most_tokens=words.limit(most_tokens) if most_tokens is not None else "",
+        percent=_filled(spent),
+        over=spent.is_exceeded,
+        warnings=tuple(
+            warnings(
+                spent,
+                len(answer.resolution.deferred),
+                [warning.message for warning in answer.warnings if warning.code == "options-conflict"],
+            )
+        ),
+        effect=effect(change) if change is not None else None,
+        largest=sizes[:MAX_SIZE],
+        others=sizes[MAX_SIZE:],
+        smaller=words.number(len(by_size) - len(sizes)) if len(by_size) > len(sizes) else "",
+        policy=tuple(
+            pieces.View(
+                kind="tool" if s.tool else "toolkit",
+                name=s.tool or s.toolkit,
+                on=s.state == "on",
+                text=s.text,
+                tokens=section_tokens(stored, s),
+            )
+            for s in answer.policy.sections
+        ),
+        loadable=answer.policy.loadable,
+        directive=directive(answer.directive, message),
+    )
+
+
+def shares(spent: budgets.Spent, count: Callable[[int], str] = words.about) -> str:
+    """Return the tokens of tools and of policy apart: ``tools ~1.2k + policy ~340``; empty without policy."""
+    if not spent.policy_tokens:
+        return ""
+    # A line never ends between a word and its number.
+    return (
+        f"tools\u00a0{count(spent.tokens - spent.policy_tokens)} + policy\u00a0{count(spent.policy_tokens)}"
+    )
+
+
+def section_tokens(stored: catalog.Catalog, section: policy.Section) -> str:
+    """Return the tokens of one section of the policy; empty if they are not counted."""
+    tokens = policy.section_tokens(stored, section)
+    return words.number(tokens) if tokens else ""
+
+
+def warnings(spent: budgets.Spent, deferred: int, conflicts: Iterable[str]) -> Iterator[str]:
+    """Return what needs attention, in a sentence each; tools by their number, because they may be hundreds."""
+    if deferred:
+        yield (
+            f"{words.tools(deferred)} deferred by the budget: the agent can load {_THEM[deferred == 1]} on request."
+        )
+    if spent.is_exceeded and spent.budget is not None:
+        yield f"Over budget: {_ON_EXCEED[spent.budget.on_exceed]}."
+    yield from conflicts
+
+
+def directive(given: directives.Directive | None, message: str) -> pieces.View:
+    """Present what a message would be focused on: no ``tools``, no directive; no ``message``, none was tried yet."""
+    return pieces.View(
+        message=message,
+        tools=given.active_tools if given else (),
+        tool_choice=given.tool_choice if given else "auto",
+        because=given.because if given else (),
+    )
+
+
+def effect(change: effects.Effect) -> pieces.Effect:
+    """Present what a change did, or would do."""
+    return pieces.Effect.of(change, (*notes(change.policy), *consequences(change.breaks, change.sessions)))
+
+
+def notes(policy: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Return what becomes of the policy: (toolkit, state before, state after) in a clause each."""
+    return tuple(_policy_note(*changed) for changed in policy)
+
+
+def consequences(breaks: Sequence[str], sessions: int | None) -> tuple[str, ...]:
+    """Return how many live sessions see a change, and which prompt caches it resets."""
+    if not breaks or sessions is None:
+        return ()
+    what = " and ".join(f"the {part}" for part in breaks)
+    verb = "change" if len(breaks) > 1 or breaks[0] == "tools" else "changes"
+    if not sessions:
+        return (f"no live sessions; {what} {verb} for new sessions",)
+    many = "1 live session" if sessions == 1 else f"{words.number(sessions)} live sessions"
+    whose = "resets its prompt cache" if sessions == 1 else "resets their prompt caches"
+    return (f"{many}; {what} {verb}, which {whose}",)
+
+
+def in_short(change: effects.Effect | None) -> str:
+    """Return what a change did in a line."""
+    if change is None:
+        return ""
+    if change.is_nothing:
+        return "no change outside sessions" if change.breaks else "no change for the model"
+    tools = "tool" if abs(change.tools) == 1 else "tools"
+    return f"{words.signed(change.tools)} {tools}, {words.signed(change.tokens)} tokens"
+
+
+def _policy_note(toolkit: str, before: str, after: str) -> str:
+    if before == "on" and after == "off":
+        return f"replaces policy {toolkit} with its text for when it is off"
+    if before == "off" and after == "on":
+        return f"adds policy {toolkit}, in place of its text for when it is off"
+    if after == "none":
+        return f"removes policy {toolkit}"
+    return (
+        f"adds policy {toolkit}"
+        if before == "none"
+        else f"updates policy {toolkit} for the tools that are on"
+    )
+
+
+def meter(spent: budgets.Spent) -> pieces.View | None:
+    """Return how much of the budget is used, if it limits anything."""
+    budget = spent.budget
+    if budget is None or (budget.max_tools is None and budget.max_tokens is None):
+        return None
+    parts = []
+    if budget.max_tools is not None:
+        parts.append(f"{words.number(spent.tools)} of {words.tools(budget.max_tools)}")
+    if budget.max_tokens is not None:
+        parts.append(f"{words.about(spent.tokens)} of {words.limit(budget.max_tokens)} tokens")
+    return pieces.View(words=", ".join(parts), percent=_filled(spent), over=spent.is_exceeded)
+
+
+def _filled(spent: budgets.Spent) -> int:
+    """Return how much of the budget is used, by whichever of its two limits is nearer."""
+    budget = spent.budget or agents.Budget()
+    limits = ((spent.tools, budget.max_tools), (spent.tokens, budget.max_tokens))
+    return max((_percent(now, most) for now, most in limits if most is not None), default=0)
+
+
+def split(key: str) -> tuple[str, str]:
+    """Part a tool's key into its namespace with ``__``, and its name."""
+    namespace, separator, name = key.partition("__")
+    return (namespace + separator, name) if separator and name else ("", key)
+
+
+def _percent(part: int, whole: int) -> int:
+    return min(100, round(100 * part / whole)) if whole else 100

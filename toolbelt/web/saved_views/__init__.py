@@ -1,0 +1,1 @@
+"""Filters of lists that people save under a name."""
