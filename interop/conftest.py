@@ -1,4 +1,4 @@
-"""What do the tests of the parts in Python share? One event loop's kind, and failures that show both sides."""
+"""Fixtures of the interoperability tests in Python."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Do the programs run that the documentation shows? Gives them to the parts, with this server's address in them."""
+"""The programs of the documentation, with this server's address, for the parts to run."""
 
 from __future__ import annotations
 

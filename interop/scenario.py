@@ -1,4 +1,4 @@
-"""What does every client of a framework have to get right? The tests that all four parts share.
+"""The tests that the adapters of all four frameworks share.
 
 A part imports them, and brings a fixture ``play``: it lets an agent of its framework answer one message in a session,
 with a model that replies as the script says, and tells what the framework really sent to that model.

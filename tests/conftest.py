@@ -1,4 +1,4 @@
-"""What do all tests share? A browser that is the system's own, properties without a stopwatch, a quick database."""
+"""Settings and fixtures of all tests: the browser, Hypothesis profiles, garbage collection, the database."""
 
 import gc
 import os

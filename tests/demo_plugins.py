@@ -1,4 +1,4 @@
-"""How do tests get a demo that acts? With the plugins that `make demo` has, over a repository of their own."""
+"""The plugins of `make demo` for tests, over a repository of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which settings do tests run with? The project's own, in the test environment."""
+"""The settings of the tests: the project's own, in the test environment."""
 
 import os
 

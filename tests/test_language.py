@@ -29,7 +29,7 @@ PATTERNS = {re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE): better for phrase, 
 BEGINNINGS = ("Give what", "Give the", "Say ", "Says ", "Tell ")
 # To parse every file takes seconds, and most contain nothing of this.
 SUSPECT = re.compile(
-    rf"\b(?:{'|'.join(PHRASES)})\b|\"\"\"(?:{'|'.join(BEGINNINGS)})|\?(?:\"\"\"|\n\s*(?:\n|\"\"\"))",
+    rf"\b(?:{'|'.join(PHRASES)})\b|\"\"\"(?:{'|'.join(BEGINNINGS)})|\"\"\"[^\"]*\?",
     re.IGNORECASE,
 )
 
@@ -58,7 +58,7 @@ def problems(source: str) -> Iterator[str]:
     for text in docstrings(source):
         if text.startswith(BEGINNINGS):
             yield f"{text[:80]!r} does not say what the function returns. Write: Return …"
-        if text.partition("\n\n")[0].rstrip().endswith("?"):
+        if re.search(r"[^`'\"]\?(?:\s|$)", text.partition("\n\n")[0]):
             yield f"{text[:80]!r} asks. State what the code does."
 
 

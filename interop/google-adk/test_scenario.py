@@ -1,4 +1,4 @@
-"""Does an agent of Google's ADK get, and call, what Toolbelt grants it? From an event loop, and from a thread."""
+"""Tests an agent of Google's ADK, from an event loop and from a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an agent of LangChain get, and call, what Toolbelt grants it? Invoked from a thread and from an event loop."""
+"""Tests an agent of LangChain, invoked from a thread and from an event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an agent of the OpenAI Agents SDK get, and call, what Toolbelt grants it? Run in one go, and streamed."""
+"""Tests an agent of the OpenAI Agents SDK, with and without streaming."""
 
 from __future__ import annotations
 

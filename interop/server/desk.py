@@ -1,4 +1,4 @@
-"""What can the parts call? A desk with a few tools that are quick, one that is slow, and one that fails."""
+"""The tools that the parts call: a desk with quick tools, a slow one, and one that fails."""
 
 from __future__ import annotations
 

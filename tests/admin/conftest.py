@@ -1,4 +1,4 @@
-"""What do the tests of the admin share? A small configuration, an operator at a browser, and the way to a form."""
+"""Fixtures of the admin's tests: a small configuration, a logged-in operator, and forms."""
 
 from __future__ import annotations
 

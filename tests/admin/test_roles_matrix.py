@@ -1,4 +1,4 @@
-"""May each role do in the admin what it may on the screens? Django's own pages ask for what the roles hold."""
+"""Tests what each role may do in the admin, by the same table as in the dashboard."""
 
 from __future__ import annotations
 

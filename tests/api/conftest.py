@@ -1,4 +1,4 @@
-"""What do the tests of the API start from? A small configuration, tokens, and a client that speaks JSON."""
+"""Fixtures of the API's tests: a small configuration, tokens, and a client that speaks JSON."""
 
 from __future__ import annotations
 

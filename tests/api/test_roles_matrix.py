@@ -1,4 +1,4 @@
-"""May each role do over the API what it may on the screens? The table says it for every operation of the document."""
+"""Tests what each role may do over the API, for every operation of the OpenAPI document."""
 
 from __future__ import annotations
 

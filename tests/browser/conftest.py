@@ -1,4 +1,4 @@
-"""What do tests in a browser share? A server with the demo, fresh for each test, and operators who look at it.
+"""Fixtures of the browser tests: a server with a new copy of the demo for each test, and logged-in operators.
 
 The demo takes seconds to load, so it is loaded once, with its operators logged in, into a file of its own; each test
 works on a copy of that file.

@@ -1,4 +1,4 @@
-"""How does a test get the server that production has? In a process of its own, on a copy of the demo."""
+"""A server as in production, in a process of its own, on a copy of the demo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the tests of the operators' door start from? A small configuration, stored."""
+"""Fixtures of the tests of control: a small configuration, stored."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What do the tests of upstream servers share? A server that is stored, lists tools, and has them looked at."""
+"""An upstream server for tests: it is stored, lists tools, and has them reviewed."""
 
 from __future__ import annotations
 

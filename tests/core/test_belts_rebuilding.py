@@ -1,4 +1,4 @@
-"""Is an agent of the past what it was? The log taken back from today, and made again from then, meet."""
+"""Properties of earlier versions: undoing the log backwards and replaying it forwards agree."""
 
 from __future__ import annotations
 

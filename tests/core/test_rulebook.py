@@ -1,4 +1,4 @@
-"""Does the core answer as the rules do, put once more and as plainly as they can be? (rulebook.py and its loading)"""
+"""Compares the core with the rules as rulebook.py and rulebook_loading.py state them, as plainly as possible."""
 
 from __future__ import annotations
 

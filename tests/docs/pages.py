@@ -1,4 +1,4 @@
-"""What stands in the documentation? Its pages, and in each its links, anchors and blocks, in order."""
+"""The pages of the documentation: their links, anchors and code blocks, in order."""
 
 from __future__ import annotations
 

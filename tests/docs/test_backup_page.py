@@ -1,4 +1,4 @@
-"""Do the commands of the page on backups do what it says? Backups are taken while four processes write.
+"""Runs the commands of the page on backups, while four processes write.
 
 What is restored is compared with the moment of the backup: each writer says what its agent's surface was after each of
 its writes, and the backup contains so many of them. The database has a row in every table.

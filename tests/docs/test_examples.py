@@ -1,4 +1,4 @@
-"""Does what the documentation shows still come out? Its commands, its Python, its belts and scenarios are run."""
+"""Runs the commands, Python programs, belts and scenarios that the documentation shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the pages on plugins name everything that there is? What is missing is named by the test that fails."""
+"""Tests that the pages on plugins are complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the reference name everything that there is? What is missing in a page is named by the test that fails."""
+"""Tests that the reference is complete; what a page lacks is named by the test that fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is every scenario answered over HTTP as the core answers it? The third road, behind rows and doors."""
+"""Tests that every scenario has the same answers over HTTP as from the core."""
 
 from __future__ import annotations
 

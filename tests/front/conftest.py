@@ -1,4 +1,4 @@
-"""What do the tests in front of Django start from? A small configuration that other connections see, and a server."""
+"""Fixtures of the tests of the ASGI application: a small configuration that is committed, and a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does an answer in front of Django cost? One query that reads, and no thread."""
+"""Tests what an answer of the ASGI application costs: one query that reads, and no thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a server under load bear that its database is locked, full, cut, or away for a while? (`make soak`)
+"""Runs a server under load while its database is locked, full, cut off or stopped. (`make soak`)
 
 Four writers and four readers work all the while. Every answer comes in time and is an honest one, what was acknowledged
 is stored, and agents keep their surfaces.

@@ -1,4 +1,4 @@
-"""What do the tests of the endpoint start from? The small configuration of the API's tests, and clients."""
+"""Fixtures of the MCP endpoint's tests: the small configuration of the API's tests, and clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gets in? By whatever method: the agent's own token, and operators as far as the API lets them."""
+"""Tests which tokens the MCP endpoint accepts: the agent's own, and operators' as far as the API accepts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the official client get on with the endpoint, in both eras? Over a real connection; `make interop` has more."""
+"""Tests the official client in both eras, over a real connection; `make interop` has more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do tests with live plugins share? A plugins' file, and plugins that end with the test."""
+"""Fixtures of tests with live plugins: a plugins file, and plugins that end with the test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the tests of upstream servers share? Servers that are added and asked, and an agent that has their tools."""
+"""Upstream servers for tests, and an agent that has their tools."""
 
 from __future__ import annotations
 

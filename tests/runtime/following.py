@@ -1,4 +1,4 @@
-"""What do the tests of the feed share? A small configuration, and stories on an event loop that writes move."""
+"""Helpers of the feed's tests: a small configuration, and coroutines that follow it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do tests of the store share? Another process that asks, and a start with nothing kept."""
+"""Fixtures of the store's tests: another process that asks, and caches that are empty."""
 
 from __future__ import annotations
 

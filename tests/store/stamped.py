@@ -1,4 +1,4 @@
-"""What do the tests of revisions share? The revision of the catalog and of agents, as rows, and writes past Django."""
+"""Helpers of the tests of revisions: the stored revisions, and writes that bypass Django."""
 
 from __future__ import annotations
 

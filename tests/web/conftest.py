@@ -1,4 +1,4 @@
-"""What do the tests of the screens share? A small configuration, people with and without the right to change it."""
+"""Fixtures of the dashboard's tests: a small configuration, and users with and without permissions."""
 
 from __future__ import annotations
 
