@@ -29,7 +29,7 @@ def listing(request: http.Request) -> HttpResponse:
     narrowed = filters.read(forms.Calls(request.GET))
     if "newer" in request.GET:
         news = view_model.news(narrowed, path=request.path, newest=narrowed["newer"] or 0)
-        return render(request, "calls/_news.html", {"news": news})
+        return render(request, "calls/_new_calls.html", {"news": news})
     page = view_model.page(narrowed, path=request.path, may_flip=rights.flip_check(request.user))
     page.views = forms.VIEWS.present(request, narrowed)
     return responses.show(request, page, "calls/list.html", "calls/_calls.html")

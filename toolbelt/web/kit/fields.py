@@ -98,7 +98,7 @@ class Ticks(Column):
     """Names to tick."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(widget=forms.CheckboxSelectMultiple, template_name="kit/ticks.html", **options)
+        super().__init__(widget=forms.CheckboxSelectMultiple, template_name="kit/checkboxes.html", **options)
 
 
 class Text(forms.CharField):

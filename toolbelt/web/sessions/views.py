@@ -20,7 +20,7 @@ from toolbelt.web.sessions import forms, view_model
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
     """Show the sessions that have loaded something, or only their list to htmx."""
-    return responses.show(request, _page(request, agent), "sessions/sessions.html", "sessions/_narrowed.html")
+    return responses.show(request, _page(request, agent), "sessions/sessions.html", "sessions/_filtered.html")
 
 
 @require_POST

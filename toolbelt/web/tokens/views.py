@@ -26,7 +26,7 @@ _REVOKE = rights.permission("change", "api_token")
 @responses.reading("api_token")
 def listing(request: http.Request) -> HttpResponse:
     """Show the tokens, or only their list to htmx."""
-    return responses.show(request, _page(request), "tokens/list.html", "tokens/_tokens.html")
+    return responses.show(request, _page(request), "tokens/list.html", "tokens/_filtered.html")
 
 
 @require_POST

@@ -60,5 +60,5 @@ class Editor(entry_editor.Editor):
         shown |= {"preview": preview, "message": trial["message"], "whose": whose}
         if request.htmx and request.POST.get("act") == "try":
             form.offer(index.catalog)
-            return render(request, "toolkits/_tried.html", {"page": pieces.View(form=form, **shown)})
+            return render(request, "toolkits/_previewed.html", {"page": pieces.View(form=form, **shown)})
         return super().show(request, form, seen=seen, **shown)

@@ -36,7 +36,7 @@ def page(request: http.Request, toolkit: str) -> HttpResponse:
 def stop(request: http.Request, toolkit: str) -> HttpResponse:
     """Block a toolkit for everyone, or unblock it."""
     home = reverse("web:toolkit", args=[toolkit])
-    part = "toolkits/_stopped.html"
+    part = "toolkits/_blocked.html"
     return blocking.stop(request, "toolkit", toolkit, home, part, lambda: _page(request, toolkit))
 
 

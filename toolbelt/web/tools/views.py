@@ -44,7 +44,7 @@ def page(request: http.Request, tool: str) -> HttpResponse:
 def stop(request: http.Request, tool: str) -> HttpResponse:
     """Block a tool for everyone, or unblock it."""
     home = reverse("web:tool", args=[tool])
-    return blocking.stop(request, "tool", tool, home, "tools/_stopped.html", lambda: _page(request, tool))
+    return blocking.stop(request, "tool", tool, home, "tools/_blocked.html", lambda: _page(request, tool))
 
 
 def _page(request: http.Request, tool: str) -> pieces.View:
