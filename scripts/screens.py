@@ -197,7 +197,7 @@ SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "matrix": ("/matrix/", nothing),
     "toolkits": ("/toolkits/", nothing),
     "toolkit": ("/toolkits/issues/?message=please+file+a+bug", nothing),
-    "toolkit-told": ("/toolkits/issues/?message=please+file+a+bug", show("#told")),
+    "toolkit-preview": ("/toolkits/issues/?message=please+file+a+bug", show("#preview-result")),
     "toolkit-edit": ("/toolkits/issues/edit/?message=please+file+a+bug", nothing),
     "loadouts": ("/loadouts/", nothing),
     "loadout": ("/loadouts/secure-review/", nothing),

@@ -6,7 +6,7 @@
   const every = (selector, within = document) => [...within.querySelectorAll(selector)];
   // Units: each changes as a whole, or waits as a whole.
   const UNIT = "li.tool, td, [data-control]";
-  const ARRIVES = "li, tr, td, .switch-said, .section-counts";
+  const ARRIVES = "li, tr, td, .switch-words, .section-counts";
   // What is filled in and then sent. A switch has nothing to fill in, and a filter is at the page's address.
   const FORM = "form[method=post]:not([data-control]), form:has(.ticks)";
   const FILLED = "input:not([type=hidden]), textarea, select";
@@ -155,27 +155,27 @@
     }
   }
 
-  function markForm(form, said) {
-    if (!said || !form.querySelector(FILLED)) return mark(form, said);
+  function markForm(form, text) {
+    if (!text || !form.querySelector(FILLED)) return mark(form, text);
     const button = document.createElement("button");
     Object.assign(button, { type: "button", className: "link", textContent: "Discard my changes and show theirs" });
     button.dataset.discards = "";
-    mark(form, `${said} Your unsaved changes are kept.`, "", button);
+    mark(form, `${text} Your unsaved changes are kept.`, "", button);
   }
 
-  function mark(unit, said, what = "", button = null) {
+  function mark(unit, text, what = "", button = null) {
     let place = unit.querySelector("[data-mark]");
-    if (!said) return place?.remove();
+    if (!text) return place?.remove();
     if (!place) {
       place = document.createElement("p");
       place.className = "meanwhile";
       place.dataset.mark = "";
       unit.append(place);
     }
-    if (place.dataset.mark === said) return;
-    place.dataset.mark = said;
-    place.replaceChildren(...[said, button].filter(Boolean));
-    document.getElementById("live").textContent = what ? `${what}: ${said}` : said;
+    if (place.dataset.mark === text) return;
+    place.dataset.mark = text;
+    place.replaceChildren(...[text, button].filter(Boolean));
+    document.getElementById("live").textContent = what ? `${what}: ${text}` : text;
   }
 
   function begin(used) {

@@ -56,7 +56,9 @@ def _let_settle(page: Page) -> None:
 def test_a_toolkit_is_edited_row_by_row_and_tried_while_it_is_typed(open_page: OpensPage) -> None:
     page = open_page("/toolkits/local_git/edit/")
     page.get_by_label("While at least one of its tools is on").fill("You have {active_tools}.")
-    expect(page.locator("#tried")).to_contain_text("You have git__git_status, git__git_diff_unstaged")
+    expect(page.locator("#preview-result")).to_contain_text(
+        "You have git__git_status, git__git_diff_unstaged"
+    )
     page.get_by_role("button", name="Move down: git__git_status").click()
     expect(page.locator(".rows").first.locator("code").first).to_have_text("git__git_diff_unstaged")
     _let_settle(page)

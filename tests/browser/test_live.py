@@ -229,7 +229,7 @@ def test_rows_that_an_editor_moved_are_kept_and_ticks_stay_where_they_are(open_l
     # Those behind it move up.
     agents.archive(OTTO.replace(confirm=True), "assistant", True)
     connections.close_all()
-    expect(page.locator("#holders")).not_to_contain_text("assistant")
+    expect(page.locator("#agents")).not_to_contain_text("assistant")
     ticked = page.get_by_role("checkbox", checked=True)
     expect(ticked).to_have_count(1)
     expect(ticked).to_have_attribute("value", "runner")

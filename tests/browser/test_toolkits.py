@@ -18,20 +18,20 @@ LOCAL_GIT = "/toolkits/local_git/"
 
 def holder(page: Page, agent: str) -> Locator:
     """Find the line of one agent."""
-    return page.locator("li.holder").filter(has=page.get_by_role("link", name=agent, exact=True))
+    return page.locator("li.agent-switch").filter(has=page.get_by_role("link", name=agent, exact=True))
 
 
 @looks.with_scripts
 def test_an_agent_is_switched_and_all_are_stopped_and_the_page_follows(open_page: OpensPage) -> None:
     page = open_page(f"{LOCAL_GIT}?whose=runner")
     runner = holder(page, "runner")
-    expect(page.locator("#told")).to_contain_text("12 of 12 tools on")
+    expect(page.locator("#preview-result")).to_contain_text("12 of 12 tools on")
     runner.get_by_role("switch").click()
     expect(operating.notice(page)).to_contain_text("local_git is off for runner.")
     expect(runner).to_contain_text("toolkit local_git is off")
     expect(runner.get_by_role("switch")).to_have_attribute("aria-checked", "false")
     expect(runner.get_by_role("switch")).to_be_focused()
-    expect(page.locator("#told")).to_contain_text("0 of 12 tools on")
+    expect(page.locator("#preview-result")).to_contain_text("0 of 12 tools on")
     operating.notice(page).get_by_role("button", name="Undo").click()
     expect(runner).to_contain_text("12 of 12 on")
     expect(runner.get_by_role("switch")).to_have_attribute("aria-checked", "true")

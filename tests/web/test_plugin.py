@@ -172,7 +172,7 @@ def test_of_hundreds_of_tools_the_first_are_listed(keeper: Client, belt: None) -
 def test_a_refresh_that_is_over_says_how_many_tools_await_review(keeper: Client, belt: None) -> None:
     servers.add()
     servers.answer(servers.READ)
-    html = keeper.get(FILES, headers={**acting.HTMX, "HX-Target": "asking"}).content.decode()
+    html = keeper.get(FILES, headers={**acting.HTMX, "HX-Target": "refresh-progress"}).content.decode()
     assert '<a class="look" href="/review/?plugin=files"><strong>1</strong> to review</a>' in html
     assert "<html" not in html
 

@@ -221,7 +221,7 @@ def test_a_refresh_is_told_once_it_is_over(keeper: Client, belt: None, asked: li
     answer = acting.post(keeper, "/plugins/files/refresh/", htmx=False, next="/plugins/")
     assert answer.headers["Location"].startswith("/plugins/?asked=")
     assert answer.headers["Location"].endswith("&of=files")
-    polled = {**acting.HTMX, "HX-Target": "asking"}
+    polled = {**acting.HTMX, "HX-Target": "refresh-progress"}
     html = keeper.get(answer.headers["Location"], headers=polled).content.decode()
     assert 'hx-trigger="every 1s"' in html
     asked[0][1]("files", importing.Answer(tools=(servers.READ, servers.WRITE)))

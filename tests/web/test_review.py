@@ -69,7 +69,7 @@ def test_a_changed_tool_is_shown_field_by_field_against_what_was_approved(
     old, new = described.text.shown
     assert (old.sign, new.sign) == ("−", "+")
     assert [piece.text for piece in new.pieces if piece.tone == "changed"] == [", or a link"]
-    assert arguments.told == ("new optional argument mode",)
+    assert arguments.notes == ("new optional argument mode",)
     assert "+" in {line.sign for line in arguments.text.shown}
     assert write.delta.startswith("+")
     assert not write.flags

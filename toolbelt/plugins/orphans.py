@@ -66,13 +66,13 @@ class _Standby:
     def add(self, group: int) -> None:
         with self._lock:
             self._groups.add(group)
-            if self._process is None or not self._told(b"+", group):
+            if self._process is None or not self._report(b"+", group):
                 self._start()
 
     def remove(self, group: int) -> None:
         with self._lock:
             self._groups.discard(group)
-            self._told(b"-", group)
+            self._report(b"-", group)
 
     def close(self) -> None:
         """Stop the watchdog, which first stops the remaining groups."""
@@ -117,9 +117,9 @@ class _Standby:
         os.set_blocking(process.stdin.fileno(), False)
         self._process = process
         for group in self._groups:
-            self._told(b"+", group)
+            self._report(b"+", group)
 
-    def _told(self, change: bytes, group: int) -> bool:
+    def _report(self, change: bytes, group: int) -> bool:
         """Send a change of the groups to the watchdog. Return whether it is running."""
         process = self._process
         if process is None or process.stdin is None:

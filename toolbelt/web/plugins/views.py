@@ -47,7 +47,7 @@ def listing(request: http.Request) -> HttpResponse:
         may_see=rights.may_read(request.user, "plugin"),
     )
     page.views = forms.VIEWS.present(request, narrowed)
-    part = "plugins/_refreshing.html" if request.htmx.target == "asking" else "plugins/_lines.html"
+    part = "plugins/_refreshing.html" if request.htmx.target == "refresh-progress" else "plugins/_lines.html"
     return responses.show(request, page, "plugins/list.html", part)
 
 

@@ -63,7 +63,7 @@ def change(tool_change: approvals.Change, *, ticked: bool = False, moved: bool =
                 label="Details"
                 if difference.field == "details" and tool.kind != "tool"
                 else _LABELS[difference.field],
-                told=tuple(map(texts.visible, _in_words(difference))),
+                notes=tuple(map(texts.visible, _in_words(difference))),
                 text=texts.difference(difference.lines),
             )
             for difference in tool_change.differences

@@ -45,7 +45,7 @@ def page(
     page.cells = tuple(
         view_model.cell(holder, toolkit, may_change=may_flip(holder.agent.key)) for holder in part.items
     )
-    page.pages = part.pages(filters, path, anchor="#holders")
+    page.pages = part.pages(filters, path, anchor="#agents")
     order = list(index.catalog.toolkits)
     place = order.index(key)
     page.place = f"{words.number(place + 1)} of {words.number(len(order))}"

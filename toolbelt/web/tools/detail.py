@@ -76,10 +76,10 @@ def _add_holders(
     holders = paging.part([holder for holder in shown if key in holder.granted], filters["offset"])
     others = paging.part([holder for holder in shown if key not in holder.granted], filters["others_offset"])
     page.holders = tuple((holder.agent.key, holder.decision(key)) for holder in holders.items)
-    page.holders_pages = holders.pages(filters, path, anchor="#holders")
+    page.holders_pages = holders.pages(filters, path, anchor="#agents")
     page.others = tuple((holder.agent.key, holder.decision(key)) for holder in others.items)
     page.others_total = others.total
-    page.others_pages = others.pages(filters, path, name="others_offset", anchor="#holders")
+    page.others_pages = others.pages(filters, path, name="others_offset", anchor="#agents")
     page.others_open = not holders.total or bool(filters["others_offset"])
     page.find = paging.find_agents(index.holders, filters, path, ("offset", "others_offset"))
 
