@@ -22,7 +22,7 @@ def holder(page: Page, agent: str) -> Locator:
 
 
 @looks.with_scripts
-def test_an_agent_is_switched_and_all_are_stopped_and_the_page_follows(open_page: OpensPage) -> None:
+def test_the_page_follows_a_switch_and_a_block_for_everyone(open_page: OpensPage) -> None:
     page = open_page(f"{LOCAL_GIT}?whose=runner")
     runner = holder(page, "runner")
     expect(page.locator("#preview-result")).to_contain_text("12 of 12 tools on")

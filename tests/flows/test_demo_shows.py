@@ -41,7 +41,7 @@ def test_something_of_each_kind_needs_attention(demo: None) -> None:
         "github_archived": "Its server exited with code 1: this package is archived, use github/github-mcp-server."
     }
     assert noticed.waiting == {"helpdesk": 2, "firecrawl": 1, "github_mcp": 26}
-    assert {kind for kind, _ in noticed.stopped} == {"tool"}
+    assert {kind for kind, _ in noticed.blocked} == {"tool"}
     assert {summary.agent.key: [item.tool for item in stale] for summary, stale in noticed.stale} == {
         "support-desk": ["helpdesk__send_invoice"]
     }

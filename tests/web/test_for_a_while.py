@@ -141,11 +141,11 @@ def test_the_menu_says_what_each_state_would_change_and_for_whom(operator: Clien
     assert operator.get("/agents/nobody/effect/issues/").status_code == 404
 
 
-def test_a_stop_from_the_menu_counts_at_once_and_the_page_shows_it(admin_client: Client) -> None:
+def test_a_block_from_the_menu_applies_at_once_and_the_page_shows_it(admin_client: Client) -> None:
     answer = acting.post(
         admin_client,
-        "/tools/github__issue_read/stop/",
-        stop="ada",
+        "/tools/github__issue_read/block/",
+        from_agent="ada",
         on="unset",
         was="unset",
         tools="github__issue_read",

@@ -150,7 +150,7 @@ def test_tools_that_no_process_can_run_need_attention_unless_an_operator_turned_
         assert not any("not running" in title for title in concerns(reader))
 
 
-def test_failed_plugins_waiting_tools_budgets_and_stops_need_an_eye(reader: Client) -> None:
+def test_failed_plugins_waiting_tools_budgets_and_blocks_need_attention(reader: Client) -> None:
     models.Tool.objects.update(seen=True)
     models.Plugin.objects.filter(name="github").update(status="failed", error="It <b>broke</b>.")
     clock = models.Plugin.objects.create(name="clock")

@@ -160,7 +160,7 @@ def test_each_control_says_what_it_did(
     assert getattr(plugin("github"), control) is True
 
 
-def test_a_stop_says_whom_it_reaches_and_is_taken_back(keeper: Client, belt: None) -> None:
+def test_blocking_says_how_many_agents_it_affects_and_is_undone(keeper: Client, belt: None) -> None:
     notice = press(keeper, "github", "blocked", "true", "false").context["page"].notice
     assert notice.detail == "2 agents lose 5 tools"
     assert line(look(keeper), "github").reach == "on for no agent"

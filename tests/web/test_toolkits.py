@@ -18,7 +18,7 @@ from toolbelt.testing import OPERATOR
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 ISSUES = "/toolkits/issues/"
-STOP = "/toolkits/issues/stop/"
+BLOCK = "/toolkits/issues/block/"
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_each_line_says_how_large_it_is_and_who_has_it(viewer: Client) -> None:
     assert (research.users, research.percent, research.switched) == ("0 of 2", 0, "")
 
 
-def test_what_is_stopped_or_in_code_is_marked(viewer: Client) -> None:
+def test_blocked_toolkits_and_toolkits_in_code_are_marked(viewer: Client) -> None:
     models.Toolkit.objects.filter(key="research").update(blocked=True, plugin="github")
     marks = [(mark.word, mark.tone) for mark in listed(viewer).toolkits[2].marks]
     assert marks == [("blocked for everyone", "danger"), ("from plugin github", "quiet")]
@@ -71,7 +71,7 @@ def test_what_is_stopped_or_in_code_is_marked(viewer: Client) -> None:
         ({"q": "papers"}, ["research"]),
         ({"show": "used"}, ["issues", "releases"]),
         ({"show": "unused"}, ["research"]),
-        ({"show": "stopped"}, []),
+        ({"show": "blocked"}, []),
         ({"show": "nonsense"}, ["issues", "releases", "research"]),
         ({"sort": "-toolkit"}, ["research", "releases", "issues"]),
         ({"sort": "tools"}, ["research", "issues", "releases"]),
@@ -236,8 +236,8 @@ def test_a_toolkit_in_code_says_whose_it_is_and_keeps_its_switches(keeper: Clien
     assert "Block for everyone" in html
 
 
-def test_it_is_stopped_for_everyone_and_the_stop_taken_back(keeper: Client) -> None:
-    answer = acting.post(keeper, STOP, on="true", was="false", next=ISSUES)
+def test_a_toolkit_is_blocked_for_everyone_and_unblocked(keeper: Client) -> None:
+    answer = acting.post(keeper, BLOCK, on="true", was="false", next=ISSUES)
     html = acting.text(answer)
     assert "issues is blocked for everyone." in html
     assert "Unblock" in html
@@ -249,17 +249,17 @@ def test_it_is_stopped_for_everyone_and_the_stop_taken_back(keeper: Client) -> N
     assert look(keeper).blocked is False
 
 
-def test_a_stop_without_htmx_leads_back(keeper: Client) -> None:
-    answer = acting.post(keeper, STOP, htmx=False, on="true", was="false", next=ISSUES, reason="Leaks.")
+def test_blocking_without_htmx_leads_back(keeper: Client) -> None:
+    answer = acting.post(keeper, BLOCK, htmx=False, on="true", was="false", next=ISSUES, reason="Leaks.")
     assert (answer.status_code, answer.headers["Location"]) == (303, ISSUES)
     assert look(keeper).notice.text == "issues is blocked for everyone."
     assert (acting.newest().action, acting.newest().reason) == ("toolkit.change", "Leaks.")
 
 
-def test_a_stop_that_came_too_late_or_makes_no_sense_is_refused(keeper: Client) -> None:
-    assert acting.post(keeper, STOP, on="false", was="true").status_code == 409
-    assert acting.post(keeper, STOP, on="perhaps", was="false").status_code == 422
-    assert acting.post(keeper, "/toolkits/nothing/stop/", on="true", was="false").status_code == 404
+def test_a_late_or_invalid_block_is_refused(keeper: Client) -> None:
+    assert acting.post(keeper, BLOCK, on="false", was="true").status_code == 409
+    assert acting.post(keeper, BLOCK, on="perhaps", was="false").status_code == 422
+    assert acting.post(keeper, "/toolkits/nothing/block/", on="true", was="false").status_code == 404
     assert not models.Toolkit.objects.get(key="issues").blocked
 
 

@@ -18,7 +18,7 @@ from toolbelt.core import reasons
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 READ = "/tools/github__issue_read/"
-STOP = "/tools/github__issue_read/stop/"
+BLOCK = "/tools/github__issue_read/block/"
 EVERY = ["clock__now", "github__issue_read", "github__issue_write", "github__merge", "papers", "shell"]
 
 
@@ -124,7 +124,7 @@ def test_what_nobody_can_have_says_why(viewer: Client) -> None:
         ({"risk": "unstated"}, ["shell"]),
         ({"risk": "nonsense"}, EVERY),
         ({"state": "default"}, ["shell"]),
-        ({"state": "stopped"}, []),
+        ({"state": "blocked"}, []),
         ({"state": "available"}, EVERY),
         ({"state": "nonsense"}, EVERY),
         ({"plugin": "github", "risk": "read-only"}, ["github__issue_read"]),
@@ -152,7 +152,7 @@ def test_states_are_told_apart(viewer: Client) -> None:
     models.Plugin.objects.filter(name="github").update(active=False)
     models.Tool.objects.filter(key="shell").update(blocked=True)
     assert keys(listed(viewer, state="unavailable")) == EVERY[1:4]
-    assert keys(listed(viewer, state="stopped")) == ["shell"]
+    assert keys(listed(viewer, state="blocked")) == ["shell"]
     assert keys(listed(viewer, state="available")) == ["clock__now", "papers"]
 
 
@@ -293,18 +293,18 @@ def test_calls_are_summed_up_for_those_who_may_see_them(keeper: Client, viewer: 
     assert look(viewer).usage is None
 
 
-def test_it_is_stopped_for_everyone_and_the_stop_lifted(keeper: Client) -> None:
-    html = acting.text(acting.post(keeper, STOP, on="true", was="false", next=READ))
+def test_a_tool_is_blocked_for_everyone_and_unblocked(keeper: Client) -> None:
+    html = acting.text(acting.post(keeper, BLOCK, on="true", was="false", next=READ))
     assert "github__issue_read is blocked for everyone." in html
     assert "<strong>Blocked</strong> for all agents" in html
     assert "No agent has this tool." in html
-    answer = acting.post(keeper, STOP, htmx=False, on="false", was="true", next=READ)
+    answer = acting.post(keeper, BLOCK, htmx=False, on="false", was="true", next=READ)
     assert (answer.status_code, answer.headers["Location"]) == (303, READ)
     assert look(keeper).blocked is False
-    assert acting.post(keeper, "/tools/nothing/stop/", on="true", was="false").status_code == 404
+    assert acting.post(keeper, "/tools/nothing/block/", on="true", was="false").status_code == 404
 
 
-def test_who_may_not_stop_it_is_not_offered_to(viewer: Client) -> None:
+def test_those_who_may_not_block_it_are_not_offered_to(viewer: Client) -> None:
     html = acting.text(viewer.get(READ))
     assert "Block for everyone" not in html
     assert "Edit in the admin" not in html

@@ -208,7 +208,7 @@ def test_in_place_what_is_no_agent_s_is_told_on_the_page_loaded_anew(
     operator: Client, olive: auth.User
 ) -> None:
     olive.user_permissions.add(*auth.Permission.objects.filter(codename="change_toolkit"))
-    acting.post(operator, "/toolkits/issues/stop/", on="true", was="false", stop="ada")
+    acting.post(operator, "/toolkits/issues/block/", on="true", was="false", from_agent="ada")
     answer = undo(operator, acting.newest().pk)
     assert (answer.status_code, answer.headers["HX-Refresh"]) == (200, "true")
     assert "Undone" in acting.text(operator.get("/agents/ada/"))

@@ -42,7 +42,7 @@ class Attention:
     """What needs attention, and the ``agents`` and the catalog (``stored``) that it was computed from.
 
     ``not_running`` are the plugins in code with tools that no process can run; ``waiting`` how many tools need review,
-    by plugin; ``stopped`` what is blocked for everyone (kind, name); ``unresolved`` what names nothing.
+    by plugin; ``blocked`` what is blocked for everyone (kind, name); ``unresolved`` what names nothing.
     """
 
     agents: Sequence[queries.Summary]
@@ -50,7 +50,7 @@ class Attention:
     broken: Sequence[FailedPlugin]
     not_running: Sequence[catalog.Plugin]
     waiting: Mapping[str, int]
-    stopped: Sequence[tuple[str, str]]
+    blocked: Sequence[tuple[str, str]]
     stale: Sequence[tuple[queries.Summary, Sequence[Stale]]]
     unresolved: Sequence[unresolved.Unresolved]
 
@@ -64,7 +64,7 @@ def load() -> Attention:
         broken=_broken(stored),
         not_running=tuple(_not_running(stored)),
         waiting=_waiting(stored),
-        stopped=tuple(_stopped(stored)),
+        blocked=tuple(_blocked(stored)),
         stale=tuple((summary, stale) for summary in summaries if (stale := tuple(_stale(summary)))),
         unresolved=unresolved.every(stored),
     )
@@ -99,7 +99,7 @@ def _waiting(stored: catalog.Catalog) -> dict[str, int]:
     return counts
 
 
-def _stopped(stored: catalog.Catalog) -> Iterator[tuple[str, str]]:
+def _blocked(stored: catalog.Catalog) -> Iterator[tuple[str, str]]:
     for plugin in stored.plugins.values():
         if plugin.blocked:
             yield "plugin", plugin.name

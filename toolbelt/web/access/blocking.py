@@ -1,4 +1,4 @@
-"""Blocking something for everyone, and unblocking it."""
+"""The button Block for everyone: its response on the page of a tool, of a toolkit or of an agent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolbelt.web.access import forms, parts
 from toolbelt.web.kit import http, notices, pieces, responses, words
 
 
-def stop(
+def respond(
     request: http.Request,
     kind: blocking.Kind,
     name: str,
@@ -22,10 +22,10 @@ def stop(
     page: Callable[[], pieces.View],
 ) -> HttpResponse:
     """Block something for everyone, or unblock it: htmx gets ``part`` of its ``page``, a browser goes to ``home``."""
-    agent = request.POST.get("stop", "")
+    agent = request.POST.get("from_agent", "")
 
     def swap(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
-        # The page of an agent, from whose menu it was stopped, shows what becomes of its rows.
+        # The Access page of an agent, whose menu blocked it, shows what becomes of its rows.
         if agent:
             return parts.render_partial(request, agent, notice, None, status=status)
         shown = page()
@@ -33,18 +33,18 @@ def stop(
         return render(request, part, {"page": shown}, status=status)
 
     responses.declare(request, home, parts=swap)
-    given = forms.Stop(request.POST).checked()
+    given = forms.Block(request.POST).checked()
     on = given["on"]
     change = blocking.set_blocked(responses.write(request, given), kind, name, on, was=given["was"])
     done = f"{name} is {'blocked for everyone' if on else 'unblocked'}"
     if change.is_nothing:
         return responses.respond(request, notices.Notice(text=f"No changes: {done} already."))
-    detail = whom(change, on)
+    detail = describe_reach(change, on)
     return responses.respond(request, notices.Notice(text=f"{done}.", detail=detail, undo=change.entry))
 
 
-def whom(change: blocking.BlockChange, on: bool) -> str:
-    """Return whom it reaches: ``3 agents lose 5 tools``."""
+def describe_reach(change: blocking.BlockChange, on: bool) -> str:
+    """Return how many agents it affects: ``3 agents lose 5 tools``."""
     agents, tools = len(change.agents), sum(change.agents.values())
     if not agents:
         return "no agent had it" if on else "no agent has it now"

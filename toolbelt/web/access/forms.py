@@ -24,17 +24,18 @@ class Access(forms.Form):
     offset = fields.Offset()
 
 
-class Stop(kit.Change):
-    """The emergency stop of something: whether it is wanted, and what the page showed.
+class Block(kit.Change):
+    """Whether something is blocked for everyone: what is requested, and what the page showed.
 
-    From the Access page of an agent (``stop`` names it) it comes with a switch's form, whose fields say nothing here:
-    there it is only offered for what is not stopped.
+    The Access page of an agent (``from_agent``) sends it with the form of a switch, whose ``on`` and ``was`` do not
+    count here: that page only offers to block what is not blocked.
     """
 
     on = fields.State(("true", "false"))
     was = fields.State(("true", "false"))
-    stop = forms.CharField(required=False, max_length=200)
+    from_agent = forms.CharField(required=False, max_length=200)
 
     def __init__(self, data: Mapping[str, Any], *args: Any, **options: Any) -> None:
-        given = {"on": "true", "was": "false", "stop": data["stop"]} if data.get("stop") else data
+        agent = data.get("from_agent")
+        given = {"on": "true", "was": "false", "from_agent": agent} if agent else data
         super().__init__(given, *args, **options)

@@ -36,7 +36,7 @@ def page(
     change: values.Effect | None,
     may_change: bool,
     may_undo: bool = False,
-    may_stop: bool = False,
+    may_block: bool = False,
     **frame: Any,
 ) -> pieces.View:
     """Return the page: ``filters`` is the filter, ``opened`` the ids of sections that the reader opened; ``may_undo``
@@ -63,7 +63,7 @@ def page(
     kept = {**_given(filters), "offset": ""}
     return pieces.View(
         agent=agents.present(access.summary, may_undo=may_undo),
-        acts=acts(may_stop=may_stop),
+        acts=acts(may_block=may_block),
         filter=pieces.View(
             query=filters["q"],
             show=filters["show"],
@@ -115,14 +115,14 @@ def _groups(
         )
 
 
-def acts(*, may_stop: bool) -> pieces.View:
+def acts(*, may_block: bool) -> pieces.View:
     """Return what the menu beside each control offers."""
     return pieces.View(
         words=pieces.SETTINGS[:2],
         spans=tuple(durations.SPANS.items()),
         bulk=tuple((what, what.capitalize(), pieces.SETTINGS) for what in ("tools", "toolkits")),
         zone=timezone.localtime().strftime("%Z"),
-        may_stop=may_stop,
+        may_block=may_block,
     )
 
 

@@ -30,7 +30,7 @@ def page(request: http.Request, agent: str) -> HttpResponse:
         change=change,
         may_change=rights.may_flip(request.user, agent),
         may_undo=audit_words.may_undo_quickly(request.user, access.last),
-        may_stop=request.user.has_perm(rights.permission("change", "tool"))
+        may_block=request.user.has_perm(rights.permission("change", "tool"))
         and request.user.has_perm(rights.permission("change", "toolkit")),
     )
     if target == "sections":

@@ -116,23 +116,23 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
 @require_POST
 @permission_required(CHANGE, raise_exception=True)
 def switch(request: http.Request, plugin: str) -> HttpResponse:
-    """Switch a plugin on or off, stop it for everyone, or trust it."""
+    """Switch a plugin on or off, block it for everyone, or trust it."""
     responses.declare(
         request, reverse("web:plugin", args=[plugin]), parts=functools.partial(_parts, request, plugin)
     )
     given = forms.Switch(request.POST).checked()
     control, on, was = given["control"], given["on"], given["was"]
-    write, whom = responses.write(request, given), ""
+    write, detail = responses.write(request, given), ""
     change: writing.Change
     if control == "blocked":
         change = blocked = blocking.set_blocked(write, "plugin", plugin, on, was=was)
-        whom = access_blocking.whom(blocked, on)
+        detail = access_blocking.describe_reach(blocked, on)
     else:
         change = plugin_overview.set_control(write, plugin, control, on, was=was)
     done = f"{plugin} is {_DONE[control][on]}"
     if change.is_nothing:
         return responses.respond(request, notices.Notice(text=f"No changes: {done} already."))
-    return responses.respond(request, notices.Notice(text=f"{done}.", detail=whom, undo=change.entry))
+    return responses.respond(request, notices.Notice(text=f"{done}.", detail=detail, undo=change.entry))
 
 
 def _parts(

@@ -19,8 +19,8 @@ _DEFERRED = "deferred by budget"
 
 def count(noticed: attention.Attention) -> int:
     """Return how many lines :func:`lines` yields."""
-    others = count_others(noticed) - len(noticed.stopped)
-    return others + len(noticed.waiting) + bool(noticed.stopped)
+    others = count_others(noticed) - len(noticed.blocked)
+    return others + len(noticed.waiting) + bool(noticed.blocked)
 
 
 def count_others(noticed: attention.Attention) -> int:
@@ -29,7 +29,7 @@ def count_others(noticed: attention.Attention) -> int:
         len(noticed.broken)
         + len(noticed.not_running)
         + len(_troubled(noticed))
-        + len(noticed.stopped)
+        + len(noticed.blocked)
         + len(noticed.stale)
         + len({missing.loadout for missing in noticed.unresolved})
     )
@@ -45,13 +45,13 @@ def lines(noticed: attention.Attention) -> Iterator[pieces.View]:
     yield from _reviews(noticed)
     yield from _stale(noticed.stale)
     yield from _unresolved(noticed.unresolved)
-    if len(noticed.stopped) == 1:
+    if len(noticed.blocked) == 1:
         yield from _blocked(noticed)
-    elif noticed.stopped:
+    elif noticed.blocked:
         yield pieces.View(
             state="denied",
-            title=f"{len(noticed.stopped)} entries blocked for everyone",
-            about=words.listing([name for _, name in noticed.stopped]),
+            title=f"{len(noticed.blocked)} entries blocked for everyone",
+            about=words.listing([name for _, name in noticed.blocked]),
             url=f"{reverse('web:review')}#attention",
             act="View",
         )
@@ -97,7 +97,7 @@ def _reviews(noticed: attention.Attention) -> Iterator[pieces.View]:
 
 
 def _blocked(noticed: attention.Attention) -> Iterator[pieces.View]:
-    for kind, name in noticed.stopped:
+    for kind, name in noticed.blocked:
         yield pieces.View(
             state="denied",
             title=f"{kind.capitalize()} {texts.visible(name)} is blocked for everyone",

@@ -18,7 +18,7 @@ _SORTS: Mapping[str, Callable[[Held], Any]] = {
     "users": lambda held: len(held.users),
 }
 _COLUMNS = {"toolkit": "Toolkit", "tools": "Tools", "tokens": "Tokens", "users": "Agents"}
-_SHOWS = {"": "All", "used": "In use", "unused": "Not in use", "stopped": "Blocked", "code": "From code"}
+_SHOWS = {"": "All", "used": "In use", "unused": "Not in use", "blocked": "Blocked", "code": "From code"}
 _SET = {True: "on", False: "off"}
 # The first of them that holds for a member is what the agent has of the toolkit.
 _STATES = ("active", "discoverable", "unavailable", "denied", "dormant")
@@ -165,7 +165,7 @@ def _fits(toolkit_use: Held, filters: Mapping[str, Any]) -> bool:
             return bool(toolkit_use.users)
         case "unused":
             return not toolkit_use.users
-        case "stopped":
+        case "blocked":
             return toolkit.blocked
         case "code":
             return bool(toolkit.plugin)

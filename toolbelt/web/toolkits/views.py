@@ -1,4 +1,4 @@
-"""The toolkits: their list, one of them, and its emergency stop."""
+"""The toolkits: their list, one of them, and blocking it for everyone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolbelt.web.access import blocking
 from toolbelt.web.kit import filters, http, pieces, responses
 from toolbelt.web.toolkits import detail, forms, view_model
 
-STOP = rights.permission("change", "toolkit")
+CHANGE = rights.permission("change", "toolkit")
 
 
 @require_safe
@@ -32,12 +32,12 @@ def page(request: http.Request, toolkit: str) -> HttpResponse:
 
 
 @require_POST
-@permission_required(STOP, raise_exception=True)
-def stop(request: http.Request, toolkit: str) -> HttpResponse:
+@permission_required(CHANGE, raise_exception=True)
+def block(request: http.Request, toolkit: str) -> HttpResponse:
     """Block a toolkit for everyone, or unblock it."""
     home = reverse("web:toolkit", args=[toolkit])
     part = "toolkits/_blocked.html"
-    return blocking.stop(request, "toolkit", toolkit, home, part, lambda: _page(request, toolkit))
+    return blocking.respond(request, "toolkit", toolkit, home, part, lambda: _page(request, toolkit))
 
 
 def _page(request: http.Request, toolkit: str) -> pieces.View:
@@ -48,5 +48,5 @@ def _page(request: http.Request, toolkit: str) -> pieces.View:
         filters.read(forms.Trial(request.GET)),
         path=reverse("web:toolkit", args=[toolkit]),
         may_flip=rights.flip_check(user),
-        may_edit=user.has_perm(STOP),
+        may_edit=user.has_perm(CHANGE),
     )

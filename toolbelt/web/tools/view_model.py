@@ -25,7 +25,7 @@ _SORTS: Mapping[str, Callable[[catalog.Tool], Any]] = {
 _STATES = {
     "available": "Available",
     "unavailable": "Unavailable",
-    "stopped": "Blocked",
+    "blocked": "Blocked",
     "default": "On by default",
 }
 _RISKS: Mapping[str, risks.Stated] = {
@@ -183,7 +183,7 @@ def _fits(shelf: access_index.CatalogView, tool: catalog.Tool, filters: Mapping[
             return closed is None
         case "unavailable":
             return closed is not None and closed.state == "unavailable"
-        case "stopped":
+        case "blocked":
             return closed is not None and closed.state == "denied"
         case "default":
             return tool.default_on

@@ -1,4 +1,4 @@
-"""The tools: their list, one of them, and its emergency stop."""
+"""The tools: their list, one of them, and blocking it for everyone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolbelt.web.access import blocking
 from toolbelt.web.kit import filters, http, pieces, responses
 from toolbelt.web.tools import detail, forms, view_model
 
-STOP = rights.permission("change", "tool")
+CHANGE = rights.permission("change", "tool")
 
 
 @require_safe
@@ -40,11 +40,11 @@ def page(request: http.Request, tool: str) -> HttpResponse:
 
 
 @require_POST
-@permission_required(STOP, raise_exception=True)
-def stop(request: http.Request, tool: str) -> HttpResponse:
+@permission_required(CHANGE, raise_exception=True)
+def block(request: http.Request, tool: str) -> HttpResponse:
     """Block a tool for everyone, or unblock it."""
     home = reverse("web:tool", args=[tool])
-    return blocking.stop(request, "tool", tool, home, "tools/_blocked.html", lambda: _page(request, tool))
+    return blocking.respond(request, "tool", tool, home, "tools/_blocked.html", lambda: _page(request, tool))
 
 
 def _page(request: http.Request, tool: str) -> pieces.View:
