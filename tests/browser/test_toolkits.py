@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 LOCAL_GIT = "/toolkits/local_git/"
 
 
-def holder(page: Page, agent: str) -> Locator:
+def row_of(page: Page, agent: str) -> Locator:
     """Find the line of one agent."""
     return page.locator("li.agent-switch").filter(has=page.get_by_role("link", name=agent, exact=True))
 
@@ -24,7 +24,7 @@ def holder(page: Page, agent: str) -> Locator:
 @looks.with_scripts
 def test_the_page_follows_a_switch_and_a_block_for_everyone(open_page: OpensPage) -> None:
     page = open_page(f"{LOCAL_GIT}?whose=runner")
-    runner = holder(page, "runner")
+    runner = row_of(page, "runner")
     expect(page.locator("#preview-result")).to_contain_text("12 of 12 tools on")
     runner.get_by_role("switch").click()
     expect(operating.notice(page)).to_contain_text("local_git is off for runner.")
@@ -54,15 +54,15 @@ def test_a_message_is_tried_while_it_is_typed_and_a_question_is_asked(open_page:
     page.get_by_label("Try a message").press_sequentially("file a bug")
     expect(page.get_by_text("matches first")).to_be_visible()
     expect(page).to_have_url(re.compile("message=file(%20|[+])a(%20|[+])bug$"))
-    holder(page, "runner").get_by_role("switch").click()
+    row_of(page, "runner").get_by_role("switch").click()
     page.get_by_role("dialog").get_by_role("button", name="Turn on").click()
-    expect(holder(page, "runner")).to_contain_text("toolkit issues is on")
+    expect(row_of(page, "runner")).to_contain_text("toolkit issues is on")
 
 
 @looks.without_scripts
 def test_it_all_works_without_scripts(open_page: OpensPage) -> None:
     page = open_page(LOCAL_GIT)
-    holder(page, "runner").get_by_role("switch").click()
+    row_of(page, "runner").get_by_role("switch").click()
     expect(operating.notice(page)).to_contain_text("local_git is off for runner.")
     expect(page).to_have_url(LOCAL_GIT)
     page.get_by_role("button", name="Block for everyone").click()

@@ -150,14 +150,14 @@ def test_a_toolkit_s_switch_and_an_override_decide_for_them() -> None:
     belts.import_(offering.OPERATOR, {"toolkits": [toolkit], "agents": [{"key": "ada"}]})
 
     switches.flip(offering.OPERATOR.replace(confirm=True), "ada", "sums", True)
-    (holder,) = access_index.load().holders
-    assert holder.granted == {"files__read", "files__prompt_sum"}
-    assert holder.active == {"files__read"}
+    (access,) = access_index.load().agents
+    assert access.granted == {"files__read", "files__prompt_sum"}
+    assert access.active == {"files__read"}
     assert plugin_overview.find("files").users == {"files__read": ("ada",), "files__prompt_sum": ("ada",)}
 
     switches.override(offering.OPERATOR, "ada", "files__prompt_sum", False)
-    (holder,) = access_index.load().holders
-    assert holder.granted == {"files__read"}
+    (access,) = access_index.load().agents
+    assert access.granted == {"files__read"}
 
 
 def test_they_are_not_counted_as_tools() -> None:

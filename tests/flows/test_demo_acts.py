@@ -189,7 +189,7 @@ def test_every_built_in_toolkit_is_granted_to_an_agent_of_the_demo(demo: catalog
     agents = [summary for summary in queries.summaries() if summary.agent.key not in ("caller", "evolver")]
     for plugin in builtin.CLASSES:
         for key in demo.tools_of_plugin[plugin]:
-            assert [summary for summary in agents if key in summary.holder.active], key
+            assert [summary for summary in agents if key in summary.access.active], key
             assert [
                 toolkit for toolkit in demo.toolkits.values() if key in {m.tool for m in toolkit.members}
             ], key

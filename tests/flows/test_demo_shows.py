@@ -98,9 +98,9 @@ def test_calls_of_today_failed_with_reasons_that_can_be_read(demo: None) -> None
 
 
 def test_three_agents_have_one_tool_on_on_request_and_off(demo: None) -> None:
-    holders = {summary.agent.key: summary.holder for summary in queries.summaries()}
+    accesses = {summary.agent.key: summary.access for summary in queries.summaries()}
     decisions = {
-        key: holders[key].decision("slack__slack_post_message")
+        key: accesses[key].decision("slack__slack_post_message")
         for key in ("assistant", "generalist", "kiosk")
     }
     assert {key: (decision.state, decision.code) for key, decision in decisions.items()} == {

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 def wanted(id_: str) -> upstream_connections.Claim:
     return upstream_connections.Claim(
-        id=id_, plugin="files", holder="session ada/s1", host="here/0", address=f"/{id_}"
+        id=id_, plugin="files", owner="session ada/s1", host="here/0", address=f"/{id_}"
     )
 
 

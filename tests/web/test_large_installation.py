@@ -78,22 +78,22 @@ def test_what_the_lists_count_is_what_each_agent_is_resolved_to(olive: Client) -
     found = access_index.load()
     stored = found.catalog
     users: dict[str, set[str]] = {key: set() for key in stored.toolkits}
-    for holder in found.holders:
+    for own in found.agents:
         resolved = budgets.resolve(
-            resolution.Snapshot(catalog=stored, agent=holder.agent, kind_loadouts=agents_kinds())
+            resolution.Snapshot(catalog=stored, agent=own.agent, kind_loadouts=agents_kinds())
         )
-        assert holder.active == resolved.active.keys()
-        assert holder.inventory.spent == resolved.spent
-        assert holder.inventory.deferred == resolved.deferred.keys()
+        assert own.active == resolved.active.keys()
+        assert own.inventory.spent == resolved.spent
+        assert own.inventory.deferred == resolved.deferred.keys()
         for key in stored.tools:
-            assert holder.decision(key) == resolved.decision(key)
+            assert own.decision(key) == resolved.decision(key)
         for key, toolkit in stored.toolkits.items():
             if any(member.tool in resolved.active for member in toolkit.members):
-                users[key].add(holder.agent.key)
+                users[key].add(own.agent.key)
     assert {key: set(found.users.get(key, ())) for key in stored.toolkits} == users
     every = [line for page in pages_of(olive, "/agents/") for line in page.agents]
     shown = {line.key: line.active.replace(",", "") for line in every}
-    assert shown == {holder.agent.key: str(len(holder.active)) for holder in found.holders}
+    assert shown == {own.agent.key: str(len(own.active)) for own in found.agents}
 
 
 def agents_kinds() -> Any:
@@ -197,12 +197,12 @@ def test_the_matrix_finds_agents_without_javascript_too(olive: Client) -> None:
 
 def test_a_matrix_cell_says_what_its_agent_has_of_the_toolkit(olive: Client) -> None:
     found = access_index.load()
-    holders = {holder.agent.key: holder for holder in found.holders}
+    accesses = {access.agent.key: access for access in found.agents}
     for row in look(olive, "/matrix/").rows:
         kit = found.catalog.toolkits[row.toolkit.key]
         there = {member.tool for member in kit.members}
         for cell in row.cells:
-            active = len(there & holders[cell.agent].active)
+            active = len(there & accesses[cell.agent].active)
             assert not active or cell.short == f"{active}/{len(there)}"
 
 
@@ -218,10 +218,10 @@ def test_whom_a_toolkit_concerns_stands_first_and_others_are_found(olive: Client
 
 def test_who_has_a_tool_is_counted_over_all_and_shown_in_part(olive: Client) -> None:
     key = made.tool_name(400 if models.Tool.objects.filter(key=made.tool_name(400)).exists() else 5)
-    having = sum(key in holder.active for holder in access_index.load().holders)
+    having = sum(key in access.active for access in access_index.load().agents)
     page = look(olive, f"/tools/{key}/")
-    assert page.users == f"{having} of {len(access_index.load().holders)}"
-    assert page.others_total == len(access_index.load().holders) - having
+    assert page.users == f"{having} of {len(access_index.load().agents)}"
+    assert page.others_total == len(access_index.load().agents) - having
     assert len(page.others) == min(paging.AT_ONCE, page.others_total)
     assert look(olive, f"/tools/{key}/", agents="nobody").others_total == 0
 
@@ -245,8 +245,8 @@ def test_overrides_that_do_nothing_are_those_that_deciding_finds(olive: Client) 
     }
     assert told
     for one in queries.summaries():
-        agent, stored = one.agent, one.holder.catalog
-        with_all = one.holder.resolved
+        agent, stored = one.agent, one.access.catalog
+        with_all = one.access.resolved
         without = attention._without_overrides(one).context
         for key, on in agent.overrides.items():
             now, else_ = with_all.decision(key), resolution.decide(without, key)
@@ -286,7 +286,7 @@ def test_a_bulk_change_shows_what_it_does_to_the_surface_of_each_agent(
     olive: Client, on: bool | None
 ) -> None:
     found = access_index.load()
-    agents = {holder.agent.key: holder.agent for holder in found.holders}
+    agents = {access.agent.key: access.agent for access in found.agents}
     keys = [made.TOOLKIT, "kit-009", "kit-019", "kit-039", made.tool_name(5), made.tool_name(7)]
     plan = bulk.plan(list(agents), keys, on)
     assert plan.refused or not on
@@ -305,7 +305,7 @@ def test_all_that_was_not_called_is_walked_in_parts(olive: Client) -> None:
     found = access_index.load()
     called = set(models.CallRecord.objects.values_list("agent", "tool"))
     idle = {
-        tool for holder in found.holders for tool in holder.active if (holder.agent.key, tool) not in called
+        tool for access in found.agents for tool in access.active if (access.agent.key, tool) not in called
     }
     walked = [look(olive, "/calls/", unused="all", since="2000-01-01").unused]
     while walked[-1].more_url:

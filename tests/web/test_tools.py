@@ -185,7 +185,7 @@ def test_typing_gets_only_the_table_and_the_count(viewer: Client) -> None:
 
 def test_a_tool_says_which_agents_have_it_and_why_the_others_do_not(viewer: Client) -> None:
     page = look(viewer, "clock__now")
-    ((agent, decision),) = page.holders
+    ((agent, decision),) = page.agents
     assert (agent, decision.state, reasons.explain(decision)) == ("ada", "active", "its override is on")
     assert '<a href="/agents/ada/?q=clock__now">ada</a>' in acting.text(viewer.get("/tools/clock__now/"))
     assert [(agent, decision.state) for agent, decision in page.others] == [("bob", "discoverable")]
@@ -197,7 +197,7 @@ def test_why_nobody_has_it_stands_above_all(viewer: Client) -> None:
     assert "<strong>Unavailable</strong> for all agents: plugin github has failed." in acting.text(
         viewer.get(READ)
     )
-    assert look(viewer).holders == ()
+    assert look(viewer).agents == ()
 
 
 def test_its_schema_is_read_out(viewer: Client) -> None:

@@ -36,7 +36,7 @@ def test_what_is_on_and_was_not_called_is_listed_the_dearest_first(reader: Clien
 def test_what_one_agent_did_not_call_is_turned_off_in_place(reader: Client) -> None:
     html = acting.text(reader.get("/calls/", {"agent": "ada"}))
     assert 'action="/agents/ada/overrides/shell/"' in html
-    unused = {one.tool: one.holders[0].was for one in look(reader, agent="ada").unused.tools}
+    unused = {one.tool: one.may_turn_off[0].was for one in look(reader, agent="ada").unused.tools}
     assert (unused["shell"], unused["clock__now"]) == ("unset", "true")
     answer = acting.override(reader, "shell", "false", unused["shell"], htmx=False, next="/calls/?agent=ada")
     assert answer.headers["Location"] == "/calls/?agent=ada"
@@ -47,7 +47,7 @@ def test_what_one_agent_did_not_call_is_turned_off_in_place(reader: Client) -> N
 
 def test_what_several_agents_did_not_call_is_turned_off_for_each_of_them_and_undone(reader: Client) -> None:
     (write,) = [one for one in look(reader).unused.tools if one.tool == "github__issue_write"]
-    assert [(one.agent, one.was) for one in write.holders] == [("ada", "unset"), ("bob", "unset")]
+    assert [(one.agent, one.was) for one in write.may_turn_off] == [("ada", "unset"), ("bob", "unset")]
     html = acting.text(reader.get("/calls/"))
     for agent in ("ada", "bob"):
         assert f'action="/agents/{agent}/overrides/github__issue_write/"' in html

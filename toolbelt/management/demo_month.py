@@ -73,20 +73,20 @@ def make(*, days: int, size: int, seed: int, force: bool = False, now: dt.dateti
     Raise Refused, unless ``force``, if the database is not the demo's, or already has calls or changes.
     """
     with transaction.atomic():
-        access = access_index.load()
+        index = access_index.load()
         if not force:
-            _refuse_real_data({holder.agent.key for holder in access.holders})
+            _refuse_real_data({access.agent.key for access in index.agents})
         now = now or timezone.now()
         dice = random.Random(seed)  # noqa: S311 - the same seed has to make the same month
         today = timezone.localtime(now).date()
         dates = [today - dt.timedelta(days=back) for back in reversed(range(days))]
         midnights = [timezone.make_aware(dt.datetime.combine(date, dt.time.min)) for date in dates]
         changes = sum(
-            _change_and_take_back(access, dice, begin, end, is_today=begin >= midnights[-1])
+            _change_and_take_back(index, dice, begin, end, is_today=begin >= midnights[-1])
             for begin, end in _change_times(dice, midnights, now)
         )
         calls = sorted(
-            _calls(access, dice, midnights, now, size), key=lambda call: (call["at"], call["agent"])
+            _calls(index, dice, midnights, now, size), key=lambda call: (call["at"], call["agent"])
         )
         context_saved.add_all(_context_use(calls))
         return Made(changes=changes, calls=usage.record_all(calls))
@@ -122,7 +122,7 @@ def _change_times(
 
 
 def _change_and_take_back(
-    access: access_index.AccessIndex,
+    index: access_index.AccessIndex,
     dice: random.Random,
     begin: dt.datetime,
     end: dt.datetime,
@@ -130,7 +130,7 @@ def _change_and_take_back(
     is_today: bool,
 ) -> int:
     """Make a change and undo it. Return the number of changes: two, or none if a rule forbids the change."""
-    change, field, was, new, kind = _choose(access, dice)
+    change, field, was, new, kind = _choose(index, dice)
     first, second = dice.choices(_PEOPLE, (6, 4, 2, 2), k=2)
     # Today's stay, so that there is something to undo.
     by_undo = not is_today and dice.random() < 0.35
@@ -154,59 +154,59 @@ def _change_and_take_back(
 
 
 def _choose(
-    access: access_index.AccessIndex, dice: random.Random
+    index: access_index.AccessIndex, dice: random.Random
 ) -> tuple[Callable[..., writing.Change], str, Any, Any, str]:
     """Return a function that writes, the argument that it changes, the old and new value, and the kind of reason."""
-    holder = dice.choice(access.holders)
-    agent, toolkits = holder.agent, access.catalog.toolkits
+    access = dice.choice(index.agents)
+    agent, toolkits = access.agent, index.catalog.toolkits
     chance = dice.random()
     if chance < 0.06 and toolkits:
         toolkit = toolkits[dice.choice(list(toolkits))]
         stop = functools.partial(blocking.set_blocked, kind="toolkit", name=toolkit.key)
         return stop, "on", toolkit.blocked, not toolkit.blocked, "stop"
     if chance < 0.18 and agent.loadout:
-        others = [name for name in loadouts.all_names(access.catalog) if name != agent.loadout]
+        others = [name for name in loadouts.all_names(index.catalog) if name != agent.loadout]
         equip = functools.partial(agents.equip, agent=agent.key)
         return equip, "loadout", agent.loadout, dice.choice(others), "equip"
     if chance < 0.6 and toolkits:
         key = dice.choice(list(toolkits))
-        was, has_it = agent.switches.get(key), key in holder.toolkits
+        was, has_it = agent.switches.get(key), key in access.toolkits
         change = functools.partial(switches.flip, agent=agent.key, toolkit=key)
     else:
-        key = dice.choice(sorted(dice.choice((holder.active, access.catalog.tools)) or access.catalog.tools))
-        was, has_it = agent.overrides.get(key), key in holder.active
+        key = dice.choice(sorted(dice.choice((access.active, index.catalog.tools)) or index.catalog.tools))
+        was, has_it = agent.overrides.get(key), key in access.active
         change = functools.partial(switches.override, agent=agent.key, tool=key)
     new = not (has_it if was is None else was)
     return change, "on", was, new, "on" if new else "off"
 
 
 def _calls(
-    access: access_index.AccessIndex,
+    index: access_index.AccessIndex,
     dice: random.Random,
     midnights: Sequence[dt.datetime],
     now: dt.datetime,
     size: int,
 ) -> Iterator[dict[str, Any]]:
     """Yield calls for ``usage.record_all``: more on weekdays and in the daytime, and more from week to week."""
-    holders = [holder for holder in access.holders if holder.active]
-    if not holders:
+    accesses = [access for access in index.agents if access.active]
+    if not accesses:
         return
     # Each agent uses a few of its tools, and some agents make more calls than others.
-    favourites = [dice.sample(sorted(holder.active), min(10, len(holder.active))) for holder in holders]
-    weights = [dice.uniform(0.3, 1.7) for _ in holders]
+    favourites = [dice.sample(sorted(access.active), min(10, len(access.active))) for access in accesses]
+    weights = [dice.uniform(0.3, 1.7) for _ in accesses]
     # On one day, the plugin that most agents depend on is down.
     down_at = midnights[len(midnights) * 2 // 3] if len(midnights) > 3 else None
-    plugins = sorted(access.catalog.tools[tool].plugin for tools in favourites for tool in tools)
+    plugins = sorted(index.catalog.tools[tool].plugin for tools in favourites for tool in tools)
     down = statistics.mode(filter(None, plugins)) if any(plugins) else ""
     for number, midnight in enumerate(midnights, 1):
         share = 0.25 if midnight.weekday() > 4 else 1.0
         count = round(size * share * (0.55 + 0.45 * number / len(midnights)) * dice.uniform(0.8, 1.15))
-        for place in dice.choices(range(len(holders)), weights, k=count):
+        for place in dice.choices(range(len(accesses)), weights, k=count):
             hour: int = dice.choices(range(24), _HOURS)[0]
             at = midnight + dt.timedelta(hours=hour, seconds=dice.randrange(3600))
             tools = favourites[place]
             tool = tools[min(int(dice.expovariate(0.32)), len(tools) - 1)]
-            call = _call(dice, holders[place], tool, at, down if midnight == down_at else None)
+            call = _call(dice, accesses[place], tool, at, down if midnight == down_at else None)
             if at < now:
                 yield call
 
@@ -221,12 +221,12 @@ def _context_use(calls: Sequence[Mapping[str, Any]]) -> Iterator[context_saved.U
 
 
 def _call(
-    dice: random.Random, holder: access_index.AgentAccess, tool: str, at: dt.datetime, down: str | None
+    dice: random.Random, access: access_index.AgentAccess, tool: str, at: dt.datetime, down: str | None
 ) -> dict[str, Any]:
     took = max(1, round(dice.lognormvariate(5.4, 1.0)))
     outcome, error = "ok", ""
     chance = dice.random()
-    if down and holder.catalog.tools[tool].plugin == down and dice.random() < 0.7:
+    if down and access.catalog.tools[tool].plugin == down and dice.random() < 0.7:
         outcome, error, took = "tool-unavailable", f"The plugin {down} does not answer.", 0
     elif chance < 0.02:
         outcome, error = dice.choice(_FAILURES)
@@ -236,14 +236,14 @@ def _call(
     elif chance < 0.034:
         tool = dice.choice(("create_pull_request", "send_email", "python"))
         outcome, error, took = "unknown-tool", f"There is no tool named {tool}.", 0
-    elif chance < 0.046 and (denied := sorted(set(holder.catalog.tools) - holder.active)):
+    elif chance < 0.046 and (denied := sorted(set(access.catalog.tools) - access.active)):
         tool = dice.choice(denied)
         outcome, error, took = "tool-denied", f"{tool} is not allowed here.", 0
     session = f"chat-{at:%m%d}-{dice.randrange(1, 9)}"
-    stored = holder.catalog.tools.get(tool)
+    stored = access.catalog.tools.get(tool)
     return {
         "at": at,
-        "agent": holder.agent.key,
+        "agent": access.agent.key,
         "session": session,
         "request_id": f"{session}-{dice.randrange(1, 40)}",
         "tool": tool,

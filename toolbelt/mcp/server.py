@@ -169,7 +169,9 @@ async def _leave(exchange: exchanges.Exchange, head: request_head.RequestHead) -
     exchange.shared.streams.leave(head.token, head.agent, head.client_session)
     exchange.shared.list_tracker.forget(head)
     if client := ongoing_call.client_session(head):
-        await upstream_connections.end_client(upstream_connections.Holder(agent=head.agent, client=client))
+        await upstream_connections.end_client(
+            upstream_connections.ConnectionOwner(agent=head.agent, client=client)
+        )
     # The session's id would keep working, which it must not after a successful response.
     raise protocol.ProtocolError(
         protocol.INVALID_REQUEST,

@@ -189,7 +189,9 @@ async def _execute(
             admitted.definition,
             admitted.arguments,
             left=features.left,
-            holder=upstream_calls.Holder(agent=context.agent, session=context.session, client=client_session),
+            owner=upstream_calls.ConnectionOwner(
+                agent=context.agent, session=context.session, client=client_session
+            ),
             in_thread=admitted.gate.in_thread,
             progress=progress,
             check=check,

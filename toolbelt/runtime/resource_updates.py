@@ -88,7 +88,7 @@ async def _follow_once(
             left=lambda: FOLLOW_SECONDS,
             method=upstream_calls.FOLLOW,
             progress=on_progress,
-            holder=upstream_calls.Holder(agent=agent, session=session or "", client=client_session),
+            owner=upstream_calls.ConnectionOwner(agent=agent, session=session or "", client=client_session),
             check=calls.last_check(first),
             in_thread=first.gate.in_thread,
         )

@@ -13,7 +13,7 @@ from toolbelt.plugins import background, registry
 from toolbelt.plugins.upstream import (
     client_features,
     connection,
-    holders,
+    connection_owners,
     importing,
     non_tool_importing,
     relay,
@@ -32,7 +32,7 @@ from toolbelt.runtime import (
 )
 
 T = TypeVar("T")
-Holder = holders.Holder
+ConnectionOwner = connection_owners.ConnectionOwner
 Progress = connection.Progress
 Unreachable = upstream_connections.Unreachable
 TooManyError = upstream_pool.TooManyError
@@ -45,8 +45,8 @@ content = results.content
 # The maximum number of processes that are asked for a connection, one after the other.
 MAX_HOLDERS = 5
 
-# The holder of calls without an agent.
-_NOBODY = Holder()
+# The owner of calls without an agent.
+_NOBODY = ConnectionOwner()
 _take = functools.partial(upstream_connections.take, on_change=upstream_listing.record_change)
 
 
@@ -60,7 +60,7 @@ async def call(
     arguments: Mapping[str, Any],
     *,
     left: Callable[[], float],
-    holder: Holder = _NOBODY,
+    owner: ConnectionOwner = _NOBODY,
     in_thread: upstream_claims.InThread = threads.run,
     progress: Progress | None = None,
     check: background.Check | None = None,
@@ -73,7 +73,7 @@ async def call(
     parameters of that request.
 
     ``left`` returns how many seconds the call may still take in total, and ``features`` are those of its client. The
-    state that the server keeps for a connection belongs to the ``holder`` alone. If another process holds that
+    state that the server keeps for a connection belongs to the ``owner`` alone. If another process holds that
     connection, it makes the call; ``in_thread`` runs the database queries for that. ``check`` is awaited on the
     servers' event loop, directly before the request is written.
 
@@ -87,12 +87,12 @@ async def call(
         plugin, tool, arguments, _masking(progress) if progress is not None else None, check, features, method
     )
     try:
-        key = holder.key(await _scope(plugin, settings, digest, left))
+        key = owner.key(await _scope(plugin, settings, digest, left))
         void = ""
         for _ in range(MAX_HOLDERS):
             held_by: upstream_pool.Pooled | upstream_claims.Claim | None
             if (held_by := upstream_connections.pool.find(plugin.name, key, digest)) is None:
-                if key == holders.EVERYBODY:
+                if key == connection_owners.EVERYBODY:
                     held_by = _take(plugin, key, settings, digest)
                 else:
                     settling = upstream_connections.claims.settle(
@@ -168,7 +168,7 @@ async def _forward(claim: upstream_claims.Claim, digest: str, request: _Call) ->
     params = {
         "plugin": request.plugin.name,
         "namespace": request.plugin.namespace,
-        "holder": claim.holder,
+        "holder": claim.owner,
         "digest": digest,
         "name": request.name,
         "arguments": request.arguments,
@@ -229,11 +229,11 @@ def _expect(
 
 async def _scope(
     plugin: catalog.Plugin, settings: connections.Connection, digest: str, left: Callable[[], float]
-) -> holders.Scope:
+) -> connection_owners.Scope:
     """Return who shares a connection. A server over HTTP is connected to first if that is not configured."""
     if scope := settings.shared_by(has_session=upstream_connections.known_session(plugin.name, digest)):
         return scope
-    pooled = _take(plugin, holders.EVERYBODY, settings, digest)
+    pooled = _take(plugin, connection_owners.EVERYBODY, settings, digest)
     try:
         await upstream_connections.running().run(pooled.server.tools(), left(), left)
     finally:

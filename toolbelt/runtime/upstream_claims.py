@@ -49,7 +49,7 @@ class Claims:
     async def settle(
         self,
         plugin: str,
-        holder: str,
+        owner: str,
         address: Callable[[], Awaitable[str]],
         take: Callable[[str], T],
         in_thread: InThread,
@@ -61,7 +61,7 @@ class Claims:
         Return None if another call in this process has just settled it. ``address`` returns the address of this
         process; ``over`` is the id of a claim that is void. Raise UnreachableError.
         """
-        place = plugin, holder
+        place = plugin, owner
         with self._lock:
             known = self._elsewhere.get(place)
             if known is not None and known.id != over:
@@ -73,21 +73,21 @@ class Claims:
             await asyncio.wait({asyncio.wrap_future(pending)})
             return None
         try:
-            return await self._settled(plugin, holder, address, take, in_thread, over)
+            return await self._settled(plugin, owner, address, take, in_thread, over)
         finally:
             with self._lock:
                 del self._pending[place]
             mine.set_result(None)
 
-    def doubt(self, plugin: str, holder: str) -> None:
-        """Forget the known holder of a connection, because its process does not answer."""
+    def doubt(self, plugin: str, owner: str) -> None:
+        """Forget which process holds a connection, because it does not answer."""
         with self._lock:
-            self._elsewhere.pop((plugin, holder), None)
+            self._elsewhere.pop((plugin, owner), None)
 
-    def pending(self, plugin: str, holder: str) -> concurrent.futures.Future[None] | None:
+    def pending(self, plugin: str, owner: str) -> concurrent.futures.Future[None] | None:
         """Return a future that ends when the claim of a connection is settled; None if it is not being settled."""
         with self._lock:
-            return self._pending.get((plugin, holder))
+            return self._pending.get((plugin, owner))
 
     def forget(self) -> None:
         """Forget everything, in a child process: the claims are its parent's."""
@@ -98,7 +98,7 @@ class Claims:
     async def _settled(
         self,
         plugin: str,
-        holder: str,
+        owner: str,
         address: Callable[[], Awaitable[str]],
         take: Callable[[str], T],
         in_thread: InThread,
@@ -110,14 +110,14 @@ class Claims:
             raise live_connection.UnreachableError(
                 f"This process cannot listen for calls of other processes: {error}"
             ) from error
-        own = Claim(id=uuid.uuid4().hex, plugin=plugin, holder=holder, host=host(), address=here)
+        own = Claim(id=uuid.uuid4().hex, plugin=plugin, owner=owner, host=host(), address=here)
         try:
             claim: Claim = await in_thread(_claim, own, over)
             # An older claim of this process is being released; a process that ended or hangs does not renew its claim.
             if claim.id != own.id and (claim.address == here or claim.is_expired):
                 claim = await in_thread(_claim, own, claim.id)
             with self._lock:
-                self._elsewhere.pop((plugin, holder), None)
+                self._elsewhere.pop((plugin, owner), None)
             if claim.id == own.id:
                 try:
                     return take(own.id)
@@ -136,7 +136,7 @@ class Claims:
         with self._lock:
             if len(self._elsewhere) >= MAX_KNOWN:
                 self._elsewhere.clear()
-            self._elsewhere[plugin, holder] = claim
+            self._elsewhere[plugin, owner] = claim
         return claim
 
 

@@ -22,7 +22,14 @@ import structlog
 from toolbelt import conf
 from toolbelt.core import catalog, connections
 from toolbelt.plugins import background
-from toolbelt.plugins.upstream import backoff, connection, holders, importing, live_connection, relay
+from toolbelt.plugins.upstream import (
+    backoff,
+    connection,
+    connection_owners,
+    importing,
+    live_connection,
+    relay,
+)
 from toolbelt.runtime import (
     environ,
     threads,
@@ -35,7 +42,7 @@ from toolbelt.store import listings
 from toolbelt.store import upstream_connections as stored_claims
 
 Answer = importing.Answer
-Holder = holders.Holder
+ConnectionOwner = connection_owners.ConnectionOwner
 Unreachable = live_connection.UnreachableError
 # Called with what the server of a connection lists after it has announced a change.
 Changed = Callable[[upstream_pool.Pooled, Answer], None]
@@ -121,9 +128,9 @@ def attend(stored: catalog.Catalog) -> None:
     pool.close(lambda pooled: digests.get(pooled.name) != pooled.digest)
 
 
-async def end_client(holder: Holder) -> None:
+async def end_client(owner: ConnectionOwner) -> None:
     """Close the connections of an MCP client's session, in all processes of this host."""
-    elsewhere = _close_here(await threads.run(stored_claims.held_for, holder.key("session")))
+    elsewhere = _close_here(await threads.run(stored_claims.held_for, owner.key("session")))
     await running().run(_close_elsewhere(elsewhere), STOP_WITHIN)
 
 
@@ -212,7 +219,7 @@ def take(
     on_change: Changed,
     claim: str = "",
 ) -> upstream_pool.Pooled:
-    """Reserve the connection of a holder, and create it if there is none. ``on_change`` gets changed lists."""
+    """Reserve the connection of an owner, and create it if there is none. ``on_change`` gets changed lists."""
     secrets_of = _secrets_of(plugin)
 
     def make(pooled: upstream_pool.Pooled, away: backoff.Backoff) -> connection.Server:

@@ -1,6 +1,6 @@
 """Forwarding of calls to the process that holds the connection.
 
-A forwarded call contains the server, the holder of the connection, the server's own name of the tool, the arguments,
+A forwarded call contains the server, the owner of the connection, the server's own name of the tool, the arguments,
 and the approved version. The other process asks back directly before it writes to the server, so that a call that was
 denied meanwhile does not run. It also sends progress, and the server's questions to the user.
 """

@@ -17,7 +17,7 @@ import structlog
 
 from toolbelt.core import catalog, errors
 from toolbelt.plugins import background
-from toolbelt.plugins.upstream import holders, importing, live_connection
+from toolbelt.plugins.upstream import connection_owners, importing, live_connection
 from toolbelt.runtime import upstream_connections, upstream_news, upstream_pool
 from toolbelt.store import databases, snapshots
 
@@ -28,7 +28,7 @@ MAX_AT_ONCE = 32
 
 _log = structlog.get_logger(__name__)
 _lock = threading.Lock()
-# The servers that are being listed because a holder's connection announced a change, and those to list again.
+# The servers that are being listed because an owner's connection announced a change, and those to list again.
 _listing: set[str] = set()
 _list_again: set[str] = set()
 
@@ -74,11 +74,11 @@ def refresh_soon(names: Iterable[str], record: Callable[[str, Answer], object]) 
 
 
 def record_change(pooled: upstream_pool.Pooled, answer: Answer) -> None:
-    """Record what a server lists now. If the connection belongs to one holder, list on an unused connection instead.
+    """Record what a server lists now. If the connection belongs to one owner, list on an unused connection instead.
 
     A server that has really changed lists the same there.
     """
-    if pooled.key == holders.EVERYBODY:
+    if pooled.key == connection_owners.EVERYBODY:
         upstream_news.record(pooled.name, answer)
         return
     with _lock:
@@ -114,7 +114,9 @@ def _ask(plugin: catalog.Plugin) -> Answer | None:
     """List a server's tools. Return None if this process ends meanwhile, which is not the server's error."""
     settings = upstream_connections.connection_of(plugin)
     digest = upstream_connections.digest_of(plugin)
-    pooled = upstream_connections.take(plugin, holders.EVERYBODY, settings, digest, on_change=record_change)
+    pooled = upstream_connections.take(
+        plugin, connection_owners.EVERYBODY, settings, digest, on_change=record_change
+    )
     # The time to connect, to list, and to end a process that does neither.
     within = 2 * settings.timeout + upstream_connections.STOP_WITHIN
     try:

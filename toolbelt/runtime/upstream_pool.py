@@ -1,7 +1,8 @@
-"""This process's connections to upstream servers, by server and holder.
+"""This process's connections to upstream servers, by server and owner.
 
-There is one connection for each holder (see toolbelt.plugins.upstream.holders), up to a limit for each server and one
-for the process. A connection of an agent or session is closed when it is unused for the server's ``idle`` seconds.
+There is one connection for each owner (see `toolbelt.plugins.upstream.connection_owners`), up to a limit for each
+server and one for the process. A connection of an agent or session is closed when it is unused for the server's
+``idle`` seconds.
 
 When a limit is reached, a connection without a call is closed for a new one. An agent's share is half of the limit. For
 an agent with less, the connection that was unused for the longest time is closed, first among those of agents that have
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from toolbelt.core import connections
-from toolbelt.plugins.upstream import backoff, connection, holders, limits, live_connection
+from toolbelt.plugins.upstream import backoff, connection, connection_owners, limits, live_connection
 
 # How long an agent counts as waiting after it was refused a connection, in seconds.
 WAITS = 60.0
@@ -36,7 +37,7 @@ class TooManyError(live_connection.UnreachableError):
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Pooled:
-    """One connection to the server ``name``, for the holder with this ``key``.
+    """One connection to the server ``name``, for the owner with this ``key``.
 
     ``digest`` identifies its configuration. ``running`` counts the calls that it is reserved for, and ``used`` is when
     the last one ended, on the monotonic clock. ``is_fresh``: it was only used to list, so it has no state. ``claim`` is
@@ -56,12 +57,12 @@ class Pooled:
     @property
     def agent(self) -> str:
         """Return the agent that holds it; empty for everyone."""
-        return holders.agent_of(self.key)
+        return connection_owners.agent_of(self.key)
 
     @property
     def is_idle_closed(self) -> bool:
         """Return whether it is closed when it is idle. The shared connection of a stateless server is not."""
-        return self.key != holders.EVERYBODY or self.settings.shared_by(has_session=None) not in (
+        return self.key != connection_owners.EVERYBODY or self.settings.shared_by(has_session=None) not in (
             "",
             "shared",
         )
@@ -113,7 +114,7 @@ class Pool:
         self._tending: threading.Thread | None = None
 
     def find(self, name: str, key: str, digest: str) -> Pooled | None:
-        """Reserve and return the connection of this holder, if there is one with this configuration."""
+        """Reserve and return the connection of this owner, if there is one with this configuration."""
         with self._lock:
             pooled = self._pooled.get((name, key))
             if pooled is None or pooled.digest != digest:
@@ -131,7 +132,7 @@ class Pool:
         *,
         claim: str = "",
     ) -> Pooled:
-        """Reserve and return the connection of this holder, and create it if there is none with this configuration.
+        """Reserve and return the connection of this owner, and create it if there is none with this configuration.
 
         Nothing is sent yet: it connects with the first request. The caller gives it back. Raise TooManyError if a limit
         is reached and no connection may be closed.
@@ -141,11 +142,11 @@ class Pool:
             with self._lock:
                 pooled = self._pooled.get((name, key))
                 if pooled is None or pooled.digest != digest:
-                    # With another configuration it is another server, for all holders.
+                    # With another configuration it is another server, for all owners.
                     ended += self._pop(lambda other: other.name == name and other.digest != digest)
                     pooled = self._adopted(name, key, digest)
                 if pooled is None:
-                    ended += self._make_room(name, settings, holders.agent_of(key))
+                    ended += self._make_room(name, settings, connection_owners.agent_of(key))
                     pooled = self._made(name, key, digest, settings, make)
                 pooled.running += 1
                 pooled.claim = claim or pooled.claim
@@ -212,10 +213,10 @@ class Pool:
 
     def _adopted(self, name: str, key: str, digest: str) -> Pooled | None:
         """Return the connection that was opened to list the tools, if it has no state yet."""
-        spare = self._pooled.get((name, holders.EVERYBODY))
+        spare = self._pooled.get((name, connection_owners.EVERYBODY))
         if spare is None or not spare.is_fresh or spare.running or spare.digest != digest:
             return None
-        del self._pooled[name, holders.EVERYBODY]
+        del self._pooled[name, connection_owners.EVERYBODY]
         spare.key = key
         self._pooled[name, key] = spare
         self._tend()

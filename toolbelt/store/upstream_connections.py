@@ -22,11 +22,11 @@ _FORGOTTEN = dt.timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The claim of a process to hold the connection to ``plugin`` that is for ``holder``."""
+    """The claim of a process to hold the connection to ``plugin`` that is for ``owner``."""
 
     id: str
     plugin: str
-    holder: str
+    owner: str
     host: str
     address: str
     is_expired: bool = False
@@ -37,14 +37,14 @@ def claim(new: Claim, *, over: str = "") -> Claim:
 
     ``over`` is the id of a claim that is known to be void, which this one may replace. Raise DatabaseError.
     """
-    key = _key(new.plugin, new.holder)
+    key = _key(new.plugin, new.owner)
     expires = clock.now() + LEASE
     values = {"claim": new.id, "host": new.host, "address": new.address, "expires": expires}
     stored = models.UpstreamConnection.objects
     if over:
         stored.filter(key=key, claim=over).update(**values)
     for _ in range(MAX_TRIES):
-        row = models.UpstreamConnection(key=key, plugin=new.plugin, holder=new.holder, **values)
+        row = models.UpstreamConnection(key=key, plugin=new.plugin, holder=new.owner, **values)
         stored.bulk_create([row], ignore_conflicts=True)
         # None if another process gives its claim up in between.
         if (row_ := stored.filter(key=key).first()) is not None:
@@ -67,13 +67,13 @@ def release(ids: Collection[str]) -> None:
     models.UpstreamConnection.objects.filter(claim__in=ids).delete()
 
 
-def held_for(holder: str) -> Sequence[Claim]:
-    """Return the claims of all processes to connections that are for this holder."""
-    return [_claim(row) for row in models.UpstreamConnection.objects.filter(holder=holder)]
+def held_for(owner: str) -> Sequence[Claim]:
+    """Return the claims of all processes to connections that are for this owner."""
+    return [_claim(row) for row in models.UpstreamConnection.objects.filter(holder=owner)]
 
 
 def held_for_any(agent: str) -> Sequence[Claim]:
-    """Return the claims of all processes whose holder may be this agent or a session of it: it names the agent."""
+    """Return the claims of all processes whose owner may be this agent or a session of it: it names the agent."""
     return [_claim(row) for row in models.UpstreamConnection.objects.filter(holder__contains=f" {agent}")]
 
 
@@ -81,12 +81,12 @@ def _claim(row: models.UpstreamConnection) -> Claim:
     return Claim(
         id=row.claim,
         plugin=row.plugin,
-        holder=row.holder,
+        owner=row.holder,
         host=row.host,
         address=row.address,
         is_expired=row.expires < clock.now(),
     )
 
 
-def _key(plugin: str, holder: str) -> str:
-    return hashlib.sha256(f"{plugin}\n{holder}".encode()).hexdigest()
+def _key(plugin: str, owner: str) -> str:
+    return hashlib.sha256(f"{plugin}\n{owner}".encode()).hexdigest()

@@ -189,8 +189,8 @@ def test_nothing_that_is_proposed_is_kept() -> None:
     proposals.propose("toolkit", "reading", {"members": ["git__push"]})
     found = proposals.preview_access("toolkit", "reading", {"members": ["git__push"]}, "bob")
     assert [member.tool for member in found.catalog.toolkits["reading"].members] == ["git__push"]
-    assert [holder.agent.key for holder in found.holders] == ["bob"]
-    assert "git__push" in found.holders[0].resolved.active
+    assert [access.agent.key for access in found.agents] == ["bob"]
+    assert "git__push" in found.agents[0].resolved.active
     assert snapshots.catalog() is before
 
 

@@ -101,24 +101,24 @@ class AccessIndex:
     """The catalog, and all agents that are not archived, in stored order."""
 
     catalog: catalog.Catalog
-    holders: Sequence[AgentAccess]
+    agents: Sequence[AgentAccess]
 
     @functools.cached_property
     def users(self) -> Mapping[str, Sequence[str]]:
         """Return for each toolkit the agents that have one of its tools active, in order."""
         by_toolkit: dict[str, list[str]] = {}
-        for holder in self.holders:
-            for key in holder.toolkits:
-                by_toolkit.setdefault(key, []).append(holder.agent.key)
+        for access in self.agents:
+            for key in access.toolkits:
+                by_toolkit.setdefault(key, []).append(access.agent.key)
         return by_toolkit
 
     @functools.cached_property
     def switches(self) -> Mapping[str, Mapping[str, bool]]:
         """Return the state of each toolkit's switch, by agent."""
         by_toolkit: dict[str, dict[str, bool]] = {}
-        for holder in self.holders:
-            for key, on in holder.agent.switches.items():
-                by_toolkit.setdefault(key, {})[holder.agent.key] = on
+        for access in self.agents:
+            for key, on in access.agent.switches.items():
+                by_toolkit.setdefault(key, {})[access.agent.key] = on
         return by_toolkit
 
 
@@ -139,7 +139,7 @@ def load_with_catalog(stored: catalog.Catalog, *, archived: bool = False) -> Acc
     """Return the index of all agents with a catalog that was just read."""
     return AccessIndex(
         catalog=stored,
-        holders=tuple(
+        agents=tuple(
             AgentAccess(agent=agent, catalog=stored, state=state)
             for agent, state in snapshots.present(archived=archived)
         ),
@@ -153,7 +153,7 @@ def load_uncached(stored: catalog.Catalog, agent: str | None = None) -> AccessIn
     else:
         chosen = agent_rows.present(key=agent) if agent else []
     return AccessIndex(
-        catalog=stored, holders=tuple(AgentAccess(agent=each, catalog=stored) for each in chosen)
+        catalog=stored, agents=tuple(AgentAccess(agent=each, catalog=stored) for each in chosen)
     )
 
 

@@ -151,18 +151,18 @@ def _holders(stored: catalog.Catalog, names: Sequence[str]) -> dict[str, access_
     for archived in (False, True):
         if not all(name in by_name for name in names):
             index = access_index.load_with_catalog(stored, archived=archived)
-            by_name |= {holder.agent.key: holder for holder in index.holders}
+            by_name |= {access.agent.key: access for access in index.agents}
     for name in names:
         if name not in by_name:
             raise errors.NotFound("agent", name, by_name)
     return by_name
 
 
-def _part(holder: access_index.AgentAccess, keys: Collection[str], on: bool | None) -> Part:
-    agent, stored = holder.agent, holder.catalog
+def _part(access: access_index.AgentAccess, keys: Collection[str], on: bool | None) -> Part:
+    agent, stored = access.agent, access.catalog
     before = {key: now for key in keys if (now := grants.switch_state(agent, key)) != on}
     proposed = switches.with_settings(stored, agent, dict.fromkeys(before, on))
-    current = holder.inventory
+    current = access.inventory
     resulting = inventory.take(stored, proposed, conf.KIND_LOADOUTS, before=current)
     effect = effects.of_inventories(stored, current, resulting)
     refused = ""

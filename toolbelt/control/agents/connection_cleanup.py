@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import signals
 
 from toolbelt import models
-from toolbelt.plugins.upstream import holders
+from toolbelt.plugins.upstream import connection_owners
 from toolbelt.store import upstream_connections
 
 # Is notified of the released claims, after the commit.
@@ -38,7 +38,7 @@ def listen(listener: Listener | None) -> None:
 
 def end_session(agent: str, session: str) -> bool:
     """Release the connections of a session; return whether there were any."""
-    key = holders.Holder(agent=agent, session=session).key("session")
+    key = connection_owners.ConnectionOwner(agent=agent, session=session).key("session")
     return _end(upstream_connections.held_for(key))
 
 
@@ -56,7 +56,7 @@ def _end_agent(agent: str) -> None:
         [
             claim
             for claim in upstream_connections.held_for_any(agent)
-            if holders.agent_of(claim.holder) == agent
+            if connection_owners.agent_of(claim.owner) == agent
         ]
     )
 

@@ -49,8 +49,8 @@ def _affected_agents(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str
     """Return how many of the tools each agent has, for agents that have any."""
     tools = set(_tools(stored, kind, name))
     counts = {
-        holder.agent.key: len(tools.intersection(holder.granted))
-        for holder in access_index.load_uncached(stored).holders
+        access.agent.key: len(tools.intersection(access.granted))
+        for access in access_index.load_uncached(stored).agents
     }
     return {agent: count for agent, count in counts.items() if count}
 

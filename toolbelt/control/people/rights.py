@@ -58,38 +58,38 @@ FLIP = permission("change", "agent")
 NAME_OPERATORS = (FLIP, "auth.change_user")
 
 
-def may_flip(holder: User, agent: str) -> bool:
+def may_flip(user: User, agent: str) -> bool:
     """Return whether the user may flip this agent's switches: those of every agent, or as one of its operators."""
-    return holder.has_perm(FLIP) or agent in operators.of_user(holder.pk)
+    return user.has_perm(FLIP) or agent in operators.of_user(user.pk)
 
 
-def flip_check(holder: User) -> Callable[[str], bool]:
+def flip_check(user: User) -> Callable[[str], bool]:
     """Return a function that tells whether the user may flip an agent's switches, for pages with many agents. Uses at
     most one query.
     """
-    if holder.has_perm(FLIP):
+    if user.has_perm(FLIP):
         return lambda agent: True
-    return operators.of_user(holder.pk).__contains__
+    return operators.of_user(user.pk).__contains__
 
 
-def may_change_sessions(holder: User, act: Literal["change", "delete"], agent: str) -> bool:
+def may_change_sessions(user: User, act: Literal["change", "delete"], agent: str) -> bool:
     """Return whether the user may equip (change) or evict (delete) this agent's sessions."""
-    return holder.has_perm(permission(act, "session")) or agent in operators.of_user(holder.pk)
+    return user.has_perm(permission(act, "session")) or agent in operators.of_user(user.pk)
 
 
-def may_undo(holder: User, entry: UndoableEntry) -> bool:
+def may_undo(user: User, entry: UndoableEntry) -> bool:
     """Return whether the user may undo this change."""
-    return undo_check(holder)(entry)
+    return undo_check(user)(entry)
 
 
-def undo_check(holder: User) -> Callable[[UndoableEntry], bool]:
+def undo_check(user: User) -> Callable[[UndoableEntry], bool]:
     """Return a function that tells whether the user may undo a change, for pages with many changes. Uses at most one
     query.
     """
-    own = functools.cache(lambda: operators.of_user(holder.pk))
+    own = functools.cache(lambda: operators.of_user(user.pk))
 
     def may(entry: UndoableEntry) -> bool:
-        if all(map(holder.has_perm, permissions_to_undo(entry))):
+        if all(map(user.has_perm, permissions_to_undo(entry))):
             return True
         family = entry.action.partition(".")[0]
         of_operators = family in ("switch", "override") or entry.action == "session.equip"
@@ -98,11 +98,11 @@ def undo_check(holder: User) -> Callable[[UndoableEntry], bool]:
     return may
 
 
-def may_read(holder: User, kind: str) -> bool:
+def may_read(user: User, kind: str) -> bool:
     """Return whether the user may view entries of this kind; permission to change them is enough."""
     if kind in _ON_SCREENS:
         return True
-    return holder.has_perm(permission("view", kind)) or holder.has_perm(permission("change", kind))
+    return user.has_perm(permission("view", kind)) or user.has_perm(permission("change", kind))
 
 
 def is_open(kind: str) -> bool:

@@ -139,7 +139,7 @@ def refuse_without_administrator() -> None:
         raise errors.Refused("Toolbelt needs an administrator: make another user an administrator first.")
 
 
-def assignable(holder: rights.User) -> tuple[Role, ...]:
+def assignable(user: rights.User) -> tuple[Role, ...]:
     """Return the roles whose permissions this user has, and may therefore give to others and take from them."""
     held: dict[str, set[str]] = {role: set() for role in ROLES}
     rows = logins.Group.objects.filter(name__in=ROLES, permissions__isnull=False).values_list(
@@ -147,7 +147,7 @@ def assignable(holder: rights.User) -> tuple[Role, ...]:
     )
     for role, label, codename in rows:
         held[role].add(f"{label}.{codename}")
-    return tuple(role for role in ROLES if all(map(holder.has_perm, held[role])))
+    return tuple(role for role in ROLES if all(map(user.has_perm, held[role])))
 
 
 def of_user(user: str) -> tuple[str, ...]:

@@ -115,12 +115,12 @@ def explain_stale(summary: queries.Summary, stale: Stale) -> str:
     """Return in words why an override of this agent has no effect."""
     if stale.why == "superfluous":
         return reasons.explain(resolution.decide(_without_overrides(summary).context, stale.tool))
-    return reasons.explain(summary.holder.decision(stale.tool))
+    return reasons.explain(summary.access.decision(stale.tool))
 
 
 def _stale(summary: queries.Summary) -> Iterator[Stale]:
     """Yield the overrides without effect. Those that protect a tool from the budget have one."""
-    stored, budget = summary.holder.catalog, summary.agent.budget
+    stored, budget = summary.access.catalog, summary.agent.budget
     overrides = [(key, on) for key, on in sorted(summary.agent.overrides.items()) if key in stored.tools]
     if not overrides:
         return
@@ -132,7 +132,7 @@ def _stale(summary: queries.Summary) -> Iterator[Stale]:
         decision = closed.get(key)
         if stored.tools[key].retired:
             yield Stale(key, on, "retired")
-        elif on and key not in summary.holder.granted:
+        elif on and key not in summary.access.granted:
             yield Stale(key, on, "without effect")
         elif (on and not may_be_deferred and key in without.granted) or (
             not on and (decision.state == "denied" if decision is not None else key in denied)
@@ -143,9 +143,9 @@ def _stale(summary: queries.Summary) -> Iterator[Stale]:
 def _without_overrides(summary: queries.Summary) -> access_index.AgentAccess:
     """Return the agent without its overrides and its budget."""
     agent = dataclasses.replace(summary.agent, overrides={}, budget=None)
-    state = summary.holder.state
+    state = summary.access.state
     return access_index.AgentAccess(
         agent=agent,
-        catalog=summary.holder.catalog,
+        catalog=summary.access.catalog,
         state=None if state is None else ("without overrides", state),
     )

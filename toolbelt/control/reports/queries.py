@@ -23,15 +23,15 @@ call_records = calls.page
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """One agent in a list, with its newest change. ``holder`` is what it has."""
+    """One agent in a list, with its newest change. ``access`` is what it has."""
 
-    holder: access_index.AgentAccess
+    access: access_index.AgentAccess
     last: Entry | None = None
 
     @property
     def agent(self) -> agents.Agent:
         """The agent."""
-        return self.holder.agent
+        return self.access.agent
 
     @property
     def loadout(self) -> str:
@@ -41,12 +41,12 @@ class Summary:
     @property
     def inventory(self) -> inventory.Inventory:
         """What it has outside any session."""
-        return self.holder.inventory
+        return self.access.inventory
 
     @property
     def total(self) -> int:
         """The number of all tools."""
-        return self.holder.catalog.tool_count
+        return self.access.catalog.tool_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class Access:
     def summary(self) -> Summary:
         """Return the agent's summary for a list."""
         return Summary(
-            holder=access_index.AgentAccess(agent=self.agent, catalog=self.catalog), last=self.last
+            access=access_index.AgentAccess(agent=self.agent, catalog=self.catalog), last=self.last
         )
 
 
@@ -88,7 +88,7 @@ class Settings:
 
 def summaries(*, archived: bool = False) -> Sequence[Summary]:
     """Return a summary of every agent that is not archived, or only of those that are, in stored order."""
-    return [Summary(holder=holder) for holder in access_index.load(archived=archived).holders]
+    return [Summary(access=access) for access in access_index.load(archived=archived).agents]
 
 
 def with_last(every: Sequence[Summary]) -> Sequence[Summary]:
@@ -254,8 +254,8 @@ def logged_values(field: str, agent: str = "") -> list[str]:
 
 
 def _summary(current: snapshots.StoredState) -> Summary:
-    holder = access_index.AgentAccess(agent=current.agent, catalog=current.catalog)
-    return Summary(holder=holder, last=_last(current.agent.key))
+    access = access_index.AgentAccess(agent=current.agent, catalog=current.catalog)
+    return Summary(access=access, last=_last(current.agent.key))
 
 
 def _last(agent: str) -> Entry | None:

@@ -81,12 +81,12 @@ def unused(
 
     If there is nothing at ``offset``, the last page is returned.
     """
-    holders = {holder.agent.key: holder.active for holder in index.holders if agent in ("", holder.agent.key)}
+    accesses = {access.agent.key: access.active for access in index.agents if agent in ("", access.agent.key)}
     idle: collections.Counter[str] = collections.Counter()
-    for active in holders.values():
+    for active in accesses.values():
         idle.update(active)
     called = call_figures.called(agent=agent, since=since, until=until)
-    idle.subtract(key for caller, key in called if key in holders.get(caller, ()))
+    idle.subtract(key for caller, key in called if key in accesses.get(caller, ()))
     tools = index.catalog.tools
     costs = {key: tools[key].tokens * count for key, count in idle.items() if count}
     if offset >= len(costs):
@@ -97,7 +97,7 @@ def unused(
             Unused(
                 tool=tools[key],
                 agents=tuple(
-                    name for name, active in holders.items() if key in active and (name, key) not in called
+                    name for name, active in accesses.items() if key in active and (name, key) not in called
                 ),
             )
             for key in most_expensive[offset:]

@@ -77,10 +77,10 @@ def load_all(*, users: bool = True) -> Sequence[Provider]:
     failures = rows.errors()
     agents_by_plugin: dict[str, list[str]] = {}
     granted: set[str] = set()
-    for holder in access_index.load_with_catalog(stored).holders if users else ():
-        granted |= holder.granted
-        for plugin_name in holder.plugins:
-            agents_by_plugin.setdefault(plugin_name, []).append(holder.agent.key)
+    for access in access_index.load_with_catalog(stored).agents if users else ():
+        granted |= access.granted
+        for plugin_name in access.plugins:
+            agents_by_plugin.setdefault(plugin_name, []).append(access.agent.key)
     return [
         _provider(
             plugin, stored, agents_by_plugin.get(name, ()), granted, listed.get(name), failures.get(name, "")
@@ -214,12 +214,12 @@ def _users(stored: catalog.Catalog, name: str) -> tuple[dict[str, tuple[str, ...
     own = frozenset(stored.tools_of_plugin.get(name, ()))
     by_tool: dict[str, list[str]] = {}
     agents_having = []
-    for holder in access_index.load_with_catalog(stored).holders:
-        held = own & holder.granted
+    for access in access_index.load_with_catalog(stored).agents:
+        held = own & access.granted
         if held:
-            agents_having.append(holder.agent.key)
+            agents_having.append(access.agent.key)
         for key in held:
-            by_tool.setdefault(key, []).append(holder.agent.key)
+            by_tool.setdefault(key, []).append(access.agent.key)
     return {key: tuple(having) for key, having in by_tool.items()}, agents_having
 
 

@@ -91,8 +91,8 @@ def taken_problem(
 ) -> errors.Problem:
     """Return the problem that the key of a tool or toolkit is taken, so that its source does not get it."""
     kind, name = known.owner("tool", key) or ("tool", key)
-    holder = (stored.tools if kind == "tool" else stored.toolkits).get(name)
-    owner = f"the plugin {holder.plugin!r}" if holder is not None and holder.plugin else "operators"
+    entry = (stored.tools if kind == "tool" else stored.toolkits).get(name)
+    owner = f"the plugin {entry.plugin!r}" if entry is not None and entry.plugin else "operators"
     message = f"{key!r} is taken by the {kind} {name!r} of {owner}: {source} does not get it."
     return errors.Problem(path=f"{section}.{key}", message=message)
 

@@ -78,7 +78,7 @@ def page(
 
 def _bulk(summaries: Sequence[queries.Summary], filters: Mapping[str, Any]) -> pieces.View | None:
     """Return the bar that switches a toolkit for all agents that the list shows."""
-    toolkits = list(summaries[0].holder.catalog.toolkits) if summaries else []
+    toolkits = list(summaries[0].access.catalog.toolkits) if summaries else []
     if not toolkits:
         return None
     return pieces.View(

@@ -15,7 +15,7 @@ from toolbelt.web.kit import pieces, texts
 
 def page(call: usage.Call, index: access_index.AccessIndex) -> pieces.View:
     """Return the page."""
-    agents = {holder.agent.key for holder in index.holders}
+    agents = {access.agent.key for access in index.agents}
     shown = view_model.line(call, index.catalog.tools, agents, view_model.period_since(call.at))
     shown.error = texts.text(call.error) if call.error else None
     shown.plugin = texts.visible(call.plugin)

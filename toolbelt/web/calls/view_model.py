@@ -26,7 +26,7 @@ MAX_UNUSED = 8
 # Of the tools that were not called, as many as a page shows where all of them are asked for.
 MAX_UNUSED_ON_PAGE = 30
 # For so many agents each can be turned off here; for the others, where all of its agents are.
-MAX_HOLDERS = 6
+MAX_AGENTS = 6
 MAX_ERROR_LENGTH = 240
 AT_ONCE = 30
 # What is not among so many choices is narrowed to from its own page, or from the figures.
@@ -64,7 +64,7 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
     kept = _kept(filters)
     count, wrong = sum(tool.calls for tool in by_tool), sum(tool.errors for tool in by_tool)
     is_whole = bool(filters["every"]) or len(by_tool) <= MAX_TOOLS + 2
-    there, agents = index.catalog.tools, {holder.agent.key for holder in index.holders}
+    there, agents = index.catalog.tools, {access.agent.key for access in index.agents}
     return pieces.View(
         agents=pieces.choices(_offered("agent", filters["agent"]), filters["agent"], "Any agent"),
         tools=pieces.choices(_offered("tool", filters["tool"]), filters["tool"], "Any tool"),
@@ -203,7 +203,7 @@ def _unused(
     )
     if not idle.count:
         return None
-    overrides = {holder.agent.key: holder.agent.overrides for holder in index.holders}
+    overrides = {access.agent.key: access.agent.overrides for access in index.agents}
     behind = idle.offset + len(idle.tools)
     more = idle.count - behind
     place = {"unused_offset": behind} if is_whole else {}
@@ -234,11 +234,11 @@ def _unused_tool(
         agents=kit_words.listing(unused.agents),
         is_of_many=len(unused.agents) > 1,
         tokens=kit_words.number(unused.tool.tokens),
-        holders=tuple(
-            pieces.View(agent=holder, was=kit_words.stored(overrides[holder].get(key)))
-            for holder in itertools.islice(filter(may_flip, unused.agents), MAX_HOLDERS)
+        may_turn_off=tuple(
+            pieces.View(agent=name, was=kit_words.stored(overrides[name].get(key)))
+            for name in itertools.islice(filter(may_flip, unused.agents), MAX_AGENTS)
         ),
-        is_more=len(unused.agents) > MAX_HOLDERS,
+        is_more=len(unused.agents) > MAX_AGENTS,
     )
 
 

@@ -67,22 +67,22 @@ def part(items: Sequence[T], offset: int | str, size: int = AT_ONCE) -> Part[T]:
     return Part(items=items[place : place + size], offset=place, total=len(items), size=size)
 
 
-def named(holders: Sequence[access_index.AgentAccess], query: str) -> list[access_index.AgentAccess]:
+def named(accesses: Sequence[access_index.AgentAccess], query: str) -> list[access_index.AgentAccess]:
     """Return the agents in whose key, title or role the query stands; empty: all."""
     return [
-        holder
-        for holder in holders
-        if words.contains(query, holder.agent.key, holder.agent.title, holder.agent.role)
+        access
+        for access in accesses
+        if words.contains(query, access.agent.key, access.agent.title, access.agent.role)
     ]
 
 
 def find_agents(
-    holders: Sequence[object], filters: Mapping[str, Any], path: str, without: Sequence[str] = ()
+    accesses: Sequence[object], filters: Mapping[str, Any], path: str, without: Sequence[str] = ()
 ) -> pieces.View | None:
     """Return the form that asks which of the agents shall be shown; None where all of them fit on a page. It keeps
     what the address ``filters``, but for the names ``without``.
     """
-    if len(holders) <= AT_ONCE and not filters["agents"]:
+    if len(accesses) <= AT_ONCE and not filters["agents"]:
         return None
     left = {"agents", *without}
     return pieces.View(action=path, query=filters["agents"], fields=hidden(filters, left))

@@ -61,8 +61,8 @@ def page(index: access_index.AccessIndex, name: str, filters: Mapping[str, Any],
         seen=json.dumps(belts.entry("loadout", loadout), ensure_ascii=False) if own else "",
         is_stored=own,
     )
-    having = [(holder.agent.key, how) for holder in index.holders if (how := _how(index, holder, name))]
-    matching = {holder.agent.key for holder in paging.named(index.holders, filters["agents"])}
+    having = [(access.agent.key, how) for access in index.agents if (how := _how(index, access, name))]
+    matching = {access.agent.key for access in paging.named(index.agents, filters["agents"])}
     users = paging.part([pair for pair in having if pair[0] in matching], filters["offset"])
     page.agents = tuple(
         pieces.View(name=agent, url=reverse("web:agent_access", args=[agent]), how=how)
@@ -128,10 +128,10 @@ def _because(tool: catalog.Tool, stored: catalog.Catalog, seen: loadouts.View, p
     return f"plugin of {origin}" if what == "plugin" else f"category {stored.category(tool)} of {origin}"
 
 
-def _how(index: access_index.AccessIndex, holder: access_index.AgentAccess, name: str) -> str:
+def _how(index: access_index.AccessIndex, access: access_index.AgentAccess, name: str) -> str:
     """Return how the agent uses the loadout; empty if it does not."""
-    agent, folded = holder.agent, keys.fold(name)
-    links = [link.name for link in view_model.chain(index, holder)]
+    agent, folded = access.agent, keys.fold(name)
+    links = [link.name for link in view_model.chain(index, access)]
     hows = []
     if folded in map(keys.fold, links):
         by = "its own loadout" if agent.loadout else f"from its kind {agent.kind}"
@@ -150,9 +150,9 @@ def _others(index: access_index.AccessIndex, name: str) -> Iterator[pieces.View]
             url = reverse("web:loadout", args=[other])
             yield pieces.View(name=other, url=url, how="a loadout that extends it")
     users = {
-        holder.agent.key
-        for holder in index.holders
-        if folded in {keys.fold(link.name) for link in view_model.chain(index, holder)}
+        access.agent.key
+        for access in index.agents
+        if folded in {keys.fold(link.name) for link in view_model.chain(index, access)}
     }
     for sub_app in stored.sub_apps.values():
         embedded = [agent for agent in sub_app.agents if agent in users]

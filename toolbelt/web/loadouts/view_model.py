@@ -57,17 +57,17 @@ def _users(index: access_index.AccessIndex) -> dict[str, list[str]]:
     """Return the agents that have each loadout, directly or because theirs extends it, by its folded name."""
     by_own: dict[str, list[str]] = {}
     users: dict[str, list[str]] = {}
-    for holder in index.holders:
-        by_own.setdefault(holder.agent.loadout_name(conf.KIND_LOADOUTS), []).append(holder.agent.key)
+    for access in index.agents:
+        by_own.setdefault(access.agent.loadout_name(conf.KIND_LOADOUTS), []).append(access.agent.key)
     for own, agents in by_own.items():
         for link in loadouts.chain(index.catalog.loadouts, own) if own else ():
             users.setdefault(keys.fold(link.name), []).extend(agents)
     return users
 
 
-def chain(index: access_index.AccessIndex, holder: access_index.AgentAccess) -> Sequence[catalog.Loadout]:
+def chain(index: access_index.AccessIndex, access: access_index.AgentAccess) -> Sequence[catalog.Loadout]:
     """Return the chain of the loadout that is in force for an agent."""
-    own = holder.agent.loadout_name(conf.KIND_LOADOUTS)
+    own = access.agent.loadout_name(conf.KIND_LOADOUTS)
     return loadouts.chain(index.catalog.loadouts, own) if own else ()
 
 
@@ -93,7 +93,7 @@ def _line(
         tokens=words.about(tokens(index.catalog, tools)),
         used=tuple(users[:MAX_USERS]),
         more_users=f"and {words.number(len(users) - MAX_USERS)} more" if len(users) > MAX_USERS else "",
-        percent=round(100 * len(users) / len(index.holders)) if index.holders else 0,
+        percent=round(100 * len(users) / len(index.agents)) if index.agents else 0,
         up=own[place - 1] if place > 0 else "",
         down=own[place + 1] if 0 <= place < len(own) - 1 else "",
     )

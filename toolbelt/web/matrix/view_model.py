@@ -26,36 +26,36 @@ def page(
     """Return the matrix, narrowed to the toolkits and the agents that the form says; ``path`` is the page's own,
     ``may_flip`` says for which agents the reader may flip switches.
     """
-    keys = [holder.agent.key for holder in index.holders]
+    keys = [access.agent.key for access in index.agents]
     is_one = filters["agent"] in keys
     if is_one:
-        fitting = [holder for holder in index.holders if holder.agent.key == filters["agent"]]
+        fitting = [access for access in index.agents if access.agent.key == filters["agent"]]
     else:
-        fitting = paging.named(index.holders, filters["agents"])
+        fitting = paging.named(index.agents, filters["agents"])
     columns = paging.part(fitting, filters["agents_offset"], AGENTS_AT_ONCE)
     own = frozenset(filter(may_flip, keys))
     every = index.catalog.toolkits.values()
     fitting_kits = [kit for kit in every if words.contains(filters["q"], kit.key, kit.title)]
     lines = paging.part(fitting_kits, filters["offset"], TOOLKITS_AT_ONCE)
-    holders, kits, count = columns.items, lines.items, lines.total
+    accesses, kits, count = columns.items, lines.items, lines.total
     kept = {"q": filters["q"]} if filters["q"] else {}
     return pieces.View(
         rows=tuple(
             pieces.View(
                 toolkit=toolkits.line(toolkits.held(index, kit)),
                 cells=tuple(
-                    toolkits.cell(holder, kit, may_change=holder.agent.key in own) for holder in holders
+                    toolkits.cell(access, kit, may_change=access.agent.key in own) for access in accesses
                 ),
             )
             for kit in kits
         ),
         agents=tuple(
             pieces.View(
-                key=holder.agent.key,
-                url=f"{path}?{urlencode({**kept, 'agent': holder.agent.key})}",
-                set=f"{words.number(len(holder.agent.switches))} set",
+                key=access.agent.key,
+                url=f"{path}?{urlencode({**kept, 'agent': access.agent.key})}",
+                set=f"{words.number(len(access.agent.switches))} set",
             )
-            for holder in holders
+            for access in accesses
         ),
         one=is_one,
         clear="Reset to default" if is_one else "Reset",

@@ -37,7 +37,7 @@ def page(agent: str, filters: Mapping[str, Any], *, path: str, may_see_calls: bo
         narrowed=bool(periods.kept(filters)),
         initial=initial,
         loadable=tuple(key for key in summary.agent.allowed_toolkits if key not in initial),
-        may_discover=summary.holder.may_load,
+        may_discover=summary.access.may_load,
         matches=f"{words.counted(stored.total, 'session')}, most recently changed first",
         pages=part.pages(periods.kept(filters), path),
     )

@@ -48,9 +48,9 @@ def page(index: access_index.AccessIndex, key: str) -> pieces.View:
 def _line(index: access_index.AccessIndex, sub_app: catalog.SubApp, up: str, down: str) -> pieces.View:
     tools = _tools(index, sub_app)
     pairs = [
-        tool in holder.active
-        for holder in index.holders
-        if holder.agent.key in sub_app.agents
+        tool in access.active
+        for access in index.agents
+        if access.agent.key in sub_app.agents
         for tool in tools
     ]
     return pieces.View(
@@ -73,11 +73,11 @@ def _tools(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> list[str
 
 def _embedded(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> Iterator[pieces.View]:
     tools = _tools(index, sub_app)
-    holders = {holder.agent.key: holder for holder in index.holders}
+    accesses = {access.agent.key: access for access in index.agents}
     for key in sub_app.agents:
-        if key not in holders:
+        if key not in accesses:
             continue
-        decisions = [holders[key].decision(tool) for tool in tools]
+        decisions = [accesses[key].decision(tool) for tool in tools]
         without = [
             (decision.tool, reasons.explain(decision)) for decision in decisions if decision.state != "active"
         ]

@@ -36,14 +36,14 @@ def page(
     page.crowded = forms.too_many(len(toolkit.members), len(toolkit.triggers)) if may_edit else ""
     page.tools = words.tools(len(held.members))
     page.members = tuple(_member(index.catalog, toolkit, member, closed) for member in toolkit.members)
-    page.find = paging.find_agents(index.holders, filters, path, ("offset",))
+    page.find = paging.find_agents(index.agents, filters, path, ("offset",))
     page.message, page.preview = filters["message"], preview(index, toolkit, filters)
-    page.whose = whose((holder.agent.key for holder in index.holders), filters["whose"])
+    page.whose = whose((access.agent.key for access in index.agents), filters["whose"])
     page.seen = json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False)
-    page.may_change = any(may_flip(holder.agent.key) for holder in index.holders)
+    page.may_change = any(may_flip(access.agent.key) for access in index.agents)
     part = _holders(index, held, filters)
     page.cells = tuple(
-        view_model.cell(holder, toolkit, may_change=may_flip(holder.agent.key)) for holder in part.items
+        view_model.cell(access, toolkit, may_change=may_flip(access.agent.key)) for access in part.items
     )
     page.pages = part.pages(filters, path, anchor="#agents")
     order = list(index.catalog.toolkits)
@@ -58,11 +58,11 @@ def _holders(
     index: access_index.AccessIndex, held: view_model.Held, filters: Mapping[str, Any]
 ) -> paging.Part[access_index.AgentAccess]:
     """Return the agents that the page shows; those that have the toolkit come first if there are many pages."""
-    holders = paging.named(index.holders, filters["agents"])
-    if len(holders) > paging.AT_ONCE:
+    accesses = paging.named(index.agents, filters["agents"])
+    if len(accesses) > paging.AT_ONCE:
         concerned = {*held.users, *held.switches}
-        holders.sort(key=lambda holder: holder.agent.key not in concerned)
-    return paging.part(holders, filters["offset"])
+        accesses.sort(key=lambda access: access.agent.key not in concerned)
+    return paging.part(accesses, filters["offset"])
 
 
 def preview(
@@ -70,11 +70,11 @@ def preview(
 ) -> pieces.View:
     """Return what the model receives: that of an agent that ``filters`` names, or of one that has all its tools."""
     stored = index.catalog
-    holder = next((holder for holder in index.holders if holder.agent.key == filters["whose"]), None)
+    access = next((access for access in index.agents if access.agent.key == filters["whose"]), None)
     there = tuple(key for key in access_index.members(stored, toolkit) if key not in stored.non_tools)
-    if holder is not None:
-        active = tuple(key for key in there if key in holder.active)
-        reach = set(holder.active)
+    if access is not None:
+        active = tuple(key for key in there if key in access.active)
+        reach = set(access.active)
     else:
         active = there
         reach = {

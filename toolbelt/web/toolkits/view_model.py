@@ -73,7 +73,7 @@ def held(index: access_index.AccessIndex, toolkit: catalog.Toolkit) -> Held:
         tokens=sum(index.catalog.tools[key].tokens for key in there),
         users=tuple(index.users.get(toolkit.key, ())),
         switches=index.switches.get(toolkit.key, {}),
-        agents=len(index.holders),
+        agents=len(index.agents),
     )
 
 
@@ -106,10 +106,10 @@ def marks(toolkit: catalog.Toolkit) -> Iterable[tool_sections.Mark]:
         yield tool_sections.Mark(word=f"from plugin {toolkit.plugin}")
 
 
-def cell(holder: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_change: bool) -> pieces.View:
+def cell(access: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_change: bool) -> pieces.View:
     """Present one agent's switch of a toolkit, to one who may change it or not."""
-    decisions = list(holder.decisions(toolkit).values())
-    on = holder.agent.switches.get(toolkit.key)
+    decisions = list(access.decisions(toolkit).values())
+    on = access.agent.switches.get(toolkit.key)
     state = next(
         (word for word in _STATES if any(decision.state == word for decision in decisions)), "dormant"
     )
@@ -118,16 +118,16 @@ def cell(holder: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_chan
     if state == "denied" and any(decision.code == "blocked" for decision in decisions):
         word = words.BLOCKED
     return pieces.View(
-        agent=holder.agent.key,
+        agent=access.agent.key,
         toolkit=toolkit.key,
-        id=f"at:{holder.agent.key}:{toolkit.key}",
-        what=f"{toolkit.title or toolkit.key} for {holder.agent.key}",
+        id=f"at:{access.agent.key}:{toolkit.key}",
+        what=f"{toolkit.title or toolkit.key} for {access.agent.key}",
         switch=switch.view(on, decisions),
         state=state,
         word=word,
         short=f"{active}/{len(decisions)}" if active else word,
         reason=_reason(decisions, state),
-        protected=holder.agent.protected,
+        protected=access.agent.protected,
         may_change=may_change,
     )
 
@@ -137,9 +137,9 @@ def answer(
 ) -> pieces.View:
     """Return what a change of an agent affects on a page that shows its switches of these toolkits."""
     kits = [index.catalog.toolkits[key] for key in shown if key in index.catalog.toolkits]
-    holders = [holder for holder in index.holders if holder.agent.key == agent]
+    accesses = [access for access in index.agents if access.agent.key == agent]
     return pieces.View(
-        cells=tuple(cell(holder, kit, may_change=True) for holder in holders for kit in kits),
+        cells=tuple(cell(access, kit, may_change=True) for access in accesses for kit in kits),
         toolkits=tuple(line(held(index, kit)) for kit in kits),
         may_change=True,
         notice=notice,

@@ -61,27 +61,27 @@ def page(
         usage=_usage(usage.by_tool(tool=key), key) if may_see_calls else None,
         blocked=tool.blocked,
     )
-    _add_holders(page, index, filters, path)
+    _add_agents(page, index, filters, path)
     return page
 
 
-def _add_holders(
+def _add_agents(
     page: pieces.View, index: access_index.AccessIndex, filters: Mapping[str, Any], path: str
 ) -> None:
     """Add the agents that have the tool, and those that do not."""
     key = page.key
-    having = [holder for holder in index.holders if key in holder.granted]
-    page.users = f"{words.number(len(having))} of {words.number(len(index.holders))}"
-    shown = paging.named(index.holders, filters["agents"])
-    holders = paging.part([holder for holder in shown if key in holder.granted], filters["offset"])
-    others = paging.part([holder for holder in shown if key not in holder.granted], filters["others_offset"])
-    page.holders = tuple((holder.agent.key, holder.decision(key)) for holder in holders.items)
-    page.holders_pages = holders.pages(filters, path, anchor="#agents")
-    page.others = tuple((holder.agent.key, holder.decision(key)) for holder in others.items)
+    having = [access for access in index.agents if key in access.granted]
+    page.users = f"{words.number(len(having))} of {words.number(len(index.agents))}"
+    shown = paging.named(index.agents, filters["agents"])
+    accesses = paging.part([access for access in shown if key in access.granted], filters["offset"])
+    others = paging.part([access for access in shown if key not in access.granted], filters["others_offset"])
+    page.agents = tuple((access.agent.key, access.decision(key)) for access in accesses.items)
+    page.agents_pages = accesses.pages(filters, path, anchor="#agents")
+    page.others = tuple((access.agent.key, access.decision(key)) for access in others.items)
     page.others_total = others.total
     page.others_pages = others.pages(filters, path, name="others_offset", anchor="#agents")
-    page.others_open = not holders.total or bool(filters["others_offset"])
-    page.find = paging.find_agents(index.holders, filters, path, ("offset", "others_offset"))
+    page.others_open = not accesses.total or bool(filters["others_offset"])
+    page.find = paging.find_agents(index.agents, filters, path, ("offset", "others_offset"))
 
 
 def _marks(tool: catalog.Tool) -> Iterator[tool_sections.Mark]:

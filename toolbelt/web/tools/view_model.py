@@ -141,7 +141,7 @@ def line(
 
 
 def _having(index: access_index.AccessIndex, key: str) -> int:
-    return sum(key in holder.granted for holder in index.holders)
+    return sum(key in access.granted for access in index.agents)
 
 
 def _called(called: usage.OfTool, key: str) -> pieces.View:

@@ -1,4 +1,4 @@
-"""The holders of connections to upstream servers: everyone, an agent, or a session of an agent."""
+"""The owners of connections to upstream servers: everyone, an agent, or a session of an agent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def agent_of(key: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class ConnectionOwner:
     """A caller: an agent, and its session if there is one.
 
     ``client`` is a digest of an MCP client's own session (its Mcp-Session-Id and token), empty for other clients.
@@ -28,7 +28,7 @@ class Holder:
     client: str = ""
 
     def key(self, scope: Scope) -> str:
-        """Return the key of the connection that this holder uses with connections of this scope.
+        """Return the key of the connection that this owner uses with connections of this scope.
 
         A call without any session uses the connection of its agent.
         """
