@@ -70,7 +70,7 @@ PAGES: dict[str, str] = {
     "Review": "/review/",
     "Calls": "/calls/",
     "Calls of an agent": f"/calls/?agent={AGENT}",
-    "Audit log": "/changes/",
+    "Audit log": "/audit/",
     "Import & export": "/belt/",
     "Tokens": "/tokens/",
     "Status": "/status/",

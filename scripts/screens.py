@@ -180,7 +180,7 @@ SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "account": ("/account/", nothing),
     "nothing-here": ("/nothing/", nothing),
     "agents": ("/agents/", nothing),
-    "changes": ("/changes/", nothing),
+    "audit": ("/audit/", nothing),
     "access-menu": ("/agents/runner/", open_menu),
     "bulk": ("/agents/runner/bulk/?q=git&set=tools-false", nothing),
     "plugins": ("/plugins/?show=waiting", nothing),

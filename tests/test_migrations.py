@@ -107,3 +107,31 @@ def test_versions_that_were_rejected_before_rejections_were_marked_are_marked(
         marked = models.Tool.objects.filter(approved=f"rejected:{NEW}").values_list("key", flat=True)
         assert set(marked) == {"rejected_as_changed", "rejected_as_new"}
         assert models.Tool.objects.filter(approved=NEW).count() == len(HISTORIES) - 1
+
+
+@pytest.mark.slow
+def test_saved_views_follow_the_renamed_list_and_filters(
+    tmp_path: Path, django_db_blocker: DjangoDbBlocker
+) -> None:
+    with django_db_blocker.unblock(), Installation(tmp_path, "sqlite://:memory:").used():
+        call_command("migrate", "toolbelt", "0027", verbosity=0)
+        state = MigrationExecutor(connection).loader.project_state(("toolbelt", "0027_help_texts_of_states"))
+        user = state.apps.get_model("auth", "User").objects.create(username="olive")
+        views = state.apps.get_model("toolbelt", "SavedView").objects
+        earlier = {
+            "changes": "via=api",
+            "tools": "q=a&state=stopped",
+            "toolkits": "show=stopped",
+            "calls": "q=stopped",
+        }
+        for page, query in earlier.items():
+            views.create(user=user, page=page, name="Mine", query=query)
+        call_command("migrate", "toolbelt", "0028", verbosity=0)
+        assert dict(models.SavedView.objects.values_list("page", "query")) == {
+            "audit_log": "via=api",
+            "tools": "q=a&state=blocked",
+            "toolkits": "show=blocked",
+            "calls": "q=stopped",
+        }
+        call_command("migrate", "toolbelt", "0027", verbosity=0)
+        assert dict(models.SavedView.objects.values_list("page", "query")) == earlier

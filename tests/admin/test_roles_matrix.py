@@ -44,7 +44,7 @@ def staff(who: str) -> auth.User:
     if who not in ("nobody", "superuser"):
         roles.assign(SETUP, who, "viewer" if who == "own" else who)  # type: ignore[arg-type]
     if who == "own":
-        roles.name_operators(SETUP, "ada", [who])
+        roles.set_operators(SETUP, "ada", [who])
     user.refresh_from_db()
     return user
 

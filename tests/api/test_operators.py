@@ -33,7 +33,7 @@ def test_what_is_not_there_is_named(olga):
 
 def test_an_operator_of_one_agent_flips_it_and_names_nobody(stored):
     logins.User.objects.create_user("anna")
-    roles.name_operators(SETUP, "ada", ["anna"])
+    roles.set_operators(SETUP, "ada", ["anna"])
     anna = Asking(tokens.issue(SETUP, user="anna", scope="write").text)
     assert anna.put("/agents/ada/switches/reading", {"on": True}).status_code == 200
     assert anna.put("/agents/bob/switches/reading", {"on": False}).status_code == 403

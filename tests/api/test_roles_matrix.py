@@ -82,7 +82,7 @@ def token(who: str) -> str:
     if who != "superuser":
         roles.assign(SETUP, who, {"own": "viewer", "other": "viewer"}.get(who, who))  # type: ignore[arg-type]
     if who in ("own", "other"):
-        roles.name_operators(SETUP, "ada" if who == "own" else "bob", [who])
+        roles.set_operators(SETUP, "ada" if who == "own" else "bob", [who])
     return tokens.issue(SETUP, user=who, scope="write").text
 
 

@@ -135,7 +135,7 @@ def test_an_end_that_cannot_be_is_named(olga: Asking, ends: object) -> None:
 
 def test_an_operator_of_one_agent_flips_that_one_alone(stored):
     only_bob = Asking(of_operator("anna"))
-    roles.name_operators(SETUP, "bob", ["anna"])
+    roles.set_operators(SETUP, "bob", ["anna"])
 
     assert only_bob.put("/agents/bob/switches/reading", {"on": False}).status_code == 200
     assert only_bob.put("/agents/bob/overrides/clock", {"on": False}).status_code == 200

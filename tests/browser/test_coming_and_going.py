@@ -53,7 +53,7 @@ def test_colours_are_chosen_and_kept(open_page: OpensPage, look: looks.Look) -> 
     menu.get_by_role("radio", name=other.title()).check(force=True)
     chosen = page.evaluate(GROUND)
     assert chosen != as_the_system
-    page.goto("/changes/")
+    page.goto("/audit/")
     assert page.evaluate(GROUND) == chosen
     menu = operating.your_menu(page)
     expect(menu.get_by_role("radio", name=other.title())).to_be_checked()

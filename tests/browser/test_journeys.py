@@ -142,6 +142,6 @@ def test_a_belt_is_checked_looked_at_imported_and_undone(open_page: OpensPage) -
 
 
 def test_times_are_in_the_zone_of_the_browser_from_the_second_page_on(open_page: OpensPage) -> None:
-    page = open_page("/changes/", timezone_id="Asia/Tokyo")
+    page = open_page("/audit/", timezone_id="Asia/Tokyo")
     page.goto("/account/")
     expect(page.get_by_role("combobox", name="Time zone")).to_contain_text("Browser: Asia/Tokyo")

@@ -27,7 +27,7 @@ SOME_OF_EACH_KIND = (
     "/agents/generalist/settings/",
     "/agents/kiosk/preview/",
     "/agents/omni/history/",
-    "/changes/",
+    "/audit/",
     "/calls/",
     "/belt/",
     "/tokens/",

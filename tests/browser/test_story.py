@@ -59,7 +59,7 @@ def test_an_operator_turns_a_toolkit_off_and_takes_it_back(open_page: OpensPage)
     expect(operating.notice(page)).to_contain_text("Undone: olive turned off local_git.")
     assert _but_for_the_revision(surface("runner")) == _but_for_the_revision(before)
 
-    page.goto("/changes/")
+    page.goto("/audit/")
     entries = page.locator(".entry")
     expect(entries).to_have_count(2)
     expect(entries.nth(0)).to_contain_text("olive undid a change: turned on local_git for runner")

@@ -113,7 +113,7 @@ def test_three_agents_have_one_tool_on_on_request_and_off(demo: None) -> None:
 def test_the_audit_log_has_the_change_that_the_program_declared_in_a_few_lines(
     demo: None, admin_client: test.Client
 ) -> None:
-    page = admin_client.get("/changes/?person=agent:support-desk").context["page"]
+    page = admin_client.get("/audit/?person=agent:support-desk").context["page"]
     [entry] = [entry for day in page.days for entry in day.entries]
     assert entry.subject == "helpdesk__refund_order"
     assert {difference.what for difference in entry.differences} == {

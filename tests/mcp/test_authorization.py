@@ -169,8 +169,8 @@ def test_an_operator_of_one_agent_calls_as_that_one(endpoint: Endpoint, ada: str
     token = of_operator("anna")
     client = Client(endpoint=endpoint, token=token)
     assert endpoint.send(asking(client, "tools/call")).status == 403
-    roles.name_operators(SETUP, "ada", ["anna"])
+    roles.set_operators(SETUP, "ada", ["anna"])
     assert endpoint.send(asking(client, "tools/call")).status == 200
-    roles.name_operators(SETUP, "ada", [])
-    roles.name_operators(SETUP, "bob", ["anna"])
+    roles.set_operators(SETUP, "ada", [])
+    roles.set_operators(SETUP, "bob", ["anna"])
     assert endpoint.send(asking(client, "tools/call")).status == 403

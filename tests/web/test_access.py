@@ -243,7 +243,7 @@ def test_what_upstream_servers_write_is_text(operator: Client, belt: None) -> No
     entries.change(OPERATOR, "plugin", "acme.clock", {"title": evil, "description": evil})
     entries.change(OPERATOR.replace(reason=evil, confirm=True), "agent", "ada", {"role": evil})
     acting.override(operator, "papers", "true", "unset", reason=evil)
-    pages = [operator.get(address) for address in ("/agents/", "/agents/ada/", "/changes/")]
+    pages = [operator.get(address) for address in ("/agents/", "/agents/ada/", "/audit/")]
     pages.append(
         acting.switch(operator, "research", "true", "unset", message=evil, sections="toolkit-research")
     )

@@ -43,7 +43,7 @@ def test_it_is_archived_once_that_is_confirmed_and_brought_back_by_undo(operator
     page = text(operator, HOME)
     assert "ada is archived." in page
     assert "Restore" in page
-    acting.post(operator, f"/changes/{entry.pk}/undo/", htmx=False)
+    acting.post(operator, f"/audit/{entry.pk}/undo/", htmx=False)
     assert not models.Agent.objects.get(key="ada").archived
 
 
@@ -106,13 +106,13 @@ def test_operators_are_named_on_the_page_and_compared_with_what_it_showed(
     assert "Not changed." in text(admin_client, HOME)
     named = acting.newest()
     assert (named.action, named.after) == ("agent.operators", {"operators": ["anna"]})
-    acting.post(admin_client, f"/changes/{named.pk}/undo/", htmx=False)
+    acting.post(admin_client, f"/audit/{named.pk}/undo/", htmx=False)
     assert "no one else" in text(admin_client, HOME)
 
 
 def test_who_may_not_name_operators_reads_who_they_are(operator: Client, django_user_model: Any) -> None:
     django_user_model.objects.create_user("anna")
-    roles.name_operators(SETUP, "ada", ["anna"])
+    roles.set_operators(SETUP, "ada", ["anna"])
     page = text(operator, HOME)
     assert '<span class="given">anna</span>' in page
     assert 'action="/agents/ada/operators/"' not in page

@@ -26,7 +26,7 @@ from toolbelt.testing import OPERATOR
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
-def look(browser: Client, address: str = "/changes/", **said: Any) -> Any:
+def look(browser: Client, address: str = "/audit/", **said: Any) -> Any:
     """Open the log; give what it shows."""
     return browser.get(address, said).context["page"]
 
@@ -113,7 +113,7 @@ def test_it_offers_what_there_is_to_choose_from(operator: Client) -> None:
 
 @pytest.mark.usefixtures("history")
 def test_choosing_gets_only_the_log_and_the_count(operator: Client) -> None:
-    html = acting.text(operator.get("/changes/", {"agent": "bob"}, headers=acting.HTMX))
+    html = acting.text(operator.get("/audit/", {"agent": "bob"}, headers=acting.HTMX))
     assert html.startswith('<div id="log">')
     assert "<html" not in html
     assert "1 change, newest first" in html
@@ -154,8 +154,8 @@ def test_days_are_told_apart(operator: Client) -> None:
 
 
 def test_an_empty_log_says_what_will_be_in_it(operator: Client) -> None:
-    assert "No changes yet" in operator.get("/changes/").content.decode()
-    assert "No matching changes" in operator.get("/changes/", {"agent": "bob"}).content.decode()
+    assert "No changes yet" in operator.get("/audit/").content.decode()
+    assert "No matching changes" in operator.get("/audit/", {"agent": "bob"}).content.decode()
 
 
 @pytest.mark.usefixtures("history")
@@ -204,7 +204,7 @@ def test_one_act_is_looked_at_alone_and_undone_as_one(operator: Client) -> None:
     assert entry.act_url
     page = operator.get(entry.act_url).context["page"]
     assert (page.act.words, len(listed(page))) == ("2 changes made together by test.", 2)
-    acting.post(operator, f"/changes/{page.act.entry}/undo/", htmx=False, whole="yes")
+    acting.post(operator, f"/audit/{page.act.entry}/undo/", htmx=False, whole="yes")
     assert acting.stored().switches == {"issues": False}
     assert operator.get(entry.act_url).context["page"].act.entry is None
 
@@ -230,10 +230,10 @@ def test_what_is_in_a_plugin_is_told_to_those_who_may_look_at_plugins(
 ) -> None:
     entries.change(OPERATOR, "plugin", "github", {"title": "Octo"})
     assert listed(look(operator))[0].differences == ()
-    assert "Octo" not in b"".join(operator.get("/changes/download/?form=csv")).decode()
+    assert "Octo" not in b"".join(operator.get("/audit/download/?form=csv")).decode()
     olive.user_permissions.add(auth.Permission.objects.get(codename="view_plugin"))
     assert [line.after for line in listed(look(operator))[0].differences] == ["Octo"]
-    assert "Octo" in b"".join(operator.get("/changes/download/?form=csv")).decode()
+    assert "Octo" in b"".join(operator.get("/audit/download/?form=csv")).decode()
 
 
 @pytest.mark.usefixtures("history")
@@ -249,7 +249,7 @@ def test_the_log_is_taken_away_as_a_file_narrowed_as_it_is_shown(operator: Clien
         ("ada", "papers", "true"),
         ("ada", "issues", "false"),
     ]
-    assert json.loads(b"".join(operator.get("/changes/download/?form=json&person=nobody"))) == []
+    assert json.loads(b"".join(operator.get("/audit/download/?form=json&person=nobody"))) == []
 
 
 def test_characters_that_would_turn_a_line_round_are_named(operator: Client) -> None:
@@ -264,7 +264,7 @@ def test_characters_that_would_turn_a_line_round_are_named(operator: Client) -> 
         before={"description": "Reads.", "input_schema": {"properties": {}}},
         after=turned,
     )
-    html = acting.text(operator.get("/changes/"))
+    html = acting.text(operator.get("/audit/"))
     assert "\u202e" not in html
     assert "\u200b" not in html
     assert "Reads.[U+202E]" in html
@@ -274,7 +274,7 @@ def test_a_spreadsheet_runs_nothing_of_the_log(operator: Client) -> None:
     formula = '=HYPERLINK("https://evil.example")'
     for reason in (formula, "+1", "-1", "@x", "\t=1"):
         entries.change(OPERATOR.replace(reason=reason), "toolkit", "research", {"title": reason.strip()})
-    lines = list(csv.DictReader(io.StringIO(b"".join(operator.get("/changes/download/")).decode())))
+    lines = list(csv.DictReader(io.StringIO(b"".join(operator.get("/audit/download/")).decode())))
     assert [line["reason"] for line in lines] == ["'\t=1", "'@x", "'-1", "'+1", f"'{formula}"]
     assert not [cell for line in lines for cell in line.values() if cell.startswith(("=", "+", "-", "@"))]
 
@@ -286,7 +286,7 @@ def test_a_long_log_is_sent_while_it_is_read(operator: Client) -> None:
         )
         for n in range(450)
     )
-    asked = operator.get("/changes/download/?form=json")
+    asked = operator.get("/audit/download/?form=json")
     parts = list(asked)
     assert len(parts) == 4
     assert [entry["name"] for entry in json.loads(b"".join(parts))] == [f"t{n}" for n in reversed(range(450))]
@@ -307,7 +307,7 @@ def test_the_differences_of_a_large_change_are_folded(operator: Client, count: i
         before={f"key_{number}": 1 for number in range(count)},
         after={f"key_{number}": 2 for number in range(count)},
     )
-    html = acting.text(operator.get("/changes/"))
+    html = acting.text(operator.get("/audit/"))
     assert html.count('<span class="after">') == count
     assert ("more</summary>" in html) is bool(folded)
     assert folded in html
@@ -319,8 +319,13 @@ def test_the_agent_of_a_token_is_named_to_those_who_may_see_tokens(
     issued = tokens.issue(writing.by("olive", via="command"), agent="ada")
     tokens.revoke(writing.by("olive", via="command"), issued.token.prefix)
 
-    for path in ("/changes/", "/"):
+    for path in ("/audit/", "/"):
         html = acting.text(admin_client.get(path))
         for act in ("issued token", "revoked token"):
             assert f'{act} <code>{issued.token.prefix}</code> for <a href="/agents/ada/">ada</a>' in html
-    assert "for <a" not in acting.text(viewer.get("/changes/"))
+    assert "for <a" not in acting.text(viewer.get("/audit/"))
+
+
+def test_the_earlier_address_redirects_with_its_filters(operator: Client) -> None:
+    answer = operator.get("/changes/", {"agent": "bob"})
+    assert (answer.status_code, answer.headers["Location"]) == (301, "/audit/?agent=bob")

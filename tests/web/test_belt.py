@@ -123,7 +123,7 @@ def test_it_comes_in_as_shown_in_one_act_that_can_be_undone(importer: Client) ->
     notice = importer.get("/belt/").context["page"].notice
     assert notice.text == "Belt imported: 1 added, 1 changed, 0 unchanged."
     assert set(models.AuditEntry.objects.values_list("reason", flat=True)) == {"Spring cleaning."}
-    acting.post(importer, f"/changes/{notice.undo}/undo/", htmx=False, whole="yes", next="/belt/")
+    acting.post(importer, f"/audit/{notice.undo}/undo/", htmx=False, whole="yes", next="/belt/")
     assert belts.export() == before
 
 

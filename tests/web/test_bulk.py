@@ -67,7 +67,7 @@ def test_it_is_done_as_one_act_and_undone_as_one(operator: Client) -> None:
     entry = acting.newest()
     assert models.AuditEntry.objects.filter(batch=entry.batch).count() == 2
     assert "2 changes for ada: off." in acting.text(operator.get("/agents/ada/"))
-    acting.post(operator, f"/changes/{entry.pk}/undo/", whole="yes")
+    acting.post(operator, f"/audit/{entry.pk}/undo/", whole="yes")
     assert overrides() == {}
 
 

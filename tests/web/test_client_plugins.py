@@ -96,7 +96,7 @@ def test_who_may_declare_is_changed_on_its_page_and_can_be_undone(keeper: Client
     assert plugin().declared_by == ("bob",)
     notice = keeper.get("/plugins/shop/").context["page"].notice
     assert notice.text == "Who may declare the tools of shop: operators, and bob."
-    acting.post(keeper, f"/changes/{notice.undo}/undo/", htmx=False)
+    acting.post(keeper, f"/audit/{notice.undo}/undo/", htmx=False)
     assert plugin().declared_by == ("ada",)
 
 

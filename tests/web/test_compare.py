@@ -140,7 +140,7 @@ def test_what_is_ticked_is_copied_once_its_question_is_answered(operator: Client
     act = models.AuditEntry.objects.filter(batch=acting.newest().batch)
     assert set(act.values_list("reason", flat=True)) == {"Same work."}
     assert act.count() == 2
-    acting.post(operator, f"/changes/{notice.undo}/undo/", htmx=False, whole="yes")
+    acting.post(operator, f"/audit/{notice.undo}/undo/", htmx=False, whole="yes")
     assert entries.read("agent", "bob") == before
 
 
@@ -187,7 +187,7 @@ def test_who_may_only_look_gets_no_ticks_and_copies_nothing(viewer: Client) -> N
 def test_the_operator_of_one_agent_copies_its_switches_alone(viewer: Client) -> None:
     from toolbelt.control.people import roles
 
-    roles.name_operators(OPERATOR, "bob", ["rosa"])
+    roles.set_operators(OPERATOR, "bob", ["rosa"])
     page = look(viewer)
     assert (page.found.to, page.found.copyable) == ("bob", 2)
     assert acting.post(viewer, COPY, a="ada", b="bob", row=["setting:kind"]).status_code == 403
@@ -204,7 +204,7 @@ def test_a_restored_agent_is_what_it_was(operator: Client, olive: auth.User) -> 
     first = acting.newest().pk
     agents.edit(OPERATOR.replace(confirm=True), "ada", {"role": "Does nothing", "allowed_toolkits": None})
     acting.override(operator, "papers", "true", "unset")
-    acting.post(operator, f"/changes/{first}/undo/", htmx=False)
+    acting.post(operator, f"/audit/{first}/undo/", htmx=False)
     fields = asked(operator, a=f"ada@{first}", b="ada", row=[], what="all")
     acting.post(operator, COPY, **fields)
     assert entries.read("agent", "ada") == {**was, "tools_config": {"clock__now": True, "issues": False}}

@@ -80,7 +80,7 @@ def test_the_token_stands_once_in_what_connects_each_client(keeper: Client, htmx
 
 def test_the_token_is_in_no_later_page_log_or_session(keeper: Client) -> None:
     text = acting.post(keeper, ISSUE, way="claude-code", days="90").context["page"].issued.text
-    for address in (CONNECT, "/tokens/", "/changes/", "/"):
+    for address in (CONNECT, "/tokens/", "/audit/", "/"):
         assert text not in keeper.get(address).content.decode()
     entry = acting.newest()
     assert (entry.action, entry.actor) == ("token.issue", "olive")

@@ -33,7 +33,7 @@ def test_a_decision_says_who_made_it_and_for_which_tools(operator: Client, belt:
     assert (off.decision.code, off.by) == ("switch-off", "olive")
     assert off.tools == ("github__issue_read", "github__issue_write")
     html = acting.text(operator.get("/agents/ada/why/issues/"))
-    assert '<a href="/changes/?person=olive&amp;agent=ada">olive</a>' in html
+    assert '<a href="/audit/?person=olive&amp;agent=ada">olive</a>' in html
 
 
 def test_the_way_out_of_a_switch_posts_the_opposite_and_what_was_seen(operator: Client, belt: None) -> None:

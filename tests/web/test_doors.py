@@ -64,7 +64,7 @@ CHANGES = {
     "web:evict",
     "web:change_settings",
     "web:create_agent",
-    "web:name_operators",
+    "web:set_operators",
     "web:archive",
     "web:change_password",
     "web:connect_token",
@@ -152,7 +152,7 @@ def test_who_may_only_look_changes_nothing(
 ) -> None:
     acting.switch(operator, "issues", "false", "true")
     entry = acting.newest()
-    address = address.replace("/changes/1/", f"/changes/{entry.pk}/")
+    address = address.replace("/audit/1/", f"/audit/{entry.pk}/")
     answer = acting.post(viewer, address, htmx=htmx, on="true", was="false")
     assert answer.status_code == 403
     assert acting.newest() == entry
@@ -189,7 +189,7 @@ PAGES = [
     "/tools/",
     "/tools/github__merge/",
     "/calls/",
-    "/changes/",
+    "/audit/",
     "/compare/?a=ada&b=bob",
     "/belt/",
     "/tokens/",
@@ -238,13 +238,13 @@ def test_no_page_needs_what_its_own_policy_forbids(admin_client: Client, belt: N
 def test_no_form_leads_to_another_place(operator: Client, belt: None, wanted: str) -> None:
     answer = acting.switch(operator, "issues", "false", "true", htmx=False, next=wanted)
     assert (answer.status_code, answer.headers["Location"]) == (303, "/agents/ada/")
-    undone = acting.post(operator, f"/changes/{acting.newest().pk}/undo/", htmx=False, next=wanted)
-    assert (undone.status_code, undone.headers["Location"]) == (303, "/changes/")
+    undone = acting.post(operator, f"/audit/{acting.newest().pk}/undo/", htmx=False, next=wanted)
+    assert (undone.status_code, undone.headers["Location"]) == (303, "/audit/")
 
 
 def test_logging_in_leads_on_and_never_away(client: Client, olive: Any) -> None:
     known = {"username": "olive", "password": "correct horse"}
-    for wanted, led in (("/changes/", "/changes/"), ("https://evil.example/", "/")):
+    for wanted, led in (("/audit/", "/audit/"), ("https://evil.example/", "/")):
         client.logout()
         answer = client.post("/login/", {**known, "next": wanted})
         assert (answer.status_code, answer.headers["Location"]) == (302, led)

@@ -81,7 +81,7 @@ def test_the_log_tells_of_the_end_and_offers_no_undo_for_it(operator: Client) ->
     assert given.differences[0].after.startswith("on until ")
 
 
-@pytest.mark.parametrize("address", ["/agents/ada/history/", "/changes/"])
+@pytest.mark.parametrize("address", ["/agents/ada/history/", "/audit/"])
 def test_the_log_tells_of_an_end_that_nobody_has_written_yet(operator: Client, address: str) -> None:
     moment = timezone.now().replace(microsecond=0) + dt.timedelta(hours=1)
     switches.override(OPERATOR, "ada", "papers", True, ends=moment)
@@ -122,7 +122,7 @@ def test_undoing_when_it_is_over_asks_with_what_is_so_now(operator: Client) -> N
     moment = timezone.now() + dt.timedelta(hours=1)
     given = switches.override(OPERATOR, "ada", "papers", True, ends=moment)
     with clock.stopped(moment):
-        answer = acting.post(operator, f"/changes/{given.entry}/undo/")
+        answer = acting.post(operator, f"/audit/{given.entry}/undo/")
         assert answer.status_code == 409
         assert "Not undone" in acting.text(answer)
 

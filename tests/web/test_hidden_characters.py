@@ -58,7 +58,7 @@ PAGES = [
     "/sub-apps/desk/edit/",
     "/plugins/",
     "/plugins/acme.clock/",
-    "/changes/",
+    "/audit/",
     "/status/",
     "/admin/toolbelt/toolkit/",
     "/admin/toolbelt/agent/",

@@ -84,7 +84,7 @@ def test_it_offers_only_what_happened_to_this_agent(operator: Client) -> None:
 def test_undoing_comes_back_to_the_history(operator: Client) -> None:
     entry = listed(look(operator, person="olive"))[0]
     answer = acting.post(
-        operator, f"/changes/{entry.id}/undo/", htmx=False, next="/agents/ada/history/?person=olive"
+        operator, f"/audit/{entry.id}/undo/", htmx=False, next="/agents/ada/history/?person=olive"
     )
     assert (answer.status_code, answer.headers["Location"]) == (303, f"{HISTORY}?person=olive")
     page = look(operator, person="olive")

@@ -100,7 +100,7 @@ def test_what_changed_today_is_told_and_undone_from_here(reader: Client) -> None
     assert [(one.id, one.who, one.subject, one.agent) for one in page.entries] == [
         (entry.pk, "olive", "issues", "ada")
     ]
-    answer = acting.post(reader, f"/changes/{entry.pk}/undo/", htmx=False, next="/")
+    answer = acting.post(reader, f"/audit/{entry.pk}/undo/", htmx=False, next="/")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/")
     assert "Undone: olive turned off issues." in acting.text(reader.get("/"))
     assert acting.stored().switches["issues"] is True

@@ -163,7 +163,7 @@ def test_a_save_shows_what_it_changes_for_whom_and_then_does_that(editor: Client
     assert entry.after == {"disabled": ["github__merge", "github__issue_write"]}
     notice = look(editor).notice
     assert (notice.text, notice.undo) == ("Loadout house saved.", entry.pk)
-    acting.post(editor, f"/changes/{entry.pk}/undo/", htmx=False)
+    acting.post(editor, f"/audit/{entry.pk}/undo/", htmx=False)
     assert entries.read("loadout", "house")["disabled"] == ["github__merge"]
 
 
@@ -288,7 +288,7 @@ def test_a_loadout_is_made_and_removed_and_comes_back(editor: Client) -> None:
     assert (gone.status_code, gone.headers["Location"]) == (303, "/loadouts/")
     page = look(editor, "/loadouts/")
     assert page.loadouts[0].name == "house"
-    acting.post(editor, f"/changes/{page.notice.undo}/undo/", htmx=False)
+    acting.post(editor, f"/audit/{page.notice.undo}/undo/", htmx=False)
     assert entries.read("loadout", "loft")["parent"] == "house"
 
 

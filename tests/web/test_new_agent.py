@@ -55,7 +55,7 @@ def test_a_copy_has_the_same_configuration_and_can_be_undone(founder: Client) ->
     assert surfaces.ask("ada-2").fingerprint == surfaces.ask("ada").fingerprint
     made = acting.newest()
     assert made.reason == "Duplicated from ada."
-    acting.post(founder, f"/changes/{made.pk}/undo/", htmx=False)
+    acting.post(founder, f"/audit/{made.pk}/undo/", htmx=False)
     assert founder.get("/agents/ada-2/").status_code == 404
 
 

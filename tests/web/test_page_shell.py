@@ -140,9 +140,9 @@ def test_a_page_that_is_not_there_keeps_the_frame(operator: Client, belt: None) 
 
 
 def test_the_frame_knows_who_looks_and_where(viewer: Client, belt: None) -> None:
-    html = acting.text(viewer.get("/changes/"))
+    html = acting.text(viewer.get("/audit/"))
     assert "</span> rosa</span>" in html
-    assert '<a href="/changes/" aria-current="page">' in html
+    assert '<a href="/audit/" aria-current="page">' in html
     assert '<a href="/agents/">' in html
     assert '<span class="count">2</span>' in html
     assert "/admin/" not in html

@@ -141,7 +141,7 @@ def test_switching_one_off_takes_its_tools_from_everyone_and_can_be_undone(
     page = answer.context["page"] if htmx else look(keeper)
     assert page.notice.text == "github is off for everyone."
     assert line(look(keeper), "github").reach == "on for no agent"
-    acting.post(keeper, f"/changes/{page.notice.undo}/undo/", htmx=False)
+    acting.post(keeper, f"/audit/{page.notice.undo}/undo/", htmx=False)
     assert plugin("github").active is True
 
 
@@ -164,7 +164,7 @@ def test_blocking_says_how_many_agents_it_affects_and_is_undone(keeper: Client, 
     notice = press(keeper, "github", "blocked", "true", "false").context["page"].notice
     assert notice.detail == "2 agents lose 5 tools"
     assert line(look(keeper), "github").reach == "on for no agent"
-    acting.post(keeper, f"/changes/{notice.undo}/undo/", htmx=False)
+    acting.post(keeper, f"/audit/{notice.undo}/undo/", htmx=False)
     assert plugin("github").blocked is False
     again = press(keeper, "github", "blocked", "true", "false", htmx=False)
     assert again.status_code == 303

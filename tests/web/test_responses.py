@@ -104,7 +104,7 @@ def test_posting_to_a_page_is_refused(operator: Client) -> None:
         "/bulk/toolkits/nothing/?set=toolkits-true",
         "/agents/ada/preview/?view=nonsense&format=nonsense&at=nonsense&session=%00",
         "/compare/?a=ada@nonsense&b=loadout:nothing",
-        "/changes/download/?form=nonsense&batch=nonsense",
+        "/audit/download/?form=nonsense&batch=nonsense",
         "/calls/?since=nonsense&newer=nonsense&offset=-1",
         "/loadouts/house/?offset=99999999999999",
         "/new/loadout/?from=nothing",

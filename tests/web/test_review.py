@@ -114,7 +114,7 @@ def test_an_approval_can_be_taken_back_as_one(keeper: Client, changed: None) -> 
     page = decide(keeper, "approve", "files__write", "files__ls", carry="yes").context["page"]
     # A denial counts for both names from then on.
     assert snapshots.find("dee", None).agent.overrides == {"files__list": False, "files__ls": False}
-    undone = acting.post(keeper, f"/changes/{page.notice.undo}/undo/", htmx=False, whole="yes")
+    undone = acting.post(keeper, f"/audit/{page.notice.undo}/undo/", htmx=False, whole="yes")
     assert undone.status_code == 303
     assert waiting(look(keeper)) == ["files__help", "files__write", "files__ls"]
     assert snapshots.find("dee", None).agent.overrides == {"files__list": False}
@@ -190,7 +190,7 @@ def test_tools_of_several_plugins_are_one_list_and_one_step_to_undo(keeper: Clie
     assert {choice.value: choice.count for choice in page.review.plugins}["mail"] == 1
     page = acting.post(keeper, DECIDE, decision="approve", tool=both).context["page"]
     assert page.notice.text == "2 tools approved."
-    acting.post(keeper, f"/changes/{page.notice.undo}/undo/", htmx=False, whole="yes")
+    acting.post(keeper, f"/audit/{page.notice.undo}/undo/", htmx=False, whole="yes")
     assert {"files__write", "mail__read"} <= set(waiting(keeper.get("/review/").context["page"]))
 
 
@@ -266,7 +266,7 @@ def test_what_is_kept_off_is_blocked_and_waits_no_longer(keeper: Client, changed
     assert page.notice.text == "files__help rejected: blocked for everyone."
     assert servers.stored("files__help").blocked
     assert "files__help" not in waiting(page)
-    assert "rejected the current version of tool" in acting.text(keeper.get("/changes/"))
+    assert "rejected the current version of tool" in acting.text(keeper.get("/audit/"))
 
 
 @pytest.mark.parametrize(

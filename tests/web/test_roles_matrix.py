@@ -69,10 +69,11 @@ TABLE: Mapping[str, str] = {
     "sub_apps": "every user",
     "sub_app": "every user",
     "calls": "every user",
-    "changes": "every user",
+    "audit_log": "every user",
+    "earlier_audit_log": "every user",
     "call": "every user",
     "download_calls": "every user",
-    "download_changes": "every user",
+    "download_audit_log": "every user",
     "plugins": "every user",
     "plugin": "every user",
     "belt": "every user",
@@ -107,7 +108,7 @@ TABLE: Mapping[str, str] = {
     "reconnect_plugin": "operators",
     "new_agent": "administrators",
     "create_agent": "administrators",
-    "name_operators": "administrators",
+    "set_operators": "administrators",
     "import_belt": "administrators",
     "new_toolkit": "administrators",
     "create_toolkit": "administrators",
@@ -169,7 +170,7 @@ def cookie(who: str) -> str:
     if who != "superuser":
         roles.assign(SETUP, who, {"own": "viewer", "other": "viewer"}.get(who, who))  # type: ignore[arg-type]
     if who in ("own", "other"):
-        roles.name_operators(SETUP, "ada" if who == "own" else "bob", [who])
+        roles.set_operators(SETUP, "ada" if who == "own" else "bob", [who])
     user.refresh_from_db()
     browser = Client()
     browser.force_login(user)
@@ -206,7 +207,7 @@ def test_each_role_is_let_in_where_the_table_says(who: str, belt: None) -> None:
     done = switches.flip(SETUP.replace(confirm=True), "ada", "issues", False)
     found = {}
     for name, address, method in WEB:
-        answer = ask(kept, name, address.replace("/changes/1/", f"/changes/{done.entry}/"), method)
+        answer = ask(kept, name, address.replace("/audit/1/", f"/audit/{done.entry}/"), method)
         found[name] = is_let_in(answer)
     assert {name: who in MAY[may] for name, may in TABLE.items()} == found
 
@@ -255,8 +256,8 @@ def test_what_a_page_asks_of_the_database_does_not_grow_with_what_one_operates(
     counts: dict[str, list[int]] = {}
     for agents in (["ada"], ["ada", "bob"]):
         for agent in agents:
-            roles.name_operators(SETUP, agent, ["own"])
-        for address in ("/matrix/", "/toolkits/issues/", "/calls/", "/changes/", "/"):
+            roles.set_operators(SETUP, agent, ["own"])
+        for address in ("/matrix/", "/toolkits/issues/", "/calls/", "/audit/", "/"):
             browser = Client()
             browser.cookies["sessionid"] = kept
             browser.get(address)

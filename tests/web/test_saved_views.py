@@ -24,7 +24,7 @@ FILTERS = {
     "tools": "risk=destructive",
     "plugins": "q=github",
     "calls": "outcome=ok&period=7d",
-    "changes": "via=api&period=yesterday",
+    "audit_log": "via=api&period=yesterday",
 }
 
 
@@ -64,12 +64,12 @@ def test_only_filters_that_the_list_has_are_saved_and_not_the_place_in_it(viewer
 
 
 def test_a_preset_is_saved_without_the_days_that_it_shows(viewer: Client) -> None:
-    save(viewer, "Week", "period=7d&since=2026-03-01&until=2026-03-07", "changes")
-    save(viewer, "March", "period=custom&since=2026-03-01", "changes")
-    shown = {view.name: view.url for view in views(viewer, "/changes/").views}
+    save(viewer, "Week", "period=7d&since=2026-03-01&until=2026-03-07", "audit_log")
+    save(viewer, "March", "period=custom&since=2026-03-01", "audit_log")
+    shown = {view.name: view.url for view in views(viewer, "/audit/").views}
     assert shown == {
-        "Week": "/changes/?period=7d",
-        "March": "/changes/?period=custom&since=2026-03-01",
+        "Week": "/audit/?period=7d",
+        "March": "/audit/?period=custom&since=2026-03-01",
     }
 
 

@@ -69,7 +69,7 @@ def test_saving_changes_what_was_typed_and_nothing_else(operator: Client) -> Non
     assert entry.after == {"title": "Ada L.", "budget": {"max_tokens": 9000}}
     notice = look(operator).notice
     assert (notice.text, notice.undo) == ("Settings of ada saved.", entry.pk)
-    acting.post(operator, f"/changes/{entry.pk}/undo/", htmx=False)
+    acting.post(operator, f"/audit/{entry.pk}/undo/", htmx=False)
     assert entries.read("agent", "ada") == before
 
 

@@ -36,7 +36,7 @@ def times(browser: Client, zone: str = "") -> str:
     """Return the audit log as a browser in a zone gets it."""
     if zone:
         browser.cookies["toolbelt-zone"] = zone
-    return acting.text(browser.get("/changes/"))
+    return acting.text(browser.get("/audit/"))
 
 
 def test_without_a_known_zone_times_are_those_of_the_installation(viewer: Client, logged: None) -> None:
@@ -77,7 +77,7 @@ def test_an_unknown_zone_is_refused(viewer: Client, belt: None) -> None:
 def test_a_day_is_that_of_the_reader(viewer: Client, logged: None) -> None:
     def shown(zone: str, day: str) -> bool:
         viewer.cookies["toolbelt-zone"] = zone
-        return bool(viewer.get("/changes/", {"since": day, "until": day}).context["page"].days)
+        return bool(viewer.get("/audit/", {"since": day, "until": day}).context["page"].days)
 
     assert shown("UTC", "2026-03-03")
     assert not shown("UTC", "2026-03-04")
@@ -92,5 +92,5 @@ def test_the_zone_of_one_request_is_not_that_of_the_next(viewer: Client, logged:
 
 def test_exports_and_the_api_have_times_in_utc(viewer: Client, logged: None) -> None:
     viewer.cookies["toolbelt-zone"] = "Asia/Tokyo"
-    sent = b"".join(viewer.get("/changes/download/?form=csv")).decode()
+    sent = b"".join(viewer.get("/audit/download/?form=csv")).decode()
     assert "2026-03-03T23:30:00+00:00" in sent

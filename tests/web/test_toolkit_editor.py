@@ -92,7 +92,7 @@ def test_saving_shows_what_it_changes_for_whom_and_then_does_that(editor: Client
         ["members", "policy"],
     )
     assert models.AuditEntry.objects.count() == 1
-    acting.post(editor, f"/changes/{entry.pk}/undo/", htmx=False)
+    acting.post(editor, f"/audit/{entry.pk}/undo/", htmx=False)
     assert entries.read("toolkit", "issues")["policy"] == "Read before you write."
 
 

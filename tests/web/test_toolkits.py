@@ -167,7 +167,7 @@ def test_a_conflict_brings_what_is_so_now(operator: Client) -> None:
 
 def test_taking_a_flip_back_brings_the_parts_too(operator: Client) -> None:
     acting.switch(operator, "issues", "false", "true")
-    answer = acting.post(operator, f"/changes/{acting.newest().pk}/undo/", cells="issues", next=ISSUES)
+    answer = acting.post(operator, f"/audit/{acting.newest().pk}/undo/", cells="issues", next=ISSUES)
     assert "at:ada:issues:state" in acting.text(answer)
     assert acting.stored().switches["issues"] is True
 
@@ -245,7 +245,7 @@ def test_a_toolkit_is_blocked_for_everyone_and_unblocked(keeper: Client) -> None
     assert "at:ada:issues:state" in html
     page = look(keeper)
     assert (page.blocked, cell(page, "ada").word) == (True, "Blocked")
-    acting.post(keeper, f"/changes/{acting.newest().pk}/undo/", htmx=False)
+    acting.post(keeper, f"/audit/{acting.newest().pk}/undo/", htmx=False)
     assert look(keeper).blocked is False
 
 

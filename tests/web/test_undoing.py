@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
 def undo(browser: Client, entry: int, **fields: Any) -> Any:
-    return acting.post(browser, f"/changes/{entry}/undo/", **fields)
+    return acting.post(browser, f"/audit/{entry}/undo/", **fields)
 
 
 @pytest.mark.parametrize("htmx", [True, False])
@@ -47,9 +47,9 @@ def test_undo_says_what_came_back_and_offers_to_redo(operator: Client) -> None:
 
 def test_without_htmx_undo_leads_back_to_the_log(operator: Client) -> None:
     acting.switch(operator, "issues", "false", "true")
-    answer = undo(operator, acting.newest().pk, htmx=False, next="/changes/?agent=ada")
-    assert answer.headers["Location"] == "/changes/?agent=ada"
-    page = operator.get("/changes/").context["page"]
+    answer = undo(operator, acting.newest().pk, htmx=False, next="/audit/?agent=ada")
+    assert answer.headers["Location"] == "/audit/?agent=ada"
+    page = operator.get("/audit/").context["page"]
     assert page.notice.text == "Undone: olive turned off issues."
     newest, flip = (entry for day in page.days for entry in day.entries)
     assert newest.did == "undid a change: turned on"

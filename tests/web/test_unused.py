@@ -57,8 +57,8 @@ def test_what_several_agents_did_not_call_is_turned_off_for_each_of_them_and_und
     assert answer.headers["Location"] == "/calls/#unused-title"
     (entry,) = models.AuditEntry.objects.filter(pk__gt=before)
     assert (entry.action, entry.subject_key, entry.key) == ("override.set", "ada", write.tool)
-    assert f'action="/changes/{entry.pk}/undo/"' in acting.text(reader.get("/calls/"))
-    acting.post(reader, f"/changes/{entry.pk}/undo/", htmx=False, next="/calls/")
+    assert f'action="/audit/{entry.pk}/undo/"' in acting.text(reader.get("/calls/"))
+    acting.post(reader, f"/audit/{entry.pk}/undo/", htmx=False, next="/calls/")
     assert write.tool not in acting.stored().overrides
 
 

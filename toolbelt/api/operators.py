@@ -46,11 +46,11 @@ def read_operators(request: HttpRequest, agent: names.Name) -> Any:
 
 @router.put(
     _PATH,
-    auth=auth.writing(*rights.NAME_OPERATORS),
+    auth=auth.writing(*rights.SET_OPERATORS),
     response={200: change_results.ChangeResult, **problems.documented(409)},
 )
 def set_operators(request: HttpRequest, agent: names.Name, body: OperatorsUpdate) -> Any:
     """Replace the operators of an agent."""
     expected = writing.ANY if body.was is None else body.was
-    change = roles.name_operators(auth.write(request, reason=body.reason), agent, body.users, was=expected)
+    change = roles.set_operators(auth.write(request, reason=body.reason), agent, body.users, was=expected)
     return change_results.report(change)

@@ -112,9 +112,7 @@ def _equipped(write: writing.Write, done: audit.Entry) -> writing.Change:
 
 
 def _named(write: writing.Write, done: audit.Entry) -> writing.Change:
-    return roles.name_operators(
-        write, done.subject_key, done.before["operators"], was=done.after["operators"]
-    )
+    return roles.set_operators(write, done.subject_key, done.before["operators"], was=done.after["operators"])
 
 
 def _refuse(write: writing.Write, done: audit.Entry) -> writing.Change:

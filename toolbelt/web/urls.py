@@ -2,6 +2,8 @@
 
 from django.contrib.auth import views as auth
 from django.urls import converters, path, register_converter
+from django.views.decorators.http import require_safe
+from django.views.generic import RedirectView
 
 from toolbelt.web.access import views as access
 from toolbelt.web.account import views as account
@@ -83,7 +85,7 @@ urlpatterns = [
     path("agents/<name:agent>/connect/first-request/", connect.first_request, name="first_request"),
     path("agents/<name:agent>/settings/", settings.page, name="settings"),
     path("agents/<name:agent>/settings/change/", settings.change, name="change_settings"),
-    path("agents/<name:agent>/operators/", settings.name_operators, name="name_operators"),
+    path("agents/<name:agent>/operators/", settings.set_operators, name="set_operators"),
     path("agents/<name:agent>/archive/", settings.archive, name="archive"),
     path("agents/<name:agent>/switches/<name:toolkit>/", switches.switch, name="switch"),
     path("agents/<name:agent>/overrides/<name:tool>/", switches.override, name="override"),
@@ -120,9 +122,15 @@ urlpatterns = [
     path("belt/export/", belt.export, name="export_belt"),
     path("belt/check/", belt.check, name="check_belt"),
     path("belt/import/", belt.import_, name="import_belt"),
-    path("changes/", audit.listing, name="changes"),
-    path("changes/download/", audit.download, name="download_changes"),
-    path("changes/<int:entry>/undo/", audit.undo, name="undo"),
+    path("audit/", audit.listing, name="audit_log"),
+    path("audit/download/", audit.download, name="download_audit_log"),
+    path("audit/<int:entry>/undo/", audit.undo, name="undo"),
+    # The earlier address of the audit log, for bookmarks.
+    path(
+        "changes/",
+        require_safe(RedirectView.as_view(pattern_name="web:audit_log", permanent=True, query_string=True)),
+        name="earlier_audit_log",
+    ),
     path("plugins/", plugins.listing, name="plugins"),
     path("plugins/add/", plugins.add, name="add_server"),
     path("plugins/add/save/", plugins.save, name="save_server"),

@@ -137,7 +137,7 @@ def test_who_operates_an_agent_is_no_part_of_what_it_was(
     django_user_model.objects.create_user("anna")
     switches.flip(operator, "bob", "pushing", False)
     flipped = newest()
-    roles.name_operators(operator, "bob", ["anna"])
+    roles.set_operators(operator, "bob", ["anna"])
     version = agent_versions.rebuild("bob", flipped)
     assert version.entry == entry_now()
     assert not version.gaps

@@ -89,7 +89,7 @@ def test_somebody_who_is_not_there_has_no_role() -> None:
 @pytest.mark.usefixtures("stored")
 def test_an_operator_of_one_agent_flips_that_one_alone(anna) -> None:
     roles.assign(SHELL, "anna", "viewer")
-    done = roles.name_operators(SHELL, "bob", ["anna"])
+    done = roles.set_operators(SHELL, "bob", ["anna"])
 
     assert rights.may_flip(anna, "bob")
     assert not rights.may_flip(anna, "ada")
@@ -104,21 +104,21 @@ def test_an_operator_of_one_agent_flips_that_one_alone(anna) -> None:
 
 @pytest.mark.usefixtures("stored")
 def test_naming_operators_compares_with_what_was_seen(anna) -> None:
-    roles.name_operators(SHELL, "bob", ["anna"])
+    roles.set_operators(SHELL, "bob", ["anna"])
 
-    assert roles.name_operators(SHELL, "bob", ["anna"]).is_nothing
+    assert roles.set_operators(SHELL, "bob", ["anna"]).is_nothing
     with pytest.raises(errors.Stale):
-        roles.name_operators(SHELL, "bob", [], was=[])
+        roles.set_operators(SHELL, "bob", [], was=[])
     with pytest.raises(errors.NotFound):
-        roles.name_operators(SHELL, "bob", ["anna", "nobody"])
+        roles.set_operators(SHELL, "bob", ["anna", "nobody"])
     with pytest.raises(errors.NotFound):
-        roles.name_operators(SHELL, "bobby", [])
+        roles.set_operators(SHELL, "bobby", [])
     assert roles.operators_of("bob") == ("anna",)
 
 
 @pytest.mark.usefixtures("stored")
 def test_only_who_may_change_users_takes_back_who_operates_what(anna, operator) -> None:
-    roles.name_operators(SHELL, "bob", ["anna"])
+    roles.set_operators(SHELL, "bob", ["anna"])
     entry = models.AuditEntry.objects.latest("id")
     roles.assign(SHELL, "anna", "operator")
     assert not rights.may_undo(fresh(anna), entry)

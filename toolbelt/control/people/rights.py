@@ -55,7 +55,7 @@ FLIP = permission("change", "agent")
 
 
 # To name the operators of an agent, which also concerns users.
-NAME_OPERATORS = (FLIP, "auth.change_user")
+SET_OPERATORS = (FLIP, "auth.change_user")
 
 
 def may_flip(user: User, agent: str) -> bool:
@@ -116,7 +116,7 @@ def permissions_to_undo(entry: UndoableEntry) -> list[str]:
     if family in ("switch", "override"):
         return [FLIP]
     if entry.action == "agent.operators":
-        return [*NAME_OPERATORS]
+        return [*SET_OPERATORS]
     if act == "create":
         return [permission("delete", entry.subject_kind)]
     return [permission("add" if act == "remove" else "change", entry.subject_kind)]

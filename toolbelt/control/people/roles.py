@@ -155,7 +155,7 @@ def of_user(user: str) -> tuple[str, ...]:
     return _roles(_find(user))
 
 
-def name_operators(
+def set_operators(
     write: writing.Write, agent: str, users: Iterable[str], *, was: Any = writing.ANY
 ) -> writing.Change:
     """Make these users, and no others, the operators of one agent. ``was``: those that the writer saw.

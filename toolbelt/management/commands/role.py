@@ -51,7 +51,7 @@ class Command(terminal.Command):
                     self._put(write, act, options)
                 case "operate":
                     agent, users = options["agent"], options["users"]
-                    roles.name_operators(write, agent, users)
+                    roles.set_operators(write, agent, users)
                     who = ", ".join(roles.operators_of(agent)) or "none"
                     self.stdout.write(f"Operators of {agent}: {who}.")
                 case _:

@@ -68,7 +68,7 @@ def page(
         tokens=tuple(tokens.line(token) for token in issued.all_tokens() if token.user == name),
         entries=tuple(_entry(entry, may_undo(entry)) for entry in mine.entries),
         more_entries=f"All {words.number(mine.total)}" if mine.total > len(mine.entries) else "",
-        changes_url=f"{reverse('web:changes')}?{urlencode({'person': name})}",
+        changes_url=f"{reverse('web:audit_log')}?{urlencode({'person': name})}",
         may_see_tokens=may_see_tokens,
     )
 

@@ -1,1 +1,1 @@
-"""The audit log, at ``/changes/``."""
+"""The audit log, at ``/audit/``."""

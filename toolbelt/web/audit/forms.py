@@ -21,7 +21,7 @@ class AuditLog(periods.Period):
 
 
 VIEWS = saved_views.FilteredList(
-    page="changes", form=AuditLog, names=("person", "agent", "action", "via", "key")
+    page="audit_log", form=AuditLog, names=("person", "agent", "action", "via", "key")
 )
 
 

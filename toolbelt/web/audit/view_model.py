@@ -46,7 +46,7 @@ def page(
     shown.keys = tuple(key for key in queries.logged_values("key") if key)
     shown.act = _act(shown.log_page, may_undo, path) if filters["batch"] else None
     shown.downloads = tuple(
-        (label, f"{reverse('web:download_changes')}?{urlencode({**shown.narrowed, 'form': form})}")
+        (label, f"{reverse('web:download_audit_log')}?{urlencode({**shown.narrowed, 'form': form})}")
         for form, label in (("csv", "CSV"), ("json", "JSON"))
     )
     return shown

@@ -75,7 +75,7 @@ def _changed_since(request: http.Request, done: queries.Entry, stale: errors.Sta
     """Ask instead of undoing what was changed since: three ways, and a change based on what is so now."""
     family = done.action.partition(".")[0]
     action = reverse(f"web:{family}", args=[done.subject_key, done.key])
-    back = responses.back(request, reverse("web:changes"))
+    back = responses.back(request, reverse("web:audit_log"))
     before = grants.is_on(done.before)
     states = [words.state(value) for value in (done.before, done.after, stale.now)]
     question = notices.Confirmation(
@@ -101,7 +101,7 @@ def _changed_since(request: http.Request, done: queries.Entry, stale: errors.Sta
 
 
 def _declare(request: http.Request, done: queries.Entry) -> None:
-    home = reverse("web:changes")
+    home = reverse("web:audit_log")
     if done.subject_kind == "agent":
         switches.declare(request, done.subject_key, home, undone="Not undone")
     else:

@@ -80,7 +80,7 @@ def of_toolkit(request: http.Request, toolkit: str) -> HttpResponse:
 @require_POST
 def apply(request: http.Request) -> HttpResponse:
     """Do what was shown: all of it, or nothing."""
-    home = responses.back(request, reverse("web:changes"))
+    home = responses.back(request, reverse("web:audit_log"))
     form, may_flip = forms.Bulk(request.POST), rights.flip_check(request.user)
     if not any(map(may_flip, queries.agent_keys())):
         raise PermissionDenied

@@ -136,7 +136,7 @@ def present(entry: queries.Entry, may_undo: bool, *, is_open: bool = False) -> p
         reason=entry.reason,
         undoable=may_undo and is_undoable(entry),
         undone=f"undone by {undone.actor}, {words.moment(undone.at).words}" if undone else "",
-        act_url=f"{reverse('web:changes')}?{urlencode({'batch': str(entry.batch)})}"
+        act_url=f"{reverse('web:audit_log')}?{urlencode({'batch': str(entry.batch)})}"
         if entry.of_several
         else "",
         then_url=f"{reverse('web:preview', args=[key])}?{urlencode({'at': entry.id})}" if is_version else "",

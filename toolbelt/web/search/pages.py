@@ -34,7 +34,7 @@ _PAGES = (
     _Page("Servers & plugins", "plugins", "mcp sources upstream"),
     _Page("Sub-apps", "sub_apps"),
     _Page("Calls", "calls", "usage unused errors", kind="call_record"),
-    _Page("Audit log", "changes", "history who changed undo"),
+    _Page("Audit log", "audit_log", "history who changed undo"),
     _Page("Tokens", "tokens", "api credentials", kind="api_token"),
     _Page("People & roles", "people", "users operators administrators", permission="auth.view_user"),
     _Page("Import & export", "belt", "configuration file backup"),

@@ -58,13 +58,13 @@ def change(request: http.Request, agent: str) -> HttpResponse:
 
 
 @require_POST
-@permission_required(rights.NAME_OPERATORS, raise_exception=True)
-def name_operators(request: http.Request, agent: str) -> HttpResponse:
+@permission_required(rights.SET_OPERATORS, raise_exception=True)
+def set_operators(request: http.Request, agent: str) -> HttpResponse:
     """Make the users that are ticked the operators of this agent only."""
     form = forms.Operators(request.POST)
     responses.declare(request, reverse("web:settings", args=[agent]))
     given = form.checked()
-    done = roles.name_operators(responses.write(request, given), agent, given["user"], was=given["was"])
+    done = roles.set_operators(responses.write(request, given), agent, given["user"], was=given["was"])
     names = ", ".join(done.after) or "none"
     text = f"Operators of {agent} only: {names}."
     return responses.respond(request, notices.Notice(text=text, undo=done.entry))
