@@ -37,7 +37,7 @@ _OUTCOMES = {
     "ok": ("active", "succeeded"),
     "unknown-tool": ("denied", "no such tool"),
     "tool-not-active": ("denied", "not available"),
-    "tool-denied": ("denied", "denied"),
+    "tool-denied": ("denied", "refused"),
     "invalid-arguments": ("denied", "invalid arguments"),
     "tool-unavailable": ("unavailable", "unavailable"),
     "timed-out": ("unavailable", "timed out"),
