@@ -69,6 +69,7 @@ PAGES: dict[str, str] = {
     "Plugin": "/plugins/project_files/",
     "Review": "/review/",
     "Calls": "/calls/",
+    "Calls, log": "/calls/?view=log",
     "Calls of an agent": f"/calls/?agent={AGENT}",
     "Audit log": "/audit/",
     "Import & export": "/belt/",

@@ -99,7 +99,7 @@ def pages() -> dict[str, str]:
         "Add a server": "/plugins/add/",
         "Calls": "/calls/",
         "Calls of an agent": f"/calls/?agent={agent}",
-        "Calls, unused": "/calls/?unused=all",
+        "Calls, unused": "/calls/?view=unused",
         "Changes": "/audit/",
         "Changes of a person": "/audit/?person=olive",
         "Belt": "/belt/",

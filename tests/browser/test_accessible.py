@@ -72,7 +72,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "new_sub_app": ("/new/sub-app/",),
     "tools": ("/tools/?q=git_status", "/tools/?q=nothing"),
     "tool": ("/tools/git__git_status/",),
-    "calls": ("/calls/", "/calls/?agent=runner"),
+    "calls": ("/calls/", "/calls/?view=log&agent=runner", "/calls/?view=unused"),
     "call": ("/calls/1/",),
     "audit_log": ("/audit/", "/audit/?person=nobody"),
     "compare": ("/compare/", "/compare/?a=kiosk&b=runner", "/compare/?a=loadout:minimal&b=kiosk&show=all"),

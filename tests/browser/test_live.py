@@ -243,7 +243,7 @@ def test_calls_are_counted_and_sessions_appear_without_a_revision(open_live: Ope
     come_back(page)
     expect(page.locator(".session")).to_contain_text("s1")
 
-    page.goto("/calls/")
+    page.goto("/calls/?view=log")
     expect(state(page)).to_have_text("Refreshes every 15 s")
     expect(page.locator(".call")).to_have_count(1)
     calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="s2")

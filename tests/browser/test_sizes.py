@@ -29,6 +29,8 @@ SOME_OF_EACH_KIND = (
     "/agents/omni/history/",
     "/audit/",
     "/calls/",
+    "/calls/?view=log",
+    "/calls/?view=unused",
     "/belt/",
     "/tokens/",
 )
@@ -59,7 +61,7 @@ def test_no_page_is_wider_than_its_window_whatever_things_are_called(open_page: 
         f"/tools/{long}/",
         f"/tools/?q={long}",
         f"/matrix/?q={long[:20]}",
-        f"/calls/?agent={agent.key}",
+        f"/calls/?view=log&agent={agent.key}",
         "/agents/",
         "/",
         of_agent,

@@ -15,6 +15,7 @@ from django.utils import timezone
 from tests import factories
 from tests.web import acting
 from toolbelt.store import calls as stored_calls
+from toolbelt.web.calls import forms
 from toolbelt.web.calls import view_model as calls
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -22,6 +23,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 def look(browser: Client, **said: Any) -> Any:
     return browser.get("/calls/", said).context["page"]
+
+
+def log(browser: Client, **said: Any) -> Any:
+    return look(browser, view="log", **said)
 
 
 def test_only_who_may_see_calls_sees_them_and_the_way_to_them(viewer: Client, reader: Client) -> None:
@@ -33,17 +38,16 @@ def test_only_who_may_see_calls_sees_them_and_the_way_to_them(viewer: Client, re
 def test_all_errors_are_found_with_one_filter(reader: Client) -> None:
     for outcome in ("ok", "cancelled", "tool-failed", "tool-denied"):
         factories.call(outcome=outcome)
-    page = look(reader, outcome="error")
-    assert [one.outcome for one in page.calls] == ["denied", "failed"]
-    assert page.matches == "2 calls, 2 with errors"
-    assert "/calls/?outcome=error&amp;period=30d" in acting.text(reader.get("/"))
+    assert [one.outcome for one in log(reader, outcome="error").calls] == ["refused", "failed"]
+    assert look(reader, outcome="error").matches == "2 calls, 2 with errors"
+    assert "/calls/?view=log&amp;outcome=error&amp;period=30d" in acting.text(reader.get("/"))
 
 
 def test_a_call_says_who_called_what_and_how_it_ended(reader: Client) -> None:
     factories.call(
         session="s1", outcome="tool-failed", error="It broke.", arguments_bytes=20, result_bytes=1500
     )
-    (one,) = look(reader).calls
+    (one,) = log(reader).calls
     assert (one.agent, one.agent_url, one.tool, one.tool_url, one.session) == (
         "ada",
         "/agents/ada/",
@@ -56,7 +60,7 @@ def test_a_call_says_who_called_what_and_how_it_ended(reader: Client) -> None:
         "failed",
         "It broke.",
     )
-    html = acting.text(reader.get("/calls/"))
+    html = acting.text(reader.get("/calls/?view=log"))
     assert '120 ms <span class="quiet">20 bytes in, 1.5 KB out</span>' in html
 
 
@@ -65,12 +69,11 @@ def test_a_session_leads_to_its_calls_of_the_period(reader: Client) -> None:
     factories.call(session="s1", outcome="tool-failed")
     factories.call(session="s2")
     factories.call(agent="bob", session="s1")
-    page = look(reader, period="7d")
-    assert page.calls[2].session_url == "/calls/?agent=ada&session=s1&period=7d"
+    page = log(reader, period="7d")
+    assert page.calls[2].session_url == "/calls/?view=log&agent=ada&session=s1&period=7d"
     page = reader.get(page.calls[2].session_url).context["page"]
     assert [(one.agent, one.session) for one in page.calls] == [("ada", "s1")] * 2
-    assert page.matches == "2 calls, 1 with errors"
-    assert page.unused is None
+    assert page.matches == "2 calls, newest first"
     html = acting.text(reader.get("/calls/?session=s1"))
     assert '<input type="checkbox" name="session" value="s1" autocomplete="off" checked>' in html
     assert "session=s1" in html.partition('id="downloads"')[2].partition("</p>")[0]
@@ -78,8 +81,8 @@ def test_a_session_leads_to_its_calls_of_the_period(reader: Client) -> None:
 
 def test_what_no_longer_exists_is_named_and_leads_nowhere(reader: Client) -> None:
     factories.call("gone", agent="nobody", outcome="unknown-tool")
-    page = look(reader)
-    assert (page.calls[0].agent_url, page.calls[0].tool_url, page.figures[0].tool_url) == ("", "", "")
+    (one,), (figure,) = log(reader).calls, look(reader).figures
+    assert (one.agent_url, one.tool_url, figure.tool_url) == ("", "", "")
     factories.call("load_tools")
     assert [one.mark for one in look(reader).figures] == ["unknown", "Toolbelt's own"]
 
@@ -105,7 +108,7 @@ def test_the_figures_of_each_tool_are_compared_with_the_largest(reader: Client) 
         200,
         10,
     )
-    assert shell.calls_url == "/calls/?tool=shell"
+    assert shell.calls_url == "/calls/?view=log&tool=shell"
     assert page.matches == "6 calls, 2 with errors"
 
 
@@ -149,7 +152,7 @@ def test_it_is_narrowed_by_the_address(reader: Client) -> None:
         ({"until": today.isoformat()}, 2),
         ({"since": "nonsense", "older": "x"}, 2),
     ):
-        assert len(look(reader, **said).calls) == count, said
+        assert len(log(reader, **said).calls) == count, said
 
 
 @pytest.mark.parametrize(("most", "days"), [(4, 30), (3, 7), (2, 1), (0, 1)])
@@ -170,7 +173,7 @@ def test_where_there_are_too_many_calls_to_add_up_it_begins_later_for_who_asks_f
 )
 def test_a_preset_is_the_days_up_to_today(reader: Client, period: str, days_ago: list[int]) -> None:
     called = {factories.call(days_ago=back).pk: back for back in (0, 1, 6, 29, 30)}
-    page = look(reader, period=period)
+    page = log(reader, period=period)
     assert sorted(called[one.call.id] for one in page.calls) == days_ago
     assert [choice.value for choice in page.period.choices if choice.chosen] == [period]
     assert period in page.download_url
@@ -179,8 +182,8 @@ def test_a_preset_is_the_days_up_to_today(reader: Client, period: str, days_ago:
 def test_a_preset_has_precedence_over_days_and_days_are_custom(reader: Client) -> None:
     factories.call(days_ago=3)
     day = (timezone.localdate() - dt.timedelta(days=3)).isoformat()
-    assert len(look(reader, period="today", since=day).calls) == 0
-    page = look(reader, since=day, until=day)
+    assert len(log(reader, period="today", since=day).calls) == 0
+    page = log(reader, since=day, until=day)
     assert len(page.calls) == 1
     assert [choice.value for choice in page.period.choices if choice.chosen] == ["custom"]
     assert [choice.value for choice in look(reader).period.choices if choice.chosen] == ["30d"]
@@ -191,7 +194,7 @@ def test_the_values_of_the_charts_stand_in_tables_that_lead_to_each_day(reader: 
     factories.call(agent="ada", days_ago=1)
     day = timezone.localdate() - dt.timedelta(days=2)
     html = reader.get("/calls/?agent=ada").content.decode()
-    address = f"/calls/?agent=ada&amp;period=custom&amp;since={day}&amp;until={day}"
+    address = f"/calls/?view=log&amp;agent=ada&amp;period=custom&amp;since={day}&amp;until={day}"
     assert f'<a href="{address}">{day:%A, %-d %B}</a>' in html
     assert len(reader.get(address.replace("&amp;", "&")).context["page"].calls) == 1
     assert "Duration by day as a table" in html
@@ -208,14 +211,14 @@ def test_a_call_has_a_page_with_all_that_was_recorded(reader: Client) -> None:
     made = factories.call(
         outcome="tool-denied", reason="blocked", error="No.", arguments={"b": 1, "a": "<i>"}, **told
     )
-    html = acting.text(reader.get(look(reader).calls[0].url))
+    html = acting.text(reader.get(log(reader).calls[0].url))
     for text in (
         "s1",
         "req-7",
         "20 bytes",
         "1.5 KB",
         "120 ms",
-        "Denied",
+        "Refused",
         "No.",
         "&lt;i&gt;",
         "<code>blocked</code>",
@@ -224,7 +227,7 @@ def test_a_call_has_a_page_with_all_that_was_recorded(reader: Client) -> None:
     assert "<i>" not in html
     assert f"/agents/ada/preview/?view=why&amp;tool=shell&amp;at={made.at:%Y-%m-%d}" in html
     since = timezone.localdate(made.at) - dt.timedelta(days=1)
-    assert f'href="/calls/?agent=ada&amp;session=s1&amp;period=custom&amp;since={since}"' in html
+    assert f'href="/calls/?view=log&amp;agent=ada&amp;session=s1&amp;period=custom&amp;since={since}"' in html
     assert reader.get("/calls/999999/").status_code == 404
 
 
@@ -269,11 +272,12 @@ def test_what_ends_earlier_begins_earlier(reader: Client) -> None:
 
 def test_the_log_is_paged_and_the_pages_keep_the_filter(reader: Client) -> None:
     last = [factories.call() for _ in range(31)][-1]
-    page = look(reader, agent="ada")
+    page = log(reader, agent="ada")
     assert (len(page.calls), page.pages.words, page.pages.newer_url) == (30, "30 of 31", "")
-    assert page.pages.older_url == f"/calls/?agent=ada&older={last.pk - 29}#log"
-    page = look(reader, agent="ada", older=last.pk - 29)
-    assert (len(page.calls), page.pages.older_url, page.pages.newer_url) == (1, "", "/calls/?agent=ada#log")
+    assert page.pages.older_url == f"/calls/?view=log&agent=ada&older={last.pk - 29}"
+    page = log(reader, agent="ada", older=last.pk - 29)
+    assert (len(page.calls), page.pages.older_url) == (1, "")
+    assert page.pages.newer_url == "/calls/?view=log&agent=ada"
 
 
 def test_durations_are_drawn_from_day_to_day(reader: Client) -> None:
@@ -303,26 +307,42 @@ def test_hostile_texts_are_shown_and_do_nothing(reader: Client) -> None:
     evil = "<script>alert(1)</script>\u202e"
     factories.call(evil, agent=evil, session=evil, outcome="unknown-tool", error=evil)
     # What a form sends back has to be what it was.
-    html = re.sub('value="[^"]*"', "", reader.get("/calls/").content.decode())
-    assert evil not in html
-    assert "\u202e" not in html
-    assert "&lt;script&gt;" in html
+    for address in ("/calls/", "/calls/?view=log"):
+        html = re.sub('value="[^"]*"', "", reader.get(address).content.decode())
+        assert evil not in html
+        assert "\u202e" not in html
+        assert "&lt;script&gt;" in html
 
 
 def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reader: Client) -> None:
+    def ask() -> list[int]:
+        return [acting.queries(lambda view=view: look(reader, view=view)) for view in forms.TABS]
+
     factories.call()
-    look(reader)
-    before = acting.queries(lambda: look(reader))
+    ask()
+    before = ask()
     for number in range(40):
         factories.call(f"tool_{number}", days_ago=number % 7, agent=f"agent-{number}")
         factories.agent(f"agent-{number}")
-    look(reader)
-    assert acting.queries(lambda: look(reader)) == before <= 24
+    ask()
+    assert ask() == before
+    assert max(before) <= 24
+
+
+def test_the_tabs_keep_the_filters_that_they_have(reader: Client) -> None:
+    factories.call()
+    usage, log, unused = look(reader, agent="ada", tool="shell", period="7d").tabs
+    assert (usage.url, usage.is_current) == ("/calls/?agent=ada&tool=shell&period=7d", True)
+    assert log.url == "/calls/?view=log&agent=ada&tool=shell&period=7d"
+    assert unused.url == "/calls/?view=unused&agent=ada&period=7d"
+    html = acting.text(reader.get(log.url))
+    assert '<input type="hidden" name="view" value="log">' in html
+    assert 'aria-current="page">Log</a>' in html
 
 
 @pytest.mark.parametrize("day", ["0001-01-01", "0001-01-20", "9999-12-31"])
 @pytest.mark.parametrize("end", ["since", "until"])
 def test_a_day_at_an_end_of_the_calendar_narrows_nothing(reader: Client, end: str, day: str) -> None:
     factories.call()
-    assert len(look(reader, **{end: day}).calls) == 1
+    assert len(log(reader, **{end: day}).calls) == 1
     assert "1 new call" in acting.text(reader.get("/calls/", {end: day, "newer": "0"}))

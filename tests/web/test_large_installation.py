@@ -307,12 +307,12 @@ def test_all_that_was_not_called_is_walked_in_parts(olive: Client) -> None:
     idle = {
         tool for access in found.agents for tool in access.active if (access.agent.key, tool) not in called
     }
-    walked = [look(olive, "/calls/", unused="all", since="2000-01-01").unused]
-    while walked[-1].more_url:
-        walked.append(follow(olive, walked[-1].more_url).unused)
+    walked = [look(olive, "/calls/", view="unused", since="2000-01-01").unused]
+    while walked[-1].pages.older_url:
+        walked.append(follow(olive, walked[-1].pages.older_url).unused)
     tools = [tool.tool for part in walked for tool in part.tools]
     assert len(tools) == len(set(tools))
     assert set(tools) == idle
     assert all(len(part.tools) <= 30 for part in walked)
-    behind = look(olive, "/calls/", unused="all", unused_offset=10**6, since="2000-01-01").unused
+    behind = look(olive, "/calls/", view="unused", offset=10**6, since="2000-01-01").unused
     assert behind.tools == walked[-1].tools

@@ -216,6 +216,6 @@ def test_a_session_leads_to_its_calls_for_those_who_may_see_them(operator: Clien
     models.AgentSession.objects.update(created=began)
     models.CallRecord.objects.update(at=began)
     (session,) = look(operator).sessions
-    assert session.calls_url.startswith("/calls/?agent=ada&session=s1&")
+    assert session.calls_url.startswith("/calls/?view=log&agent=ada&session=s1&")
     (call,) = operator.get(session.calls_url).context["page"].calls
     assert call.call.tool == "load_tools"

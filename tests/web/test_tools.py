@@ -339,7 +339,9 @@ def test_tools_that_were_not_called_are_found_and_counted_on_the_overview(keeper
     assert [choice.label for choice in page.called] == ["Called or not", "Not called in 30 days"]
     assert keeper.get("/").context["page"].uncalled == f"{len(uncalled)} tools not called in 30 days"
     assert '<a href="/tools/?called=no">' in keeper.get("/").content.decode()
-    assert f"All tools that were not called, on or off: {len(uncalled)}" in acting.text(keeper.get("/calls/"))
+    assert f"All tools that were not called, on or off: {len(uncalled)}" in acting.text(
+        keeper.get("/calls/?view=unused")
+    )
 
 
 def test_all_tools_that_were_not_called_are_set_at_once_and_no_others(keeper: Client) -> None:

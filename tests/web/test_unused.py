@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
 def look(browser: Client, **said: Any) -> Any:
-    return browser.get("/calls/", said).context["page"]
+    return browser.get("/calls/", {"view": "unused", **said}).context["page"]
 
 
 def test_what_is_on_and_was_not_called_is_listed_the_dearest_first(reader: Client) -> None:
@@ -29,18 +29,18 @@ def test_what_is_on_and_was_not_called_is_listed_the_dearest_first(reader: Clien
     assert listed[:2] == [("github__issue_write", "ada, bob"), ("github__issue_read", "ada, bob")]
     assert ("shell", "ada") in listed
     assert "clock__now" not in [tool for tool, _ in listed]
-    # What was not asked for may have been called with another outcome.
-    assert look(reader, outcome="ok").unused is None
 
 
 def test_what_one_agent_did_not_call_is_turned_off_in_place(reader: Client) -> None:
-    html = acting.text(reader.get("/calls/", {"agent": "ada"}))
+    html = acting.text(reader.get("/calls/?view=unused&agent=ada"))
     assert 'action="/agents/ada/overrides/shell/"' in html
     unused = {one.tool: one.may_turn_off[0].was for one in look(reader, agent="ada").unused.tools}
     assert (unused["shell"], unused["clock__now"]) == ("unset", "true")
-    answer = acting.override(reader, "shell", "false", unused["shell"], htmx=False, next="/calls/?agent=ada")
-    assert answer.headers["Location"] == "/calls/?agent=ada"
-    html = acting.text(reader.get("/calls/?agent=ada"))
+    answer = acting.override(
+        reader, "shell", "false", unused["shell"], htmx=False, next="/calls/?view=unused&agent=ada"
+    )
+    assert answer.headers["Location"] == "/calls/?view=unused&agent=ada"
+    html = acting.text(reader.get("/calls/?view=unused&agent=ada"))
     assert "shell is off for ada." in html
     assert 'action="/agents/ada/overrides/shell/"' not in html
 
@@ -48,33 +48,42 @@ def test_what_one_agent_did_not_call_is_turned_off_in_place(reader: Client) -> N
 def test_what_several_agents_did_not_call_is_turned_off_for_each_of_them_and_undone(reader: Client) -> None:
     (write,) = [one for one in look(reader).unused.tools if one.tool == "github__issue_write"]
     assert [(one.agent, one.was) for one in write.may_turn_off] == [("ada", "unset"), ("bob", "unset")]
-    html = acting.text(reader.get("/calls/"))
+    html = acting.text(reader.get("/calls/?view=unused"))
     for agent in ("ada", "bob"):
         assert f'action="/agents/{agent}/overrides/github__issue_write/"' in html
-    assert '<input type="hidden" name="next" value="/calls/#unused-title">' in html
+    assert '<input type="hidden" name="next" value="/calls/?view=unused">' in html
     before = models.AuditEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    answer = acting.override(reader, write.tool, "false", "unset", htmx=False, next="/calls/#unused-title")
-    assert answer.headers["Location"] == "/calls/#unused-title"
+    answer = acting.override(reader, write.tool, "false", "unset", htmx=False, next="/calls/?view=unused")
+    assert answer.headers["Location"] == "/calls/?view=unused"
     (entry,) = models.AuditEntry.objects.filter(pk__gt=before)
     assert (entry.action, entry.subject_key, entry.key) == ("override.set", "ada", write.tool)
-    assert f'action="/audit/{entry.pk}/undo/"' in acting.text(reader.get("/calls/"))
+    assert f'action="/audit/{entry.pk}/undo/"' in acting.text(reader.get("/calls/?view=unused"))
     acting.post(reader, f"/audit/{entry.pk}/undo/", htmx=False, next="/calls/")
     assert write.tool not in acting.stored().overrides
 
 
 def test_what_is_not_called_can_be_seen_whole(reader: Client) -> None:
     models.Agent.objects.filter(key="ada").update(loadout="full")
-    for number in range(12):
+    for number in range(40):
         tool = factories.tool(f"idle_{number:02}", tokens=100)
         models.ToolOverride.objects.create(agent=models.Agent.objects.get(key="ada"), tool=tool, on=True)
     unused = look(reader, agent="ada").unused
-    assert len(unused.tools) == 8
-    assert unused.more_url == "/calls/?agent=ada&unused=all"
-    whole = look(reader, agent="ada", unused="all").unused
-    assert (whole.more, len(whole.tools) > 12) == ("", True)
+    assert len(unused.tools) == 30
+    assert unused.pages.older_url == "/calls/?view=unused&agent=ada&offset=30"
+    rest = look(reader, agent="ada", offset="30").unused
+    assert (rest.pages.older_url, rest.pages.newer_url) == ("", "/calls/?view=unused&agent=ada&offset=0")
+    assert len(rest.tools) > 10
+
+
+def test_where_all_tools_were_called_none_is_listed(reader: Client) -> None:
+    for unused in look(reader, agent="ada").unused.tools:
+        factories.call(unused.tool)
+    page = look(reader, agent="ada")
+    assert page.matches == "0 tools on but unused"
+    assert "No unused tools" in acting.text(reader.get("/calls/?view=unused&agent=ada"))
 
 
 def test_who_may_not_change_agents_is_not_offered_to(viewer: Client) -> None:
     rosa = auth.User.objects.get(username="rosa")
     rosa.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
-    assert "Turn off" not in acting.text(viewer.get("/calls/", {"agent": "ada"}))
+    assert "Turn off" not in acting.text(viewer.get("/calls/?view=unused&agent=ada"))

@@ -29,5 +29,6 @@ def page(call: usage.Call, index: access_index.AccessIndex) -> pieces.View:
         if call.arguments is None
         else texts.text(json.dumps(call.arguments, indent=2, ensure_ascii=False, sort_keys=True))
     )
-    shown.others_url = f"{reverse('web:calls')}?{urlencode({'agent': call.agent, 'tool': call.tool})}"
+    others = {"view": view_model.LOG, "agent": call.agent, "tool": call.tool}
+    shown.others_url = f"{reverse('web:calls')}?{urlencode(others)}"
     return shown

@@ -14,17 +14,17 @@ from django.utils.http import urlencode
 from toolbelt.control.access import access_index
 from toolbelt.control.reports import usage
 from toolbelt.core import catalog, keys
-from toolbelt.web.calls import charts
+from toolbelt.web.calls import charts, forms
+from toolbelt.web.kit import filters as kit_filters
 from toolbelt.web.kit import paging, periods, pieces, texts
 from toolbelt.web.kit import words as kit_words
 
+LOG, UNUSED = "log", "unused"
 # How many days are shown by default: the first of these that has few enough calls to be added up.
 USUAL_DAYS = (30, 7, 1)
 MAX_CALLS = 300_000
 MAX_TOOLS = 12
-MAX_UNUSED = 8
-# Of the tools that were not called, as many as a page shows where all of them are asked for.
-MAX_UNUSED_ON_PAGE = 30
+MAX_UNUSED = 30
 # For so many agents each can be turned off here; for the others, where all of its agents are.
 MAX_AGENTS = 6
 MAX_ERROR_LENGTH = 240
@@ -51,53 +51,104 @@ _OUTCOMES = {
 
 
 def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], bool]) -> pieces.View:
-    """Return the page, narrowed by ``filters``; without a first day, it begins as :data:`USUAL_DAYS` says. ``may_flip``
-    says for which agents the reader may turn off unused tools.
+    """Return a tab of the page, narrowed by ``filters``; without a first day, it begins as :data:`USUAL_DAYS` says.
+    ``may_flip`` says for which agents the reader may turn off unused tools.
     """
+    tab = filters["view"]
+    if tab == UNUSED:
+        # A tool that was not called has neither a session nor an outcome.
+        filters = {**filters, "session": "", "tool": "", "outcome": ""}
     today = timezone.localdate()
     chosen, last = periods.days(filters)
     first = chosen or usual_first_day(last or today, **_narrowing(filters))
-    matching = _narrowing(filters) | periods.moments(first, last)
-    by_tool = usage.by_tool(**matching, timed=None if filters["every"] else MAX_TOOLS + 2)
-    log = usage.page(**matching, older_than=filters["older"] or None, size=AT_ONCE)
-    index = access_index.load()
     kept = _kept(filters)
-    count, wrong = sum(tool.calls for tool in by_tool), sum(tool.errors for tool in by_tool)
-    is_whole = bool(filters["every"]) or len(by_tool) <= MAX_TOOLS + 2
-    there, agents = index.catalog.tools, {access.agent.key for access in index.agents}
-    return pieces.View(
+    shown = pieces.View(
+        tab=tab,
+        tabs=tuple(_tabs(filters, path)),
         agents=pieces.choices(_offered("agent", filters["agent"]), filters["agent"], "Any agent"),
-        tools=pieces.choices(_offered("tool", filters["tool"]), filters["tool"], "Any tool"),
-        outcomes=pieces.choices(
-            {usage.ERROR: "Errors"} | {name: word.capitalize() for name, (_, word) in _OUTCOMES.items()},
-            filters["outcome"],
-            "Any outcome",
-        ),
-        session=pieces.View(
-            value=filters["session"], words=texts.visible(kit_words.cut(filters["session"], 80))
-        )
-        if filters["session"]
-        else None,
         period=periods.present(filters, first=first),
-        day_url=f"{path}?{urlencode({**_narrowed(filters), 'period': periods.CUSTOM})}&",
-        download_url=f"{reverse('web:download_calls')}?{urlencode(kept)}",
-        narrowed=bool(kept),
-        matches=kit_words.counted(count, "call")
-        + (f", {kit_words.number(wrong)} with errors" if wrong else ""),
-        chart=charts.chart(usage.by_day(**matching), first, min(last or today, today)),
-        lines=charts.lines(usage.durations_by_day(**matching), first, min(last or today, today)),
-        figures=tuple(
-            itertools.islice(_figures(by_tool, there, path, kept), None if is_whole else MAX_TOOLS)
-        ),
-        every_url="" if is_whole else f"{path}?{urlencode({**kept, 'every': 'yes'})}",
-        every_words=f"Show all {kit_words.number(len(by_tool))}",
-        unused=_unused(index, filters, path, periods.moments(first, last), may_flip),
-        calls=tuple(line(call, there, agents, periods.kept(filters)) for call in log.calls),
-        pages=_pages(log, kept, path, bool(filters["older"])),
-        news=None
-        if filters["older"] or (last and last < today)
-        else _news(path, kept, newest=log.calls[0].id if log.calls else 0, words=""),
+        narrowed=bool(_narrowed(filters) or periods.kept(filters)),
+        tools=(),
+        outcomes=(),
+        session=None,
+        download_url="",
+        figures=(),
+        calls=(),
+        unused=None,
+        news=None,
     )
+    if tab == UNUSED:
+        _add_unused(shown, filters, path, periods.moments(first, last), may_flip)
+        return shown
+    matching = _narrowing(filters) | periods.moments(first, last)
+    log = usage.page(**matching, older_than=filters["older"] or None, size=AT_ONCE if tab == LOG else 1)
+    shown.tools = pieces.choices(_offered("tool", filters["tool"]), filters["tool"], "Any tool")
+    shown.outcomes = pieces.choices(
+        {usage.ERROR: "Errors"} | {name: word.capitalize() for name, (_, word) in _OUTCOMES.items()},
+        filters["outcome"],
+        "Any outcome",
+    )
+    shown.session = (
+        pieces.View(value=filters["session"], words=texts.visible(kit_words.cut(filters["session"], 80)))
+        if filters["session"]
+        else None
+    )
+    shown.download_url = (
+        f"{reverse('web:download_calls')}?{urlencode(_narrowed(filters) | periods.kept(filters))}"
+    )
+    if not (filters["older"] or (last and last < today)):
+        shown.news = _news(path, kept, newest=log.calls[0].id if log.calls else 0, words="")
+    if tab == LOG:
+        _add_log(shown, log, filters, path)
+    else:
+        _add_usage(shown, filters, path, matching, (first, min(last or today, today)))
+    return shown
+
+
+def _tabs(filters: Mapping[str, Any], path: str) -> Iterable[pieces.View]:
+    """Return the tabs; the others keep the filters that they have."""
+    for name, title in forms.TABS.items():
+        names = ("agent",) if name == UNUSED else ("agent", "session", "tool", "outcome")
+        kept = {"view": name} | {field: filters[field] for field in names} | periods.kept(filters)
+        query = kit_filters.query_string(kept)
+        yield pieces.View(
+            title=title, url=path + (f"?{query}" if query else ""), is_current=name == filters["view"]
+        )
+
+
+def _add_usage(
+    page: pieces.View,
+    filters: Mapping[str, Any],
+    path: str,
+    matching: Mapping[str, Any],
+    days: tuple[dt.date, dt.date],
+) -> None:
+    """Add the charts, and the figures of each tool."""
+    by_tool = usage.by_tool(**matching, timed=None if filters["every"] else MAX_TOOLS + 2)
+    kept = _kept(filters)
+    there = access_index.load().catalog.tools
+    is_whole = bool(filters["every"]) or len(by_tool) <= MAX_TOOLS + 2
+    count, wrong = sum(tool.calls for tool in by_tool), sum(tool.errors for tool in by_tool)
+    page.matches = kit_words.counted(count, "call") + (
+        f", {kit_words.number(wrong)} with errors" if wrong else ""
+    )
+    page.day_url = f"{path}?{urlencode({'view': LOG, **_narrowed(filters), 'period': periods.CUSTOM})}&"
+    page.chart = charts.chart(usage.by_day(**matching), *days)
+    page.lines = charts.lines(usage.durations_by_day(**matching), *days)
+    page.figures = tuple(
+        itertools.islice(_figures(by_tool, there, path, kept), None if is_whole else MAX_TOOLS)
+    )
+    page.every_url = "" if is_whole else f"{path}?{urlencode({**kept, 'every': 'yes'})}"
+    page.every_words = f"Show all {kit_words.number(len(by_tool))}"
+
+
+def _add_log(page: pieces.View, log: usage.Page, filters: Mapping[str, Any], path: str) -> None:
+    """Add a part of the calls, the newest first."""
+    index = access_index.load()
+    there, agents = index.catalog.tools, {access.agent.key for access in index.agents}
+    page.matches = f"{kit_words.counted(log.total, 'call')}, newest first" if log.total else "0 calls"
+    page.calls = tuple(line(call, there, agents, periods.kept(filters)) for call in log.calls)
+    page.pages = _pages(log, _kept(filters), path, bool(filters["older"]))
 
 
 def asked(filters: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,7 +189,9 @@ def _offered(field: str, chosen: str) -> dict[str, str]:
 
 
 def _kept(filters: Mapping[str, Any]) -> dict[str, Any]:
-    return _narrowed(filters) | periods.kept(filters)
+    """Return the tab, and what narrows it, for the address of another part of it."""
+    tab = {"view": filters["view"]} if filters["view"] else {}
+    return tab | _narrowed(filters) | periods.kept(filters)
 
 
 def _narrowed(filters: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,45 +229,40 @@ def _figures(
             tool=texts.visible(key),
             mark="" if key in there else "Toolbelt's own" if key in keys.RESERVED else "unknown",
             tool_url=reverse("web:tool", args=[key]) if key in there else "",
-            calls_url=f"{path}?{urlencode({**kept, 'tool': key})}",
+            calls_url=f"{path}?{urlencode({'view': LOG, **kept, 'tool': key})}",
             share=_percent(tool.calls, most),
             error_share=f"{_percent(tool.errors, tool.calls)} %" if tool.errors else "",
             slowness=_percent(tool.slow or 0, slowest),
         )
 
 
-def _unused(
-    index: access_index.AccessIndex,
+def _add_unused(
+    page: pieces.View,
     filters: Mapping[str, Any],
     path: str,
     period: Mapping[str, Any],
     may_flip: Callable[[str], bool],
-) -> pieces.View | None:
-    """Return a part of the unused tools, the largest first; None for a page about a session, tool or outcome."""
-    agent, is_whole = filters["agent"], bool(filters["unused"])
-    if filters["session"] or filters["tool"] or filters["outcome"]:
-        return None
-    idle = usage.unused(
-        index,
-        agent=agent,
-        most=MAX_UNUSED_ON_PAGE if is_whole else MAX_UNUSED,
-        offset=int(filters["unused_offset"] or 0) if is_whole else 0,
-        **period,
-    )
-    if not idle.count:
-        return None
+) -> None:
+    """Add a part of the tools that are on and were not called, the largest first."""
+    agent, index = filters["agent"], access_index.load()
+    idle = usage.unused(index, agent=agent, most=MAX_UNUSED, offset=int(filters["offset"] or 0), **period)
+    page.matches = f"{kit_words.tools(idle.count)} on but unused"
     overrides = {access.agent.key: access.agent.overrides for access in index.agents}
     behind = idle.offset + len(idle.tools)
-    more = idle.count - behind
-    place = {"unused_offset": behind} if is_whole else {}
+    kept = _kept(filters)
     cost = "per request" if agent else "in total, for one request of each agent"
-    return pieces.View(
+    page.unused = pieces.View(
         tools=tuple(_unused_tool(tool, overrides, may_flip) for tool in idle.tools),
-        words=f"{kit_words.tools(idle.count)}, {kit_words.about(idle.tokens)} tokens {cost}",
-        more=f"{kit_words.tools(more)} more" if more else "",
-        more_url=f"{path}?{urlencode({**_kept(filters), 'unused': 'all', **place})}" if more else "",
+        words=f"{kit_words.about(idle.tokens)} tokens {cost}",
         agent=agent,
         uncalled="" if agent or periods.days(filters)[0] else _uncalled(index.catalog, period),
+        pages=paging.Pages(
+            words=f"{idle.offset + 1} to {behind} of {kit_words.number(idle.count)}",
+            newer_url=f"{path}?{urlencode({**kept, 'offset': max(0, idle.offset - MAX_UNUSED)})}"
+            if idle.offset
+            else "",
+            older_url=f"{path}?{urlencode({**kept, 'offset': behind})}" if behind < idle.count else "",
+        ),
     )
 
 
@@ -277,18 +325,18 @@ def period_since(at: dt.datetime) -> dict[str, str]:
 
 def session_url(agent: str, session: str, **period: str) -> str:
     """Return the address of the calls of one session."""
-    return f"{reverse('web:calls')}?{urlencode({'agent': agent, 'session': session, **period})}"
+    return f"{reverse('web:calls')}?{urlencode({'view': LOG, 'agent': agent, 'session': session, **period})}"
 
 
 def _pages(log: usage.Page, kept: Mapping[str, Any], path: str, is_older: bool) -> paging.Pages:
     if not log.calls:
         return paging.Pages(words="")
-    newest = f"{path}?{urlencode(kept)}#log" if kept else f"{path}#log"
+    newest = f"{path}?{urlencode(kept)}"
     older = urlencode({**kept, "older": log.calls[-1].id})
     return paging.Pages(
         words=f"{len(log.calls)} of {kit_words.number(log.total)}",
         newer_url=newest if is_older else "",
-        older_url=f"{path}?{older}#log" if log.has_older else "",
+        older_url=f"{path}?{older}" if log.has_older else "",
     )
 
 

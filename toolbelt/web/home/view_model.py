@@ -122,7 +122,7 @@ def _day(place: int, day: dt.date, calls: int, wrong: int) -> pieces.View:
         left=place * STEP - STEP // 2,
         words=f"{day:%A, %-d %B}: {words.counted(calls, 'call')}"
         + (f", {words.number(wrong)} with errors" if wrong else ""),
-        url=f"{reverse('web:calls')}?{urlencode(period)}",
+        url=f"{reverse('web:calls')}?{urlencode({'view': 'log', **period})}",
     )
 
 

@@ -17,12 +17,13 @@ from toolbelt.web.kit import filters, http, periods, pieces
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilteredList:
     """A list by the name of its address, the form of its filters, and which of the form's fields a view keeps besides a
-    period: not where in the list the reader is.
+    period: not where in the list the reader is. ``tab`` is the field of the page's tab: a view opens in the same tab.
     """
 
     page: str
     form: type[forms.Form]
     names: tuple[str, ...]
+    tab: str = ""
 
     def query(self, given: Mapping[str, Any]) -> str:
         """Return the filters that a view keeps as the query of an address; empty without any."""
@@ -42,13 +43,19 @@ class FilteredList:
         beside the search and the period.
         """
         query = self.query(given)
+        tab = filters.query_string({self.tab: given[self.tab]}) if self.tab else ""
         views = [
-            pieces.View(name=view.name, url=self.address(view.query), is_current=view.query == query)
+            pieces.View(
+                name=view.name,
+                url=self.address("&".join(filter(None, (tab, view.query)))),
+                is_current=view.query == query,
+            )
             for view in saved_views.of(cast("int", request.user.pk), self.page)
         ]
         return pieces.View(
             page=self.page,
             url=self.address(),
+            all_url=self.address(tab),
             query=query,
             views=tuple(views),
             chosen=sum(bool(given[name]) for name in self.names if name not in ("q", "sort")),
