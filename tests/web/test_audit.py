@@ -329,3 +329,56 @@ def test_the_agent_of_a_token_is_named_to_those_who_may_see_tokens(
 def test_the_earlier_address_redirects_with_its_filters(operator: Client) -> None:
     answer = operator.get("/changes/", {"agent": "bob"})
     assert (answer.status_code, answer.headers["Location"]) == (301, "/audit/?agent=bob")
+
+
+def test_what_toolbelt_and_programs_changed_names_them(operator: Client) -> None:
+    for name in ("system", "toolbelt", "agent:ada", "olive"):
+        record(actor=name, before={"title": "A"}, after={"title": "B"})
+    page = look(operator)
+    assert [entry.who for entry in listed(page)] == ["olive", "Agent ada", "Toolbelt", "Toolbelt"]
+    assert ("agent:ada", "Agent ada") in [(choice.value, choice.label) for choice in page.people]
+
+
+def test_many_names_that_a_list_gained_or_lost_are_counted_in_a_line(admin_client: Client) -> None:
+    tools = [f"old__{number}" for number in range(5)]
+    record(
+        action="plugin.change",
+        subject_kind="plugin",
+        subject_key="github",
+        before={"not_running": None},
+        after={"not_running": tools},
+    )
+    record(before={"tags": ["a", "b", "c", "d"]}, after={"tags": ["e"]})
+    of_tags, of_plugin = listed(look(admin_client))
+    assert of_plugin.did == "found tools not running in plugin"
+    assert [(line.what, line.before, line.after) for line in of_plugin.differences] == [
+        ("not running", "", "5 added: old__0, old__1, old__2 and 2 more")
+    ]
+    assert [line.after for line in of_tags.differences] == ["1 added: e", "4 removed: a, b, c and 1 more"]
+
+
+def test_the_argument_of_a_tool_that_changed_is_named(operator: Client) -> None:
+    schemas = [{"properties": {"cents": {"maximum": limit}}} for limit in (10, 20)]
+    record(
+        action="tool.change",
+        subject_kind="tool",
+        subject_key="shell",
+        before={"input_schema": schemas[0]},
+        after={"input_schema": schemas[1]},
+    )
+    [entry] = listed(look(operator))
+    assert [line.what for line in entry.differences] == ["argument cents.maximum"]
+
+
+@pytest.mark.usefixtures("history")
+def test_titles_come_before_keys_and_lead_to_what_was_changed(operator: Client) -> None:
+    titles = [(entry.subject, entry.title, entry.url) for entry in listed(look(operator))]
+    assert titles == [
+        ("clock__now", "", "/tools/clock__now/"),
+        ("papers", "", "/tools/papers/"),
+        ("issues", "Issues and reviews", "/toolkits/issues/"),
+        ("bob", "", ""),
+        ("research", "Reading", "/toolkits/research/"),
+    ]
+    html = acting.text(operator.get("/audit/"))
+    assert '<a href="/toolkits/issues/">Issues and reviews</a> <code class="quiet">issues</code>' in html

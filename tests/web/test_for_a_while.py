@@ -77,7 +77,7 @@ def test_the_log_tells_of_the_end_and_offers_no_undo_for_it(operator: Client) ->
         expirations.write_due()
     page = operator.get("/agents/ada/history/").context["page"]
     ended, given = (entry for day in page.days for entry in day.entries if entry.subject == "papers")
-    assert (ended.who, ended.did, ended.undoable) == ("system", "ended the override of", False)
+    assert (ended.who, ended.did, ended.undoable) == ("Toolbelt", "ended the override of", False)
     assert given.differences[0].after.startswith("on until ")
 
 
@@ -95,7 +95,7 @@ def test_the_log_tells_of_an_end_that_nobody_has_written_yet(operator: Client, a
         )
 
     waiting, given = (entry for day in page.days for entry in day.entries if entry.subject == "papers")
-    assert (waiting.who, waiting.did, waiting.undoable) == ("system", "ended the override of", False)
+    assert (waiting.who, waiting.did, waiting.undoable) == ("Toolbelt", "ended the override of", False)
     assert (
         waiting.waits
         == f"Ended at {words.clock(moment).words}; the audit log records it with the next change."

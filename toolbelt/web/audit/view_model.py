@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from toolbelt.control import undo
+from toolbelt.control.access import access_index
 from toolbelt.control.reports import queries
 from toolbelt.web.kit import audit_words, paging, periods, pieces, words
 
@@ -65,13 +66,19 @@ def log(
     log_page = queries.changes(
         **asked_for, older_than=filters["older"] or None, newer_than=filters["newer"] or None
     )
+    stored = access_index.catalog_view().catalog
     recorded = [
-        (entry, audit_words.present(entry, may_undo(entry), is_open=may_see(entry.subject_kind)))
+        (
+            entry,
+            audit_words.present(entry, may_undo(entry), is_open=may_see(entry.subject_kind), stored=stored),
+        )
         for entry in log_page.entries
     ]
     # What has ended and is still to be recorded belongs on the first page.
     waiting = [] if log_page.has_newer else queries.unrecorded(**asked_for)
-    lines = _with_unrecorded(recorded, waiting)
+    lines = _with_unrecorded(
+        recorded, ((entry, audit_words.present_unrecorded(entry, stored)) for entry in waiting)
+    )
     narrowed = {
         name: str(filters[name]) for name in FILTERS if filters[name] and not (agent and name == "agent")
     } | periods.kept(filters)
@@ -81,7 +88,11 @@ def log(
             pieces.View(words=day, entries=tuple(line for _, line in pairs))
             for day, pairs in itertools.groupby(lines, key=lambda pair: words.day(pair[0].at))
         ),
-        people=pieces.choices(queries.logged_values("actor", agent), filters["person"], "Anyone"),
+        people=pieces.choices(
+            {name: audit_words.actor(name) for name in queries.logged_values("actor", agent)},
+            filters["person"],
+            "Anyone",
+        ),
         actions=pieces.choices(
             {name: action(name) for name in queries.logged_values("action", agent)},
             filters["action"],
@@ -115,19 +126,20 @@ def _act(log_page: Any, may_undo: Callable[[queries.Entry], bool], path: str) ->
     # All of it, also if it is longer than a page.
     act = undo.batch_of(log_page.entries[0].id)
     is_undoable = bool(act) and all(audit_words.is_undoable(entry) and may_undo(entry) for entry in act)
+    by = audit_words.actor(log_page.entries[0].actor)
     return pieces.View(
-        words=f"{words.counted(log_page.total, 'change')} made together by {log_page.entries[0].actor}.",
+        words=f"{words.counted(log_page.total, 'change')} made together by {by}.",
         entry=act[0].id if is_undoable else None,
         all_url=path,
     )
 
 
 def _with_unrecorded(
-    recorded: Iterable[tuple[queries.Entry, pieces.View]], waiting: Iterable[queries.Entry]
+    recorded: Iterable[tuple[queries.Entry, pieces.View]],
+    waiting: Iterable[tuple[queries.Entry, pieces.View]],
 ) -> list[tuple[queries.Entry, pieces.View]]:
     """Return the entries with those that are still to be recorded, by time; at the same moment these come first."""
-    ended = ((entry, audit_words.present_unrecorded(entry)) for entry in waiting)
-    return list(heapq.merge(ended, recorded, key=lambda pair: pair[0].at, reverse=True))
+    return list(heapq.merge(waiting, recorded, key=lambda pair: pair[0].at, reverse=True))
 
 
 def _pages(log_page: Any, narrowed: Mapping[str, str], path: str) -> paging.Pages:

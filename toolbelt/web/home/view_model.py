@@ -49,7 +49,12 @@ def page(
         concerns=tuple(itertools.islice(concerns.lines(loaded.attention), MAX_CONCERNS)),
         more_concerns=f"and {words.number(more)} more" if more > 0 else "",
         entries=tuple(
-            audit_words.present(entry, may_undo(entry), is_open=may_see(entry.subject_kind))
+            audit_words.present(
+                entry,
+                may_undo(entry),
+                is_open=may_see(entry.subject_kind),
+                stored=loaded.attention.stored,
+            )
             for entry in loaded.today.entries
         ),
         more_entries=f"{words.number(rest)} more today" if rest else "All changes",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth import models as auth
@@ -13,12 +15,17 @@ from django.utils.http import urlencode
 
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
-from toolbelt.core import grants, tool_versions
-from toolbelt.web.kit import differences, pieces, words
+from toolbelt.core import catalog, grants, tool_versions
+from toolbelt.web.kit import differences, pieces, texts, words
 
 # How long one's own last change can be undone beside it.
 QUICK = dt.timedelta(hours=1)
 _KINDS = {"sub_app": "sub-app"}
+# What Toolbelt changes without a person: at the end of a time, or when it finds out something about its plugins.
+_ITSELF = frozenset({"system", "toolbelt"})
+# Of a list that gained or lost more names than this, a line names the first ones.
+MAX_NAMES = 3
+_ARGUMENT = "input_schema.properties."
 ACTS = {
     "create": "created",
     "change": "changed",
@@ -70,6 +77,14 @@ _VIA = {
 }
 
 
+def actor(name: str) -> str:
+    """Return who made a change: a person or client by name, Toolbelt itself, or the program of an agent."""
+    if name in _ITSELF:
+        return "Toolbelt"
+    kind, _, agent = name.partition(":")
+    return f"Agent {agent}" if kind == "agent" and agent else name
+
+
 def did(entry: queries.Entry) -> str:
     """Return the act, before what it was done to: ``turned off``."""
     act = _act(entry)
@@ -83,7 +98,7 @@ def subject(entry: queries.Entry) -> str:
 
 def sentence(entry: queries.Entry) -> str:
     """Return the entry in a clause: ``olive turned off devops``."""
-    return f"{entry.actor} {_act(entry)} {subject(entry)}"
+    return f"{actor(entry.actor)} {_act(entry)} {subject(entry)}"
 
 
 def last_change(entry: queries.Entry | None, may_undo: bool) -> pieces.View | None:
@@ -94,7 +109,8 @@ def last_change(entry: queries.Entry | None, may_undo: bool) -> pieces.View | No
     history = reverse("web:history", args=[entry.subject_key])
     act = f"{_act(entry)} {entry.key}" if entry.key else _to_itself(entry)
     return pieces.View(
-        who=entry.actor,
+        who=actor(entry.actor),
+        actor=entry.actor,
         did=f"{act} (an undo)" if entry.undoes else act,
         when=words.moment(entry.at),
         entry=entry.id if may_undo and is_undoable(entry) and not is_creation else None,
@@ -119,23 +135,29 @@ def is_undoable(entry: queries.Entry) -> bool:
     return entry.undone is None and entry.action not in _STAYS
 
 
-def present(entry: queries.Entry, may_undo: bool, *, is_open: bool = False) -> pieces.View:
-    """Return one entry of the log for a page; the contents of a restricted kind of thing only if ``is_open``."""
+def present(
+    entry: queries.Entry, may_undo: bool, *, is_open: bool = False, stored: catalog.Catalog | None = None
+) -> pieces.View:
+    """Return one entry of the log for a page; the contents of a restricted kind of thing only if ``is_open``. With the
+    ``stored`` catalog, what was changed has its title and leads to its page.
+    """
     undone = entry.undone
     is_version = entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
     key = entry.subject_key
     return pieces.View(
         id=entry.id,
-        who=entry.actor,
+        who=actor(entry.actor),
         via=shell(entry.via),
         when=words.clock(entry.at),
         did=did(entry),
         subject=subject(entry),
+        **_named(entry, stored),
+        is_flip=bool(entry.key),
         agent=_agent(entry, is_open=is_open),
         differences=_differences(entry) if is_open or rights.is_open(entry.subject_kind) else (),
         reason=entry.reason,
         undoable=may_undo and is_undoable(entry),
-        undone=f"undone by {undone.actor}, {words.moment(undone.at).words}" if undone else "",
+        undone=f"undone by {actor(undone.actor)}, {words.moment(undone.at).words}" if undone else "",
         act_url=f"{reverse('web:audit_log')}?{urlencode({'batch': str(entry.batch)})}"
         if entry.of_several
         else "",
@@ -147,6 +169,22 @@ def present(entry: queries.Entry, may_undo: bool, *, is_open: bool = False) -> p
     )
 
 
+def _named(entry: queries.Entry, stored: catalog.Catalog | None) -> Mapping[str, str]:
+    """Return the title of what was changed, if it differs from the key, and the address of its page."""
+    key, kind = subject(entry), entry.subject_kind
+    if entry.key:
+        kind = {"switch": "toolkit", "override": "tool"}.get(entry.action.partition(".")[0], "")
+    title, url = "", ""
+    if stored is not None:
+        if kind == "toolkit" and key in stored.toolkits:
+            title, url = stored.toolkits[key].title, reverse("web:toolkit", args=[key])
+        elif kind == "plugin" and key in stored.plugins:
+            title, url = stored.plugins[key].title, reverse("web:plugin", args=[key])
+        elif kind == "tool" and key in stored.tools:
+            url = reverse("web:tool", args=[key])
+    return {"title": "" if title == key else texts.visible(title), "url": url}
+
+
 def _agent(entry: queries.Entry, *, is_open: bool) -> str:
     """Return the agent to name beside what was changed: that of a flip or of a token."""
     if entry.subject_kind == "token" and is_open:
@@ -155,9 +193,9 @@ def _agent(entry: queries.Entry, *, is_open: bool) -> str:
     return entry.subject_key if entry.subject_kind == "agent" and entry.key else ""
 
 
-def present_unrecorded(entry: queries.Entry) -> pieces.View:
+def present_unrecorded(entry: queries.Entry, stored: catalog.Catalog | None = None) -> pieces.View:
     """Return a setting that has ended and is not recorded yet: it has no version that could be shown."""
-    shown = present(entry, False)
+    shown = present(entry, False, stored=stored)
     shown.then_url = shown.compare_url = ""
     shown.waits = f"Ended at {shown.when.words}; the audit log records it with the next change."
     return shown
@@ -181,6 +219,8 @@ def _act(entry: queries.Entry) -> str:
     kind = _KINDS.get(family, family)
     if act == "change" and (blocked := _blocked(entry)) is not None:
         return f"{'blocked' if blocked else 'unblocked'} {kind}"
+    if entry.action == "plugin.change" and (stopped := _stopped_running(entry)) is not None:
+        return f"found tools {'not running' if stopped else 'running again'} in plugin"
     if act == "change" and _is_rejection(entry):
         return f"rejected the current version of {kind}"
     if act == "order":
@@ -194,6 +234,14 @@ def _blocked(entry: queries.Entry) -> bool | None:
     if not isinstance(before, Mapping) or not isinstance(after, Mapping) or {*before, *after} != {"blocked"}:
         return None
     return after.get("blocked") is True
+
+
+def _stopped_running(entry: queries.Entry) -> bool | None:
+    """Return whether a change only records that tools of a plugin no longer run, or run again; None for any other."""
+    before, after = entry.before, entry.after
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping) or set(after) != {"not_running"}:
+        return None
+    return len(after["not_running"] or ()) > len(before.get("not_running") or ())
 
 
 def _is_rejection(entry: queries.Entry) -> bool:
@@ -233,7 +281,42 @@ def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
     if entry.before is None or entry.after is None:
         # Made or removed whole: the name says it, and the rest would fill pages.
         return ()
-    return differences.lines(_in_short(before), _in_short(after))
+    before, after = _in_short(before), _in_short(after)
+    long = {
+        field: summary
+        for field in {**before, **after}
+        if (summary := _names(field, before.get(field), after.get(field)))
+    }
+    rest = ({field: value for field, value in side.items() if field not in long} for side in (before, after))
+    lines = (*itertools.chain.from_iterable(long.values()), *differences.lines(*rest))
+    return tuple(replace(line, what=_field(line.what)) for line in lines)
+
+
+def _names(field: str, before: Any, after: Any) -> tuple[pieces.Difference, ...]:
+    """Return what a list of names gained and lost, a line for each; empty if those are few, or it is no such list."""
+    had, has = ([] if side is None else side for side in (before, after))
+    if not all(isinstance(side, list) and all(isinstance(name, str) for name in side) for side in (had, has)):
+        return ()
+    came, went = ([name for name in one if name not in other] for one, other in ((has, had), (had, has)))
+    if len(came) + len(went) <= MAX_NAMES:
+        return ()
+    return tuple(
+        pieces.Difference(
+            what=field,
+            before="",
+            after=texts.visible(f"{words.number(len(names))} {act}: {words.listing(names)}"),
+        )
+        for act, names in (("added", came), ("removed", went))
+        if names
+    )
+
+
+def _field(path: str) -> str:
+    """Return a field as it is read aloud: ``not running``, ``argument cents.maximum``."""
+    if path.startswith(_ARGUMENT):
+        return f"argument {path.removeprefix(_ARGUMENT)}"
+    field, separator, rest = path.partition(": ")
+    return field.replace("_", " ") + separator + rest
 
 
 def _in_short(side: Mapping[str, Any]) -> Mapping[str, Any]:
