@@ -63,7 +63,7 @@ def pages() -> dict[str, str]:
         "Bulk, before it is done": f"/agents/{agent}/bulk/?q=issue&set=tools-false",
         "Bulk, of a toolkit": f"/bulk/toolkits/{kit}/?set=toolkits-true",
         "Bulk, of agents": f"/bulk/agents/?q=agent-00&key={kit}&set=toolkits-true",
-        "Bulk, of tools": f"/bulk/tools/?q=issue&for={agent}&set=tools-false",
+        "Bulk, of tools": f"/bulk/tools/?q=issue&every=yes&also_off=yes&for={agent}&set=tools-false",
         "Matrix": "/matrix/",
         "Matrix, of one agent": f"/matrix/?agent={agent}",
         "Matrix, filtered": "/matrix/?q=kit-1",

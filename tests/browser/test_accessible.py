@@ -51,7 +51,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "effect": ("/agents/assistant/effect/devops/",),
     "why": ("/agents/assistant/why/tickets/", "/agents/kiosk/why/git__git_status/"),
     "bulk_agent": ("/agents/assistant/bulk/?q=git&set=tools-false",),
-    "bulk_tools": ("/bulk/tools/?q=git&for=kiosk&set=tools-false",),
+    "bulk_tools": ("/bulk/tools/?q=git&every=yes&also_off=yes&for=kiosk&set=tools-false",),
     "bulk_agents": ("/bulk/agents/?key=devops&set=toolkits-true",),
     "bulk_toolkit": ("/bulk/toolkits/devops/?set=toolkits-false",),
     "history": ("/agents/omni/history/", "/agents/runner/history/"),

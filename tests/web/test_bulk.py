@@ -12,6 +12,7 @@ from tests.web import acting
 from toolbelt import models
 from toolbelt.control.access import bulk
 from toolbelt.control.catalog import entries
+from toolbelt.runtime import surfaces
 from toolbelt.testing import OPERATOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -87,7 +88,7 @@ def test_toolkits_that_are_shown_are_switched(operator: Client) -> None:
 @pytest.mark.parametrize(
     ("address", "seen"),
     [
-        ("/bulk/tools/?q=papers&set=tools-true&for=ada", {"ada": {"papers": None}}),
+        ("/bulk/tools/?q=papers&every=yes&set=tools-true&for=ada", {"ada": {"papers": None}}),
         ("/bulk/agents/?q=ada&key=releases&set=toolkits-false", {"ada": {"releases": None}}),
         ("/bulk/toolkits/releases/?set=toolkits-false&for=ada", {"ada": {"releases": None}}),
     ],
@@ -97,9 +98,41 @@ def test_other_lists_ask_the_same_way(operator: Client, address: str, seen: dict
 
 
 def test_for_many_agents_the_question_has_a_line_for_each(operator: Client) -> None:
-    question = asked(operator.get("/bulk/tools/?q=papers&set=tools-true"))
+    question = asked(operator.get("/bulk/tools/?tool=papers&for=*&set=tools-true"))
     assert {"ada", "bob"} <= {difference.what for difference in question.differences}
     assert question.title.startswith("Turn on papers for ")
+
+
+def test_a_bulk_change_of_tools_needs_tools_and_agents(operator: Client) -> None:
+    for query, missing in (
+        ("for=*", "Select tools first, or choose all matching tools."),
+        ("tool=papers", "Choose agents first, or All agents."),
+    ):
+        answer = operator.get(f"/bulk/tools/?set=tools-true&{query}", headers=acting.HTMX)
+        # The page stays as it is, with what is selected on it.
+        assert (answer.status_code, answer.headers["HX-Reswap"]) == (200, "none")
+        assert "HX-Redirect" not in answer.headers
+        assert missing in acting.text(answer)
+
+
+def test_only_the_selected_tools_are_set(operator: Client) -> None:
+    question = operator.get("/bulk/tools/?q=issue&tool=github__issue_read&for=ada&set=tools-unset")
+    assert question.status_code == 303  # nothing is stored for it
+    question = operator.get("/bulk/tools/?q=issue&tool=github__issue_read&for=ada&set=tools-true")
+    assert json.loads(fields(question)["seen"]) == {"ada": {"github__issue_read": None}}
+
+
+def test_turning_off_stores_nothing_where_a_tool_is_off_already(operator: Client) -> None:
+    entries.change(OPERATOR.replace(confirm=True), "agent", "ada", {"tools_config": {"papers": False}})
+    having = json.loads(fields(operator.get("/bulk/tools/?every=yes&for=ada&set=tools-false"))["seen"])
+    every = json.loads(
+        fields(operator.get("/bulk/tools/?every=yes&also_off=yes&for=ada&set=tools-false"))["seen"]
+    )
+    granted = {tool.name for tool in surfaces.ask("ada").tools}
+    assert granted <= {*having["ada"]} < {*every["ada"]}
+    assert "already: nothing is stored" in " ".join(
+        asked(operator.get("/bulk/tools/?every=yes&for=ada&set=tools-false")).facts
+    )
 
 
 def test_what_is_so_already_is_said(operator: Client) -> None:
@@ -121,7 +154,7 @@ def test_a_budget_that_refuses_is_named_in_the_question(operator: Client) -> Non
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 4, "on_exceed": "refuse"}}
     )
-    question = asked(operator.get("/bulk/tools/?q=papers&set=tools-true"))
+    question = asked(operator.get("/bulk/tools/?tool=papers&for=*&set=tools-true"))
     assert [
         reason for reason in question.reasons if reason.startswith("Skipped: The budget of ada is 4 tools")
     ]

@@ -349,7 +349,7 @@ def test_all_tools_that_were_not_called_are_set_at_once_and_no_others(keeper: Cl
         if key not in ("papers", "shell"):
             factories.call(key)
 
-    question = keeper.get("/bulk/tools/?called=no&set=tools-true&for=ada").context["confirmation"]
+    question = keeper.get("/bulk/tools/?called=no&every=yes&set=tools-true&for=ada").context["confirmation"]
 
     assert dict(question.fields)["seen"] == '{"ada": {"papers": null, "shell": null}}'
 

@@ -40,13 +40,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What setting these keys to ``on`` would do, for each agent that changes, in the requested order; ``same`` is how
-    many are already set.
+    """What setting these keys to ``on`` would do, for each agent that changes, in the requested order.
+
+    ``same`` is how many are already set, and ``absent`` how many are left out because the agent does not have them.
     """
 
     on: bool | None
     parts: tuple[Part, ...]
     same: int
+    absent: int = 0
     sessions: int = 0
 
     @property
@@ -70,9 +72,11 @@ class Plan:
         return {part.agent: dict(part.before) for part in self.possible}
 
 
-def plan(names: Sequence[str], keys: Collection[str], on: bool | None) -> Plan:
+def plan(names: Sequence[str], keys: Collection[str], on: bool | None, *, only_having: bool = False) -> Plan:
     """Return what setting the switches and overrides of ``keys`` to ``on`` (None: clearing them) would do for these
     agents, without doing it. Uses a fixed number of queries, and builds no surfaces.
+
+    With ``only_having``, a tool that is neither on nor on request for an agent is left out for that agent.
 
     Raise NotFound for a name that does not exist, or Refused for too many changes.
     """
@@ -80,14 +84,17 @@ def plan(names: Sequence[str], keys: Collection[str], on: bool | None) -> Plan:
     _check(stored, keys, len(names))
     by_name = _holders(stored, names)
     live = sessions.live_of(names, clock.now() - impacts.LIVE)
-    parts, same, touched = [], 0, 0
+    parts, same, absent, touched = [], 0, 0, 0
     for name in dict.fromkeys(names):
-        part = _part(by_name[name], keys, on)
-        same += len(set(keys)) - len(part.before)
+        access = by_name[name]
+        chosen = [key for key in dict.fromkeys(keys) if not only_having or access.has(key)]
+        part = _part(access, chosen, on)
+        same += len(chosen) - len(part.before)
+        absent += len(set(keys)) - len(chosen)
         if part.before:
             parts.append(part)
             touched += live.get(name, 0) if part.effect.breaks and not part.refused else 0
-    return Plan(on=on, parts=tuple(parts), same=same, sessions=touched)
+    return Plan(on=on, parts=tuple(parts), same=same, absent=absent, sessions=touched)
 
 
 def apply(

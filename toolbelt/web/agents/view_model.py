@@ -87,9 +87,7 @@ def _bulk(summaries: Sequence[queries.Summary], filters: Mapping[str, Any]) -> p
         count=f"For all {words.number(len(summaries))} matching agents"
         if len(summaries) > 1
         else "For the agent shown",
-        what="toolkits",
         words=pieces.SETTINGS,
-        agents=(),
         toolkits=pieces.choices(toolkits, "", "Choose a toolkit"),
     )
 

@@ -33,6 +33,17 @@ class SetAll(kit.Change):
         return what, words.read(word)
 
 
+class SetTools(SetAll):
+    """Which tools of the list are set (``tool``, or ``every`` that matches), for which agents.
+
+    Turning off stores nothing where the agent has not got the tool, unless ``also_off`` is set.
+    """
+
+    tool = fields.Names(required=False)
+    every = forms.BooleanField(required=False)
+    also_off = forms.BooleanField(required=False)
+
+
 class Bulk(kit.Change):
     """What shall be set as a page showed it (``seen``: by agent, by key, what was set)."""
 

@@ -48,6 +48,8 @@ def nothing(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> str:
         return " ".join(["Nothing was changed.", *(part.refused for part in plan.refused[:3])])
     if not keys:
         return "No changes: the list is empty."
+    if plan.absent:
+        return "No changes: no selected agent has any of these tools."
     subject = "it is" if plan.same == 1 else f"all {words.number(plan.same)} are"
     return f"No changes: {subject} already {words.state(plan.on)}."
 
@@ -71,6 +73,9 @@ def _verb(on: bool | None, keys: Sequence[str], toolkits: Collection[str]) -> st
 
 
 def _facts(plan: bulk.Plan, shown: int) -> Iterator[str]:
+    if plan.absent:
+        verb = "is" if plan.absent == 1 else "are"
+        yield f"{words.number(plan.absent)} of {words.number(shown)} {verb} off already: nothing is stored for them."
     if plan.same:
         yield f"{plan.same} of {shown} {'is' if plan.same == 1 else 'are'} already {words.state(plan.on)}."
     if len(plan.parts) > 1 and (unaffected := sum(not _affected(part) for part in plan.possible)):

@@ -26,6 +26,9 @@ from toolbelt.web.switches import parts as switches
 from toolbelt.web.tools import forms as tools
 from toolbelt.web.tools import view_model as tools_view_model
 
+# In the form, this stands for all agents: no agent is called so.
+ALL = "*"
+
 
 @require_safe
 def of_agent(request: http.Request, agent: str) -> HttpResponse:
@@ -44,15 +47,31 @@ def of_agent(request: http.Request, agent: str) -> HttpResponse:
 
 @require_safe
 def of_tools(request: http.Request) -> HttpResponse:
-    """Ask whether the tools that the list shows shall be set alike, for some agents or all."""
+    """Ask whether the selected tools, or all that the list shows, shall be set alike for some agents or all."""
     narrowed = filters.read(tools.Tools(request.GET))
     responses.declare(request, f"{reverse('web:tools')}?{filters.query_string(narrowed)}")
-    form = forms.SetAll(request.GET)
+    form = forms.SetTools(request.GET)
     on = form.wanted()[1]
-    may_see_calls = rights.may_read(request.user, "call_record")
-    since = calls.usual_first_day(timezone.localdate()) if may_see_calls else None
-    keys = [tool.key for tool in tools_view_model.matching(access_index.catalog_view(), narrowed, since)]
-    return _asked(request, _named(request, form), keys, on)
+    selected = form.cleaned_data["tool"]
+    if not any(map(rights.flip_check(request.user), queries.agent_keys())):
+        raise PermissionDenied
+    if form.cleaned_data["every"]:
+        may_see_calls = rights.may_read(request.user, "call_record")
+        since = calls.usual_first_day(timezone.localdate()) if may_see_calls else None
+        selected = [
+            tool.key for tool in tools_view_model.matching(access_index.catalog_view(), narrowed, since)
+        ]
+    elif not selected:
+        raise errors.Refused("Select tools first, or choose all matching tools.")
+    if not form.cleaned_data["for"]:
+        raise errors.Refused("Choose agents first, or All agents.")
+    return _asked(
+        request,
+        _named(request, form),
+        selected,
+        on,
+        only_having=on is False and not form.cleaned_data["also_off"],
+    )
 
 
 @require_safe
@@ -104,6 +123,8 @@ def apply(request: http.Request) -> HttpResponse:
 def _named(request: http.Request, form: forms.SetAll) -> list[str]:
     """Return the selected agents, or all; refuse a selection that the operator may not change."""
     ticked: list[str] = form.cleaned_data["for"]
+    if ALL in ticked:
+        return queries.agent_keys()
     if ticked:
         _refuse_others(ticked, rights.flip_check(request.user))
     return ticked or queries.agent_keys()
@@ -115,12 +136,19 @@ def _refuse_others(names: Sequence[str], may_flip: Callable[[str], bool]) -> Non
         raise PermissionDenied(f"You do not have permission to flip switches of {', '.join(others[:10])}.")
 
 
-def _asked(request: http.Request, names: Sequence[str], keys: Sequence[str], on: bool | None) -> HttpResponse:
+def _asked(
+    request: http.Request,
+    names: Sequence[str],
+    keys: Sequence[str],
+    on: bool | None,
+    *,
+    only_having: bool = False,
+) -> HttpResponse:
     may_flip = rights.flip_check(request.user)
     names = [name for name in names if may_flip(name)]
     if not names:
         raise PermissionDenied
-    plan = bulk.plan(names, keys, on)
+    plan = bulk.plan(names, keys, on, only_having=only_having)
     if not plan.changes:
         return responses.respond(
             request, notices.Notice(text=view_model.nothing(plan, names, keys), tone="refused")

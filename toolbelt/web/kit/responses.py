@@ -16,7 +16,12 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
-from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
+from django_htmx.http import (
+    HttpResponseClientRedirect,
+    HttpResponseClientRefresh,
+    replace_url,
+    reswap,
+)
 
 from toolbelt.control import actors, writing
 from toolbelt.control.people import rights
@@ -92,10 +97,17 @@ def declare(request: http.Request, home: str, **how: Any) -> None:
 def respond(
     request: http.Request, notice: notices.Notice, change: effects.Effect | None = None, status: int = 200
 ) -> HttpResponse:
-    """Answer as the view declared: with parts of the page, or with a redirect to a page that shows the notice."""
+    """Answer as the view declared: with parts of the page, or with a redirect to a page that shows the notice.
+
+    The page that requested a question with htmx stays as it is, with what is selected on it, and gets the notice.
+    The status is 200, because a browser would log anything else as an error.
+    """
     how = request.answers
     if request.htmx and how.parts is not None:
         return how.parts(notice, change, status)
+    if request.htmx and request.method == "GET":
+        in_place = render(request, "_notice_parts.html", {"page": pieces.View(notice=notice)})
+        return replace_url(reswap(in_place, "none"), False)
     keep(request, notice, change)
     return see_other(request, back(request, how.home))
 

@@ -101,7 +101,7 @@ def _flips(verb: str, meant: _Meant, agent: str) -> Iterator[pieces.View]:
         yield _result(f"Turn {verb} {key} for {agent}", f"{reverse('web:flip')}?{query}")
     state = "tools-true" if verb == "on" else "tools-false"
     for plugin in meant.plugins[:1]:
-        query = urlencode({"plugin": plugin.name, "for": agent, "set": state})
+        query = urlencode({"plugin": plugin.name, "every": "yes", "for": agent, "set": state})
         yield _result(
             f"Turn {verb} all tools of {plugin.name} for {agent}", f"{reverse('web:bulk_tools')}?{query}"
         )

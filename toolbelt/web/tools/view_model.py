@@ -98,14 +98,11 @@ def page(
 
 
 def _bulk(shown: int, filters: Mapping[str, Any], agents: Sequence[str]) -> pieces.View:
-    """Return the bar that sets all tools that the list shows, for the agents that are ticked, or all."""
+    """Return the menu that sets tools for agents: those that are selected, or all that the filter shows."""
     return pieces.View(
-        action=reverse("web:bulk_tools"),
         fields=paging.hidden(filters, ("sort", "offset")),
-        count=f"All {words.tools(shown)} shown" if shown > 1 else "The tool shown",
-        what="tools",
+        count=f"All {words.number(shown)} matching tools" if shown > 1 else "The matching tool",
         words=pieces.SETTINGS,
-        toolkits=(),
         agents=tuple(agents),
     )
 
