@@ -162,7 +162,7 @@ def test_each_control_says_what_it_did(
 
 def test_blocking_says_how_many_agents_it_affects_and_is_undone(keeper: Client, belt: None) -> None:
     notice = press(keeper, "github", "blocked", "true", "false").context["page"].notice
-    assert notice.detail == "2 agents lose 5 tools"
+    assert notice.detail == "2 agents can no longer use it (2 had it on)"
     assert line(look(keeper), "github").reach == "on for no agent"
     acting.post(keeper, f"/audit/{notice.undo}/undo/", htmx=False)
     assert plugin("github").blocked is False

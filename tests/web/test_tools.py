@@ -185,14 +185,17 @@ def test_typing_gets_only_the_table_and_the_count(viewer: Client) -> None:
 
 def test_a_tool_says_which_agents_have_it_and_why_the_others_do_not(viewer: Client) -> None:
     page = look(viewer, "clock__now")
-    ((agent, decision),) = page.agents
+    (agent, decision), on_request = page.agents
     assert (agent, decision.state, reasons.explain(decision)) == ("ada", "active", "its override is on")
-    assert '<a href="/agents/ada/?q=clock__now">ada</a>' in acting.text(viewer.get("/tools/clock__now/"))
-    assert [(agent, decision.state) for agent, decision in page.others] == [("bob", "discoverable")]
-    assert page.users == "1 of 2"
+    html = acting.text(viewer.get("/tools/clock__now/"))
+    assert '<a href="/agents/ada/?q=clock__now">ada</a>' in html
+    # Bob can load and call it: he is not among those that cannot use it.
+    assert (on_request[0], on_request[1].state, page.others) == ("bob", "discoverable", ())
+    assert "on for <strong>1 of 2</strong> agents, on request for <strong>1</strong>" in html
+    assert [agent for agent, _ in look(viewer, "github__merge").others] == ["ada"]
 
 
-def test_why_nobody_has_it_stands_above_all(viewer: Client) -> None:
+def test_the_reason_why_no_agent_can_use_it_is_above_the_list(viewer: Client) -> None:
     models.Plugin.objects.filter(name="github").update(status="failed")
     assert "<strong>Unavailable</strong> for all agents: plugin github has failed." in acting.text(
         viewer.get(READ)
@@ -297,7 +300,9 @@ def test_a_tool_is_blocked_for_everyone_and_unblocked(keeper: Client) -> None:
     html = acting.text(acting.post(keeper, BLOCK, on="true", was="false", next=READ))
     assert "github__issue_read is blocked for everyone." in html
     assert "<strong>Blocked</strong> for all agents" in html
-    assert "No agent has this tool." in html
+    assert "No agent can use this tool." in html
+    html = acting.text(acting.post(keeper, "/tools/clock__now/block/", on="true", was="false"))
+    assert "2 agents can no longer use it (1 had it on, 1 on request)" in html
     answer = acting.post(keeper, BLOCK, htmx=False, on="false", was="true", next=READ)
     assert (answer.status_code, answer.headers["Location"]) == (303, READ)
     assert look(keeper).blocked is False

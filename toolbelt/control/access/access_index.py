@@ -81,9 +81,9 @@ class AgentAccess:
             return self.resolved.decision(tool)
         return resolution.decide(self.context, tool)
 
-    def has(self, key: str) -> bool:
-        """Return whether it has a tool, or may load it on request; of a toolkit's key, True."""
-        return key not in self.catalog.tools or self.decision(key).state in ("active", "discoverable")
+    def has(self, tool: str) -> bool:
+        """Return whether it has a tool, or gets it on request."""
+        return tool in self.granted or self.decision(tool).state == "discoverable"
 
     def _cached(self, what: str, compute: Callable[[], _Value]) -> _Value:
         if self.state is None or not self.catalog.stamp:

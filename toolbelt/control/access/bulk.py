@@ -87,7 +87,9 @@ def plan(names: Sequence[str], keys: Collection[str], on: bool | None, *, only_h
     parts, same, absent, touched = [], 0, 0, 0
     for name in dict.fromkeys(names):
         access = by_name[name]
-        chosen = [key for key in dict.fromkeys(keys) if not only_having or access.has(key)]
+        chosen = [
+            key for key in dict.fromkeys(keys) if not only_having or key in stored.toolkits or access.has(key)
+        ]
         part = _part(access, chosen, on)
         same += len(chosen) - len(part.before)
         absent += len(set(keys)) - len(chosen)

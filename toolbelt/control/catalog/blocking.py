@@ -5,7 +5,7 @@ No confirmation is needed, because it is for emergencies, and it can be undone l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,9 +20,14 @@ Kind = Literal["tool", "toolkit", "plugin"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockChange(writing.Change):
-    """What blocking or unblocking did. ``agents`` is how many of its tools each agent loses or gets back."""
+    """What blocking or unblocking did.
+
+    ``agents`` is how many of its tools, which are on, each agent loses or gets back. ``on_request`` are agents that
+    have none of them on, but could use some on request.
+    """
 
     agents: Mapping[str, int] = field(default_factory=dict)
+    on_request: Sequence[str] = ()
 
 
 def set_blocked(write: writing.Write, kind: Kind, name: str, on: bool, *, was: bool) -> BlockChange:
@@ -36,23 +41,26 @@ def set_blocked(write: writing.Write, kind: Kind, name: str, on: bool, *, was: b
     change = entries.change(write, kind, name, changes, was={"blocked": True if was else None})
     # Counted afterwards, so that blocking need not wait for it, with the catalog in which the tools are available.
     stored = before if on else snapshots.catalog()
+    affected = {} if change.is_nothing else _affected_agents(stored, kind, name)
     return BlockChange(
         entry=change.entry,
         before=change.before,
         after=change.after,
         whole=change.whole,
-        agents={} if change.is_nothing else _affected_agents(stored, kind, name),
+        agents={agent: count for agent, count in affected.items() if count},
+        on_request=tuple(agent for agent, count in affected.items() if not count),
     )
 
 
 def _affected_agents(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str, int]:
-    """Return how many of the tools each agent has, for agents that have any."""
+    """Return how many of the tools each agent has on, for agents that have any, on or on request."""
     tools = set(_tools(stored, kind, name))
-    counts = {
-        access.agent.key: len(tools.intersection(access.granted))
-        for access in access_index.load_uncached(stored).agents
-    }
-    return {agent: count for agent, count in counts.items() if count}
+    counts = {}
+    for access in access_index.load_uncached(stored).agents:
+        count = len(tools.intersection(access.granted))
+        if count or any(map(access.has, tools)):
+            counts[access.agent.key] = count
+    return counts
 
 
 def _tools(stored: catalog.Catalog, kind: Kind, name: str) -> tuple[str, ...]:

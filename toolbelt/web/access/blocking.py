@@ -44,10 +44,11 @@ def respond(
 
 
 def describe_reach(change: blocking.BlockChange, on: bool) -> str:
-    """Return how many agents it affects: ``3 agents lose 5 tools``."""
-    agents, tools = len(change.agents), sum(change.agents.values())
-    if not agents:
-        return "no agent had it" if on else "no agent has it now"
-    many = "1 agent" if agents == 1 else f"{agents} agents"
-    verb = ("loses" if agents == 1 else "lose") if on else ("has" if agents == 1 else "have")
-    return f"{many} {verb} {words.tools(tools)}{'' if on else ' again'}"
+    """Return how many agents it affects: ``9 agents can no longer use it (4 had it on, 5 on request)``."""
+    had, could = len(change.agents), len(change.on_request)
+    if not had and not could:
+        return "no agent could use it" if on else "no agent can use it now"
+    verb, suffix = ("can no longer", "had") if on else ("can again", "have")
+    how = [f"{words.number(had)} {suffix} it on"] if had else []
+    how += [f"{words.number(could)} on request"] if could else []
+    return f"{words.counted(had + could, 'agent')} {verb} use it ({', '.join(how)})"

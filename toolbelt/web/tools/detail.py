@@ -68,13 +68,19 @@ def page(
 def _add_agents(
     page: pieces.View, index: access_index.AccessIndex, filters: Mapping[str, Any], path: str
 ) -> None:
-    """Add the agents that have the tool, and those that do not."""
+    """Add the agents that have the tool or get it on request, in this order, and those that do not."""
     key = page.key
-    having = [access for access in index.agents if key in access.granted]
-    page.users = f"{words.number(len(having))} of {words.number(len(index.agents))}"
-    shown = paging.named(index.agents, filters["agents"])
-    accesses = paging.part([access for access in shown if key in access.granted], filters["offset"])
-    others = paging.part([access for access in shown if key not in access.granted], filters["others_offset"])
+    on = [access for access in index.agents if key in access.granted]
+    on_request = [access for access in index.agents if key not in access.granted and access.has(key)]
+    page.users = f"{words.number(len(on))} of {words.number(len(index.agents))}"
+    page.on_request = words.number(len(on_request)) if on_request else ""
+    shown = paging.named([*on, *on_request], filters["agents"])
+    accesses = paging.part(shown, filters["offset"])
+    having = {access.agent.key for access in (*on, *on_request)}
+    without = paging.named(index.agents, filters["agents"])
+    others = paging.part(
+        [access for access in without if access.agent.key not in having], filters["others_offset"]
+    )
     page.agents = tuple((access.agent.key, access.decision(key)) for access in accesses.items)
     page.agents_pages = accesses.pages(filters, path, anchor="#agents")
     page.others = tuple((access.agent.key, access.decision(key)) for access in others.items)
