@@ -6,6 +6,7 @@ import csv
 import datetime as dt
 import io
 import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -316,7 +317,7 @@ def test_hostile_texts_are_shown_and_do_nothing(reader: Client) -> None:
 
 def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reader: Client) -> None:
     def ask() -> list[int]:
-        return [acting.queries(lambda view=view: look(reader, view=view)) for view in forms.TABS]
+        return [acting.queries(partial(look, reader, view=view)) for view in forms.TABS]
 
     factories.call()
     ask()

@@ -10,6 +10,7 @@ from django.test import Client
 from tests import factories
 from tests.web import acting
 from toolbelt import models
+from toolbelt.control.access import switches
 from toolbelt.control.agents import agents
 from toolbelt.control.catalog import entries
 from toolbelt.testing import OPERATOR
@@ -97,3 +98,24 @@ def test_htmx_gets_what_the_popover_shows(operator: Client, belt: None) -> None:
 @pytest.mark.parametrize("address", ["/agents/nobody/why/shell/", "/agents/ada/why/nothing/"])
 def test_what_is_not_there_has_no_decision(operator: Client, belt: None, address: str) -> None:
     assert operator.get(address).status_code == 404
+
+
+def test_everything_that_keeps_a_tool_off_is_named_with_its_way_out(keeper: Client, belt: None) -> None:
+    factories.loadout("lobby", disabled=["github__issue_write"])
+    agents.equip(SURE, "ada", "lobby")
+    switches.flip(SURE, "ada", "issues", False)
+    (decision,) = decisions(keeper, "github__issue_write")
+    assert (decision.decision.code, decision.way.words) == ("switch-off", "Turn toolkit issues on")
+    assert [(also.decision.code, also.way.words) for also in decision.also] == [
+        ("loadout-disabled", "Edit loadout lobby")
+    ]
+    assert "After that, it is still off:" in acting.text(keeper.get("/agents/ada/why/github__issue_write/"))
+
+
+def test_a_switch_that_turns_nothing_on_says_why(operator: Client, belt: None) -> None:
+    factories.loadout("lobby", disabled=["github__issue_write"])
+    agents.equip(SURE, "ada", "lobby")
+    html = acting.text(acting.override(operator, "github__issue_write", "true", "unset"))
+    assert "Saved, but github__issue_write is not on for ada: disabled by loadout lobby." in html
+    html = acting.text(acting.override(operator, "papers", "true", "unset"))
+    assert "papers is on for ada." in html

@@ -151,7 +151,7 @@ def test_a_block_from_the_menu_applies_at_once_and_the_page_shows_it(admin_clien
         tools="github__issue_read",
     )
     assert "blocked for everyone" in acting.text(answer)
-    assert " lose" in acting.text(answer)
+    assert "can no longer use it" in acting.text(answer)
 
 
 def test_spans_end_at_full_minutes_and_tomorrow_begins_at_midnight() -> None:

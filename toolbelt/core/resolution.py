@@ -182,6 +182,15 @@ def trace(context: rules.EvaluationContext, key: str) -> tuple[Step, ...]:
     return tuple(Step(number, question, apply(context, tool)) for number, question, apply in rules.RULES)
 
 
+def denials(context: rules.EvaluationContext, key: str) -> tuple[Decision, ...]:
+    """Return the decision of each of the rules 1 to 5 that applies: all of them keep the tool from being granted."""
+    return tuple(
+        Decision(key, step.answer.state, step.answer.code, step.question, step.answer.origin)
+        for step in trace(context, key)
+        if step.question <= 5 and step.answer is not None
+    )
+
+
 def candidates(context: rules.EvaluationContext) -> set[str]:
     """Return every tool that rules 6 to 9 could make active; may contain tools that are denied or do not exist."""
     result = {*context.granted_alone, *context.switched_on, *context.loaded}

@@ -71,17 +71,27 @@ def _decision(
     decision = decisions[0]
     origin = decision.origin
     newest = access.switched.get(origin.name) if origin.kind in ("switch", "override") else None
-    way = _page(access, decision, may)
-    if way is None and may("agent"):
-        way = _flip(access, decision, toolkit)
+    denials = resolution.denials(access.surface.resolution.context, decision.tool)
     return pieces.View(
         decision=decision,
         tools=tuple(decision.tool for decision in decisions[:MAX_NAMES]),
         more=len(decisions) - MAX_NAMES,
         by=newest.actor if newest else "",
         when=words.moment(newest.at) if newest else None,
-        way=way,
+        way=_way(access, decision, toolkit, may),
+        # What would keep it off if the first reason were gone.
+        also=tuple(
+            pieces.View(decision=denial, way=_way(access, denial, toolkit, may)) for denial in denials[1:]
+        ),
     )
+
+
+def _way(
+    access: queries.Access, decision: resolution.Decision, toolkit: str, may: Callable[[str], bool]
+) -> pieces.View | None:
+    """Return the page or the switch that changes the decision; None if the reader may change neither."""
+    way = _page(access, decision, may)
+    return _flip(access, decision, toolkit) if way is None and may("agent") else way
 
 
 def _page(

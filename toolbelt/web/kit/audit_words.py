@@ -281,14 +281,14 @@ def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
     if entry.before is None or entry.after is None:
         # Made or removed whole: the name says it, and the rest would fill pages.
         return ()
-    before, after = _in_short(before), _in_short(after)
+    before, after = dict(_in_short(before)), dict(_in_short(after))
     long = {
         field: summary
         for field in {**before, **after}
         if (summary := _names(field, before.get(field), after.get(field)))
     }
-    rest = ({field: value for field, value in side.items() if field not in long} for side in (before, after))
-    lines = (*itertools.chain.from_iterable(long.values()), *differences.lines(*rest))
+    rest = [{field: value for field, value in side.items() if field not in long} for side in (before, after)]
+    lines = (*itertools.chain.from_iterable(long.values()), *differences.lines(rest[0], rest[1]))
     return tuple(replace(line, what=_field(line.what)) for line in lines)
 
 

@@ -6,8 +6,9 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_POST
 
 from toolbelt.control import writing
-from toolbelt.control.access import switches, tools_config
-from toolbelt.core import agents, grants
+from toolbelt.control.access import access_index, switches, tools_config
+from toolbelt.control.reports import queries
+from toolbelt.core import agents, grants, reasons
 from toolbelt.web.kit import http, model_panel, notices, responses, words
 from toolbelt.web.switches import forms, parts
 
@@ -53,7 +54,22 @@ def _flipped(request: http.Request, family: str, agent: str, key: str) -> HttpRe
     title, verb = words.asking(key, state, agent), words.wanted(wanted["on"])
     parts.declare(request, agent, title=title, verb=verb, fields=_KEPT)
     change = _WRITES[family](responses.write(request, form.cleaned_data), agent, key, **wanted)
-    return _answered(request, change, words.done(key, state, agent))
+    done = words.done(key, state, agent)
+    has_effect = change.effect is None or not change.effect.is_nothing
+    if wanted["on"] and not has_effect and (reason := _why_off(agent, key)):
+        done = f"Saved, but {key} is not on for {agent}: {reason}"
+    return _answered(request, change, done)
+
+
+def _why_off(agent: str, key: str) -> str:
+    """Return why a tool, or every tool of a toolkit, is not on for the agent; empty if any is."""
+    access = queries.access(agent)
+    toolkit = access.catalog.toolkits.get(key)
+    tools = access_index.members(access.catalog, toolkit) if toolkit is not None else (key,)
+    decisions = [access.decision(tool) for tool in tools]
+    if any(decision.state == "active" for decision in decisions):
+        return ""
+    return ", ".join(dict.fromkeys(map(reasons.explain, decisions[:20])))
 
 
 def _answered(request: http.Request, change: writing.Change, done: str, whole: bool = False) -> HttpResponse:
