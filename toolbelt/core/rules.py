@@ -209,7 +209,7 @@ RULES = (
     ),
     Rule(
         10,
-        "Is it in a toolkit that the agent may load, or does a discoverable pattern match it?",
+        "Is it in a toolkit that the agent may load, or does a pattern of the agent's loadout match it?",
         _discoverable,
     ),
     Rule(11, "Otherwise", _otherwise),
