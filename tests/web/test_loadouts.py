@@ -91,12 +91,12 @@ def test_the_page_says_what_each_level_changes_and_where_each_tool_comes_from(vi
         ("house", "+2 tools", ("github__issue_read", "github__issue_write")),
     ]
     assert [(group.title, group.because, group.tools) for group in page.brings] == [
-        ("github", "plugin of house", ("github__issue_read", "github__issue_write"))
+        ("GitHub", "plugin of house", ("github__issue_read", "github__issue_write"))
     ]
     # What is disabled cannot be discovered by the * of minimal either.
-    assert [(group.title, group.tools) for group in page.discoverable] == [
-        ("acme.clock", ("clock__now",)),
-        ("No plugin", ("papers", "shell")),
+    assert [(group.title, group.key, group.tools) for group in page.discoverable] == [
+        ("Clock", "acme.clock", ("clock__now",)),
+        ("No plugin", "", ("papers", "shell")),
     ]
     assert [(user.name, user.how) for user in page.agents] == [("ada", "its own loadout")]
 

@@ -55,8 +55,8 @@ def test_each_line_says_what_it_is_how_it_is_and_who_has_its_tools(keeper: Clien
     assert [one.name for one in page.plugins] == ["github", "acme.clock", "files"]
     github, clock, files = page.plugins
     assert (github.kind, github.runs, github.state.word, github.tools) == ("client", False, "On", 3)
-    assert github.reach == "3 tools on across 2 agents"
-    assert (clock.title, clock.namespace, clock.reach) == ("Clock", "clock", "1 tool on across 1 agent")
+    assert github.reach == "3 on for 2 agents"
+    assert (clock.title, clock.namespace, clock.reach) == ("Clock", "clock", "1 on for 1 agent")
     assert (files.kind, files.runs, files.waiting, files.reach) == (
         "HTTP",
         True,
@@ -194,7 +194,7 @@ def test_the_list_gets_back_only_parts_that_it_shows(keeper: Client, belt: None)
 
 def test_who_may_only_look_sees_states_in_words(viewer: Client, belt: None) -> None:
     html = acting.text(viewer.get("/plugins/"))
-    assert "3 tools on across 2 agents" in html
+    assert "3 on for 2 agents" in html
     assert 'role="switch"' not in html
     assert "Block for everyone" not in html
 

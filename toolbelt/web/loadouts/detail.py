@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from toolbelt import conf
 from toolbelt.control.access import access_index
 from toolbelt.core import belts, catalog, errors, keys, loadouts
-from toolbelt.web.kit import paging, pieces, words
+from toolbelt.web.kit import paging, pieces, texts, words
 from toolbelt.web.loadouts import inheritance, view_model
 from toolbelt.web.tools import view_model as tools_view_model
 
@@ -104,8 +104,10 @@ def _groups(
     most = MAX_PER_ONE if sum(map(len, by_plugin.values())) > MAX_TOOLS else MAX_TOOLS
     for plugin, members in sorted(by_plugin.items(), key=lambda item: (not item[0], item[0].casefold())):
         because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in members)
+        title = stored.plugins[plugin].title if plugin in stored.plugins else ""
         yield pieces.View(
-            title=plugin or "No plugin",
+            title=texts.visible(title or plugin) or "No plugin",
+            key=plugin if title and title != plugin else "",
             count=words.number(len(members)),
             tokens=words.about(view_model.tokens(stored, members)),
             because=words.listing(tuple(because)),
@@ -120,7 +122,7 @@ def _groups(
 def _because(tool: catalog.Tool, stored: catalog.Catalog, seen: loadouts.View, patterns: bool) -> str:
     if patterns:
         pattern = seen.discovers(tool.key) or seen.discovers(tool.plugin) or ""
-        return f"{pattern} of {seen.patterns.get(pattern, '')}"
+        return f"pattern {pattern} of {seen.patterns.get(pattern, '')}"
     brought = seen.includes(tool.plugin, stored.category(tool))
     if brought is None:
         return ""

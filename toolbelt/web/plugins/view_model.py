@@ -150,7 +150,7 @@ def reach(provider: plugin_overview.Provider) -> str:
     """Return who has its tools: what switching it off takes away."""
     if not provider.active:
         return "on for no agent"
-    return f"{words.tools(provider.active)} on across {words.counted(len(provider.agents), 'agent')}"
+    return f"{words.number(provider.active)} on for {words.counted(len(provider.agents), 'agent')}"
 
 
 def is_asked(provider: plugin_overview.Provider, since: datetime | None) -> bool:
