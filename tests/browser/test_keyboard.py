@@ -226,4 +226,4 @@ def test_arrows_read_the_days_of_a_chart_and_enter_opens_one(open_page: OpensPag
     page.keyboard.press("End")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
-    expect(page.locator("#matches")).to_have_text("2 calls")
+    expect(page.locator("#matches")).to_have_text("2 calls, newest first")

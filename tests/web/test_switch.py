@@ -18,7 +18,7 @@ REQUESTED = resolution.Decision("d", "discoverable", "allowed", 10, rules.Origin
     [
         (None, [ON, ON], "on", "false", "On", "Default"),
         (None, [ON, OFF, OFF], "partly", "false", "1 of 3 on", "Default"),
-        (None, [OFF, REQUESTED], "off", "true", "Off", "Default"),
+        (None, [OFF, REQUESTED], "off", "true", "On request", "Default"),
         (True, [ON], "on", "false", "On", ""),
         (True, [UNAVAILABLE], "off", "true", "Off", "set to On"),
         (False, [OFF], "off", "true", "Off", ""),

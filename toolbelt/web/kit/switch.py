@@ -24,6 +24,8 @@ def view(
     """
     active = sum(decision.state == "active" for decision in decisions)
     shown = "off" if not active else "on" if active == len(decisions) else "partly"
+    is_loadable = any(decision.state == "discoverable" for decision in decisions)
+    off = words.STATES["discoverable" if is_loadable else "denied"]
     basis, other, label = "", "unset", "Reset to default"
     if stored is None:
         basis, other, label = "Default", *(("true", "Set to On") if active else ("false", "Set to Off"))
@@ -33,7 +35,7 @@ def view(
         stored=words.stored(stored),
         shown=shown,
         wants="false" if active else "true",
-        words={"off": "Off", "on": "On", "partly": f"{active} of {len(decisions)} on"}[shown],
+        words={"off": off, "on": "On", "partly": f"{active} of {len(decisions)} on"}[shown],
         basis=basis,
         other=other,
         label=label,
