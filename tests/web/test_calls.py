@@ -40,7 +40,7 @@ def test_all_errors_are_found_with_one_filter(reader: Client) -> None:
     for outcome in ("ok", "cancelled", "tool-failed", "tool-denied"):
         factories.call(outcome=outcome)
     assert [one.outcome for one in log(reader, outcome="error").calls] == ["refused", "failed"]
-    assert look(reader, outcome="error").matches == "2 calls, 2 with errors"
+    assert look(reader, outcome="error").matches == "2 calls, 2 errors"
     assert "/calls/?view=log&amp;outcome=error&amp;period=30d" in acting.text(reader.get("/"))
 
 
@@ -110,7 +110,7 @@ def test_the_figures_of_each_tool_are_compared_with_the_largest(reader: Client) 
         10,
     )
     assert shell.calls_url == "/calls/?view=log&tool=shell"
-    assert page.matches == "6 calls, 2 with errors"
+    assert page.matches == "6 calls, 2 errors"
 
 
 def test_many_tools_are_folded_and_can_be_shown(reader: Client) -> None:

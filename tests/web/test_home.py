@@ -206,7 +206,7 @@ def test_calls_are_drawn_and_told_in_words(reader: Client) -> None:
     factories.call(days_ago=1, outcome="tool-failed")
     usage = look(reader).usage
     assert usage.words.startswith("4 calls in 30 days, the most on ")
-    assert usage.words.endswith(": 3; 1 with errors")
+    assert usage.words.endswith(": 3; 1 error")
     assert (usage.today, usage.week, usage.errors) == (1, 4, "25.0 %")
     assert len(usage.line.split()) == 30
     assert f'aria-label="{usage.words}"' in reader.get("/").content.decode()

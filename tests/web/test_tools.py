@@ -290,7 +290,7 @@ def test_calls_are_summed_up_for_those_who_may_see_them(keeper: Client, viewer: 
         )
     usage = look(keeper).usage
     assert (usage.words, usage.url) == (
-        "3 calls, 1 with errors, last just now",
+        "3 calls, 1 error, last just now",
         "/calls/?tool=github__issue_read",
     )
     assert look(viewer).usage is None

@@ -130,7 +130,7 @@ def _add_usage(
     is_whole = bool(filters["every"]) or len(by_tool) <= MAX_TOOLS + 2
     count, wrong = sum(tool.calls for tool in by_tool), sum(tool.errors for tool in by_tool)
     page.matches = kit_words.counted(count, "call") + (
-        f", {kit_words.number(wrong)} with errors" if wrong else ""
+        f", {kit_words.counted(wrong, 'error')}" if wrong else ""
     )
     page.day_url = f"{path}?{urlencode({'view': LOG, **_narrowed(filters), 'period': periods.CUSTOM})}&"
     page.chart = charts.chart(usage.by_day(**matching), *days)

@@ -111,7 +111,7 @@ def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -
         width=width,
         height=HEIGHT,
         words=f"{words.number(total)} calls in {len(days)} days, the most on {busiest:%-d %B}: {words.number(most)}; "
-        f"{words.number(errors)} with errors",
+        f"{words.counted(errors, 'error')}",
         first=f"{days[0]:%-d %b}",
         today=calls[-1],
         week=week,
@@ -126,7 +126,7 @@ def _day(place: int, day: dt.date, calls: int, wrong: int) -> pieces.View:
     return pieces.View(
         left=place * STEP - STEP // 2,
         words=f"{day:%A, %-d %B}: {words.counted(calls, 'call')}"
-        + (f", {words.number(wrong)} with errors" if wrong else ""),
+        + (f", {words.counted(wrong, 'error')}" if wrong else ""),
         url=f"{reverse('web:calls')}?{urlencode({'view': 'log', **period})}",
     )
 

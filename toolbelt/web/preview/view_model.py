@@ -126,7 +126,7 @@ def _past(
 
 def _question(agent: str, filters: Mapping[str, Any], view: str, form: str) -> pieces.View:
     live = sessions.page(agent, limit=MAX_SESSIONS).sessions
-    kinds = {"": "The agent itself", **{kind: f"Subagent: {kind}" for kind in values.KINDS}}
+    kinds = {"": "The agent", **{kind: f"Subagent: {kind}" for kind in values.KINDS}}
     return pieces.View(
         message=filters["message"],
         session=filters["session"],

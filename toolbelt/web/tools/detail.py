@@ -109,7 +109,7 @@ def _usage(tools: Iterable[usage.OfTool], key: str) -> pieces.View:
     called = next(iter(tools), None)
     if called is None:
         return pieces.View(words="no recorded calls", url="")
-    wrong = f", {words.number(called.errors)} with errors" if called.errors else ""
+    wrong = f", {words.counted(called.errors, 'error')}" if called.errors else ""
     last = words.moment(called.last).words
     return pieces.View(words=f"{words.counted(called.calls, 'call')}{wrong}, last {last}", url=url)
 
