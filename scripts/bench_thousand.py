@@ -298,8 +298,8 @@ def report(found: Mapping[str, Mapping[str, float]], memory: int) -> None:
             f"{name:40}{one['ms']:>9.0f}{one['cpu_ms']:>9.0f}{one['first_ms']:>11.0f}{one['queries']:>9.0f}"
             f"{one.get('bytes', 0) / 1e3:>9.0f}"
         )
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(f"\nmemory of the process: {memory / 1e6:,.0f} MB now, {most / 1e6:,.0f} MB at most")
+    maximum = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(f"\nmemory of the process: {memory / 1e6:,.0f} MB now, {maximum / 1e6:,.0f} MB at most")
     # What else the machine does is in the time, and not in the CPU time.
     slow = [name for name, one in found.items() if one["cpu_ms"] >= MAX_MS and "bytes" in one]
     many = [name for name, one in found.items() if one["queries"] > MAX_QUERIES and "bytes" in one]

@@ -289,8 +289,8 @@ def main(given: Sequence[str] | None = None) -> int:
     options = parser.parse_args(given)
     if options.database and not options.only:
         parser.error("each measurement wants an empty database: name one with --only.")
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))
+    _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(maximum, 65_536), maximum))
     settings = {"TOOLBELT_API_PER_MINUTE": "0"}
     if options.database:
         settings["DATABASE_URL"] = options.database

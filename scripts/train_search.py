@@ -279,7 +279,7 @@ def _steps(each: Example, weights: Any, gains: Any) -> Examples:
         ]
         left = [at for at in best if at not in before]
         right = np.array([float(any(at in group for group in open_groups)) for at in left])
-        rows = np.array([[scores[at], *ranking.beyond(each.by_clause[at], reached)] for at in left])
+        rows = np.array([[scores[at], *ranking.improvement(each.by_clause[at], reached)] for at in left])
         result.append(Example(terms=rows, by_clause=[], right=right, groups=[], needed=0))
     return result
 

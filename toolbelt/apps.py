@@ -35,7 +35,7 @@ class ToolbeltConfig(AppConfig):
         connection_cleanup.connect()
         # The two doors do not know each other: what one finds out, the other writes down.
         plugins.set_listener(listed_plugins.record_failure)
-        upstream_news.tell(upstream_servers.record_unsolicited)
+        upstream_news.register(upstream_servers.record_unsolicited)
         upstream_news.tell_of_questions(elicitation.request_review)
         connection.set_declare(client_plugins.declare_from_program)
         connection_cleanup.listen(upstream_connections.close_claimed)

@@ -92,7 +92,11 @@ def deferring(most: int, **fields: Any) -> agents.Agent:
 
 
 def test_a_deferring_budget_makes_room_for_a_load_and_refuses_only_what_does_not_fit_alone() -> None:
-    assert [status("repo", deferring(most)) for most in (3, 2, 1)] == ["loaded", "loaded", "over_budget"]
+    assert [status("repo", deferring(most)) for most in (3, 2, 1)] == [
+        "loaded",
+        "loaded",
+        "over_budget",
+    ]
 
 
 def test_what_the_budget_deferred_can_be_loaded_like_anything_else() -> None:

@@ -323,7 +323,7 @@ def test_an_address_from_a_header_is_believed_of_named_proxies_alone(
 def test_the_limits_hold_what_a_belt_needs() -> None:
     head = request_limits.body_head(scope("/belt/", content_length="1"))
     assert head is not None
-    assert head.most > conf.API_BODY_BYTES
+    assert head.maximum > conf.API_BODY_BYTES
 
 
 def _request() -> HttpRequest:

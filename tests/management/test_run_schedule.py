@@ -81,7 +81,7 @@ def test_two_workers_do_not_work_at_once(scheduled: None, later: None) -> None:
     held, done = threading.Event(), threading.Event()
 
     def other_worker() -> None:
-        with locks.alone(schedule.NAMESPACE):
+        with locks.try_lock(schedule.NAMESPACE):
             held.set()
             done.wait(10)
         connection.close()

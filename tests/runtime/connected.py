@@ -47,9 +47,9 @@ def heard() -> Iterator[Callable[[], None]]:
         assert was_heard.wait(20)
         was_heard.clear()
 
-    upstream_news.tell(listen)
+    upstream_news.register(listen)
     yield wait
-    upstream_news.tell(configured.record_unsolicited)
+    upstream_news.register(configured.record_unsolicited)
 
 
 def add(name: str, connection: dict[str, Any], **given: Any) -> None:

@@ -68,12 +68,12 @@ def test_a_secret_that_a_server_says_back_is_recorded_nowhere(telling: type[Tell
         seen.append(answer)
         done.set()
 
-    upstream_news.tell(listen)
+    upstream_news.register(listen)
     try:
         telling.made[0].on_list(upstream_listing.Answer(error="No s3cret-t0ken", stderr="s3cret-t0ken"))
         assert done.wait(20)
     finally:
-        upstream_news.tell(configured.record_unsolicited)
+        upstream_news.register(configured.record_unsolicited)
 
     assert [(one.error, one.stderr) for one in seen] == [
         ("", "Bearer [withheld]"),
@@ -95,7 +95,7 @@ def test_a_server_that_never_stops_telling_is_recorded_one_at_a_time_and_at_last
             done.set()
 
     connected.refresh("files")
-    upstream_news.tell(listen)
+    upstream_news.register(listen)
     try:
         on_list = telling.made[0].on_list
         on_list(upstream_listing.Answer(server="first"))
@@ -105,7 +105,7 @@ def test_a_server_that_never_stops_telling_is_recorded_one_at_a_time_and_at_last
         go_on.set()
         assert done.wait(20)
     finally:
-        upstream_news.tell(configured.record_unsolicited)
+        upstream_news.register(configured.record_unsolicited)
 
     assert seen == ["first", "99"]
 
@@ -164,8 +164,8 @@ def test_what_a_server_would_ask_is_told_again_after_the_servers_were_stopped() 
     upstream_news.tell_of_questions(heard.append)
     try:
         for _ in range(2):
-            upstream_news.asked("files")
-            upstream_news.asked("files")
+            upstream_news.report_would_ask("files")
+            upstream_news.report_would_ask("files")
             upstream_connections.stop()
     finally:
         upstream_news.tell_of_questions(elicitation.request_review)

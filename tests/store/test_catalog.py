@@ -88,7 +88,7 @@ def test_an_agent_is_whole() -> None:
 def test_an_agent_without_limits_has_no_budget() -> None:
     factories.agent()
 
-    (agent,) = agents.every()
+    (agent,) = agents.load_all()
     assert agent.budget is None
 
 
@@ -111,7 +111,7 @@ def test_reading_never_stops_at(statement: str) -> None:
         cursor.execute(statement)
 
     assert len(catalog.load().tools) == 2
-    assert all(isinstance(agent, consumers.Agent) for agent in agents.every())
+    assert all(isinstance(agent, consumers.Agent) for agent in agents.load_all())
 
 
 @pytest.mark.parametrize(("field", "wanted"), [("key", "dev"), ("key", "nobody")])

@@ -170,4 +170,4 @@ def test_spans_end_at_full_minutes_and_tomorrow_begins_at_midnight() -> None:
     ],
 )
 def test_what_is_left_is_said_in_two_numbers_at_most(ahead: dt.timedelta, said: str) -> None:
-    assert words.left(timezone.now() + ahead) == said
+    assert words.time_left(timezone.now() + ahead) == said

@@ -80,13 +80,13 @@ def test_texts_are_cut_to_a_line() -> None:
 
 
 def test_each_state_has_its_words() -> None:
-    assert [words.wanted(on) for on in (True, False, None)] == [
+    assert [words.switch_verb(on) for on in (True, False, None)] == [
         "Turn on",
         "Turn off",
         "Reset to default",
     ]
-    assert words.asking("shell", None, "ada") == "Reset shell to default for ada?"
-    assert words.done("dev", False, "ada") == "dev is off for ada"
+    assert words.switch_question("shell", None, "ada") == "Reset shell to default for ada?"
+    assert words.switch_result("dev", False, "ada") == "dev is off for ada"
     assert all(words.read(words.stored(on)) is on for on in (True, False, None))
 
 

@@ -46,7 +46,7 @@ class PluginForm(entry_forms.EntryForm):
 
 
 @admin.register(models.Plugin)
-class PluginAdmin(entry_admin.KeptAdmin):
+class PluginAdmin(entry_admin.NonRemovableEntryAdmin):
     kind = "plugin"
     form = PluginForm
     fieldsets = [
@@ -97,7 +97,7 @@ class ToolForm(entry_forms.EntryForm):
 
 
 @admin.register(models.Tool)
-class ToolAdmin(entry_admin.KeptAdmin):
+class ToolAdmin(entry_admin.NonRemovableEntryAdmin):
     kind = "tool"
     form = ToolForm
     fieldsets = [

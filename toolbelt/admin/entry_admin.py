@@ -92,7 +92,7 @@ class EntryAdmin(entry_actions.EntryActions):
         return HttpResponseRedirect(f"{reverse('admin:toolbelt_auditentry_changelist')}?{asked}")
 
 
-class KeptAdmin(EntryAdmin):
+class NonRemovableEntryAdmin(EntryAdmin):
     """The admin pages of a kind of entry that is never removed, so that its switches and history stay."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

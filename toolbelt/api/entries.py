@@ -103,7 +103,7 @@ def _router(kind: belts.KindName) -> ninja.Router:
         )
         name = str(change.after[entries.name_field(kind)])
         response["Location"] = f"{request.path}/{parse.quote(name)}"
-        response["ETag"] = preconditions.tag(change.whole)
+        response["ETag"] = preconditions.tag(change.result)
         return ninja.Status(201, {**change_results.report(change), "before": None})
 
     def change_entry(
@@ -123,7 +123,7 @@ def _router(kind: belts.KindName) -> ninja.Router:
                 agent=name if kind == "agent" else "",
             )
         if not body.dry_run:
-            response["ETag"] = preconditions.tag(change.whole)
+            response["ETag"] = preconditions.tag(change.result)
         return report
 
     def remove_entry(request: HttpRequest, name: names.Name, query: ninja.Query[names.ReasonQuery]) -> Any:

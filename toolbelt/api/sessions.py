@@ -123,7 +123,7 @@ def evict_session(request: HttpRequest, agent: str, session: surfaces.Id) -> Any
     return ninja.Status(204, None)
 
 
-def document(stored_session: sessions.Kept) -> dict[str, Any]:
+def document(stored_session: sessions.StoredSession) -> dict[str, Any]:
     """Return a session as a JSON object."""
     session = stored_session.session
     return {

@@ -113,5 +113,5 @@ def _made(
     write = auth.write(request, reason=query.reason, confirm=query.confirm)
     change, report = change_results.make(write, act, dry_run=query.dry_run, agent=agent)
     if not query.dry_run:
-        response["ETag"] = preconditions.tag(change.whole)
+        response["ETag"] = preconditions.tag(change.result)
     return report

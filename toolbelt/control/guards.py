@@ -72,12 +72,14 @@ def refuse_budgets(changed: Iterable[tuple[str, budgets.Spent, budgets.Spent]]) 
 
 def _describe_excess(agent: str, after: budgets.Spent) -> str:
     budget = after.budget or agents.Budget()
-    most = " and ".join(
+    limits = " and ".join(
         f"{number} {unit}"
         for number, unit in ((budget.max_tools, "tools"), (budget.max_tokens, "tokens"))
         if number is not None
     )
-    return f"The budget of {agent} is {most}; this would make {after.tools} tools and {after.tokens} tokens."
+    return (
+        f"The budget of {agent} is {limits}; this would make {after.tools} tools and {after.tokens} tokens."
+    )
 
 
 def effect(stored: catalog.Catalog, agent: agents.Agent, proposed: agents.Agent) -> effects.Effect:

@@ -70,7 +70,7 @@ def by(name: str, via: actors.Via, reason: str = "") -> Write:
 class Change:
     """What a write did. ``entry`` is the audit entry's id, None if nothing had to change.
 
-    ``before`` and ``after`` are what differs. ``whole`` is the result as it is stored: an entry, or all switches and
+    ``before`` and ``after`` are what differs. ``result`` is the result as it is stored: an entry, or all switches and
     overrides of an agent; None if the write does not provide it.
     """
 
@@ -78,7 +78,7 @@ class Change:
     before: Any
     after: Any
     effect: effects.Effect | None = None
-    whole: Mapping[str, Any] | None = None
+    result: Mapping[str, Any] | None = None
 
     @property
     def is_nothing(self) -> bool:

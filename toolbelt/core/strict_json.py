@@ -73,10 +73,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_float, object_pairs_hook=_object)
 
 
-def _is_deeper(document: Any, most: int) -> bool:
-    """Return whether the document is nested deeper than ``most`` levels."""
+def _is_deeper(document: Any, maximum: int) -> bool:
+    """Return whether the document is nested deeper than ``maximum`` levels."""
     level = [document]
-    for _ in range(most):
+    for _ in range(maximum):
         level = [nested for value in level for nested in _within(value)]
         if not level:
             return False
@@ -89,5 +89,5 @@ def _within(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _too_deep(most: int) -> UnreadableError:
-    return UnreadableError("too-deep", f"The body is nested more than {most} levels deep: flatten it.")
+def _too_deep(maximum: int) -> UnreadableError:
+    return UnreadableError("too-deep", f"The body is nested more than {maximum} levels deep: flatten it.")

@@ -71,10 +71,10 @@ def closing(send: Send, body: DiscardedError, seconds: float) -> Send:
     return sent
 
 
-async def read(receive: Receive, most: int | None = None) -> tuple[bytes, Receive]:
+async def read(receive: Receive, maximum: int | None = None) -> tuple[bytes, Receive]:
     """Return the body, and a function that receives the same messages again and then those that follow.
 
-    If the client disconnects, the body is what arrived until then. Raise TooMuchError for more than ``most`` bytes.
+    If the client disconnects, the body is what arrived until then. Raise TooMuchError for more than ``maximum`` bytes.
     """
     messages: list[Message] = []
     size = 0
@@ -82,7 +82,7 @@ async def read(receive: Receive, most: int | None = None) -> tuple[bytes, Receiv
         message = await receive()
         messages.append(message)
         size += len(message.get("body", b""))
-        if most is not None and size > most:
+        if maximum is not None and size > maximum:
             raise TooMuchError
         if message["type"] != "http.request" or not message.get("more_body"):
             break

@@ -78,7 +78,7 @@ class Head(NamedTuple):
         return request_head.is_here({"path": self.path})
 
     @property
-    def most(self) -> int:
+    def maximum(self) -> int:
         """Return the maximum size of a body for this path."""
         if self.is_for_api or self.is_for_mcp:
             return int(conf.API_BODY_BYTES)
@@ -190,7 +190,9 @@ class WsgiRequestLimits:
             authorization=environ.get("HTTP_AUTHORIZATION", ""),
             cookie=environ.get("HTTP_COOKIE", ""),
         )
-        limit = head.most if head.is_for_api or head.length <= MAX_FOR_STRANGERS else _limit_by_sender(head)
+        limit = (
+            head.maximum if head.is_for_api or head.length <= MAX_FOR_STRANGERS else _limit_by_sender(head)
+        )
         if head.is_for_api or head.length <= limit:
             return self._application(environ, start_response)
         refusal = _too_large(limit)
@@ -230,15 +232,15 @@ def _head(scope: Mapping[str, Any]) -> Head:
 
 async def _limit(head: Head) -> int:
     """Return the maximum size of a body from its sender."""
-    if head.states_length and not MAX_FOR_STRANGERS < head.length <= head.most:
+    if head.states_length and not MAX_FOR_STRANGERS < head.length <= head.maximum:
         # The sender does not matter: small enough for anyone, or too large for everyone.
-        return head.most
+        return head.maximum
     return await _limit_in_thread(head)
 
 
 def _limit_by_sender(head: Head) -> int:
     try:
-        return head.most if _is_known(head) else min(MAX_FOR_STRANGERS, head.most)
+        return head.maximum if _is_known(head) else min(MAX_FOR_STRANGERS, head.maximum)
     finally:
         # Django does not close the connections of this thread at the end of a request.
         db.connections.close_all()

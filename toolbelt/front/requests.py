@@ -82,8 +82,8 @@ def of(scope: Scope, pattern: re.Pattern[str] = _PATH) -> Request | None:
     length = headers.get(b"content-length", "0")
     if length != "0" or method == "POST":
         is_json = headers.get(b"content-type", "").lower() in _JSON
-        most = min(MAX_BYTES, conf.API_BODY_BYTES)
-        if method == "GET" or not is_json or not length.isdecimal() or int(length) > most:
+        maximum = min(MAX_BYTES, conf.API_BODY_BYTES)
+        if method == "GET" or not is_json or not length.isdecimal() or int(length) > maximum:
             return None
         # Without a well-formed token, Django refuses the request; do not read its body here.
         if not api_tokens.is_well_formed(token.strip()):

@@ -247,8 +247,8 @@ class Exchange:
                 break
             part = message.get("body", b"")
             self._received += len(part)
-            if self._received > self.shared.heads.most:
-                raise request_head.too_large(self.shared.heads.most)
+            if self._received > self.shared.heads.maximum:
+                raise request_head.too_large(self.shared.heads.maximum)
             parts.append(part)
             if not message.get("more_body"):
                 break
@@ -312,7 +312,7 @@ def digests(tools: tool_lists.ToolList) -> streams.Digests:
 
 @availability.raised_as_unavailable()
 def _subscribed(keys: Collection[str]) -> Collection[str]:
-    return subscriptions.among(keys)
+    return subscriptions.subscribed(keys)
 
 
 @availability.raised_as_unavailable()

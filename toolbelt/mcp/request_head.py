@@ -87,11 +87,11 @@ def is_here(scope: Mapping[str, Any]) -> bool:
 class HeadReader:
     """Parses heads and caches them, because a client sends the same head with each request.
 
-    ``most`` is the maximum size of a body.
+    ``maximum`` is the maximum size of a body.
     """
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, maximum: int) -> None:
+        self.maximum = maximum
         self._known: caches.LruCache[Hashable, RequestHead] = caches.LruCache(MAX_KEPT)
 
     def read(self, scope: Mapping[str, Any]) -> RequestHead:
@@ -106,15 +106,15 @@ class HeadReader:
                     431,
                     f"The head of a request may have at most {MAX_BYTES} bytes. Send fewer or shorter headers.",
                 )
-            head = read(scope, self.most)
+            head = read(scope, self.maximum)
             if size > MAX_KEPT_BYTES:
                 return head
             self._known.put(place, head)
         return head
 
 
-def read(scope: Mapping[str, Any], most: int) -> RequestHead:
-    """Return the parsed head of a request with a body of at most ``most`` bytes. Raise ProtocolError if not valid."""
+def read(scope: Mapping[str, Any], maximum: int) -> RequestHead:
+    """Return the parsed head of a request, whose body has at most ``maximum`` bytes; raise ProtocolError."""
     headers: dict[bytes, str] = {}
     twice = ""
     for name, value in scope["headers"]:
@@ -168,7 +168,7 @@ def read(scope: Mapping[str, Any], most: int) -> RequestHead:
         agent,
         session,
         token,
-        _length(get(b"content-length"), most),
+        _length(get(b"content-length"), maximum),
         takes_json,
         takes_events,
         get(b"mcp-session-id", ""),
@@ -213,19 +213,19 @@ def _fault(
     return protocol.ProtocolError(protocol.INVALID_REQUEST, message, status=status, headers=headers)
 
 
-def _length(header: str | None, most: int) -> int | None:
+def _length(header: str | None, maximum: int) -> int | None:
     if header is None:
         return None
     if not header.isascii() or not header.isdigit():
         raise _fault(400, "Content-Length must be a number.")
-    if len(header) > len(str(most)) or int(header) > most:
-        raise too_large(most)
+    if len(header) > len(str(maximum)) or int(header) > maximum:
+        raise too_large(maximum)
     return int(header)
 
 
-def too_large(most: int) -> protocol.ProtocolError:
+def too_large(maximum: int) -> protocol.ProtocolError:
     """Return the error for a body that is too large."""
-    return _fault(413, f"A body may have at most {most} bytes. Send less at a time.")
+    return _fault(413, f"A body may have at most {maximum} bytes. Send less at a time.")
 
 
 @functools.lru_cache(256)

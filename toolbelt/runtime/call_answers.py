@@ -51,9 +51,9 @@ def answered(made: recording.Recording, returned: Any, definition: catalog.Tool 
         _log.error("result is not JSON", tool=made.tool, plugin=made.plugin, error=str(error))
         return refuse(made, calls.Refusal(code="tool-failed", message=message), f"not JSON: {error}")
     if len(text) > conf.CALL_RESULT_BYTES:
-        most = conf.CALL_RESULT_BYTES
+        maximum = conf.CALL_RESULT_BYTES
         message = (
-            f"{made.tool} returned {len(text)} bytes, more than the {most} that are allowed: request less."
+            f"{made.tool} returned {len(text)} bytes, more than the {maximum} that are allowed: request less."
         )
         return refuse(made, calls.Refusal(code="tool-failed", message=message))
     made.end("ok", result_bytes=len(text))

@@ -122,7 +122,7 @@ def write_uses() -> None:
     """Write the recorded uses of tokens to the database."""
     uses = {prefix: _uses.pop(prefix) for prefix in list(_uses)}
     if uses:
-        credentials.used(uses, USE_INTERVAL)
+        credentials.record_uses(uses, USE_INTERVAL)
 
 
 def start() -> None:

@@ -160,9 +160,9 @@ class Features:
             return None
         return await self._on_the_callers_loop(self._hand_on(required))
 
-    def wanted(self) -> None:
+    def report_would_ask(self) -> None:
         """Record that the server would ask if it could, for an operator to review."""
-        upstream_news.asked(self._server.name)
+        upstream_news.report_would_ask(self._server.name)
 
     async def log(self, params: Mapping[str, Any]) -> None:
         """Pass on a log message of the server."""
@@ -318,7 +318,7 @@ def _judged(made: recording.Recording, admitted: gates.Admitted) -> calls.Refusa
         plugin = snapshot.catalog.plugins.get(admitted.plugin)
         entry = catalog.elicitation(snapshot.catalog, plugin) if plugin is not None else None
         if entry is None:
-            upstream_news.asked(admitted.plugin)
+            upstream_news.report_would_ask(admitted.plugin)
             return calls.unknown(made.tool)
         made.tool = entry.key
         return calls.not_active(budgets.resolve(snapshot), entry.key)

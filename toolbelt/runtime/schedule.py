@@ -18,7 +18,7 @@ Round = worker.Round
 
 def run_due(deliver: Callable[[worker.Run], Awaitable[None]]) -> worker.Round | None:
     """Deliver the due notes; None if another worker is delivering. If ``deliver`` raises, the run stays due."""
-    with locks.alone(NAMESPACE) as is_ours:
+    with locks.try_lock(NAMESPACE) as is_ours:
         if not is_ours:
             return None
         return asyncio.run(worker.run_due(plugin_state.State(NAMESPACE), timezone.now(), deliver))

@@ -40,9 +40,9 @@ def _key(subscription: str, uri: str) -> str:
     return subscription[:_HALF] + _digest(subscription[_HALF:], uri) if uri else subscription
 
 
-def among(keys: Collection[str]) -> frozenset[str]:
+def subscribed(keys: Collection[str]) -> frozenset[str]:
     """Return the keys that have a subscription. Uses one query."""
-    return subscriptions.among(keys)
+    return subscriptions.subscribed(keys)
 
 
 def _digest(*parts: str | None) -> str:

@@ -67,8 +67,8 @@ async def call(
     if features is not None:
         owner = features.owner
 
-        async def wanted(_: Any) -> None:
-            features.wanted()
+        async def report_would_ask(_: Any) -> None:
+            features.report_would_ask()
 
         async def hand_on(data: Any) -> Any:
             return await features.hand_on(data["required"], is_error=data["is_error"])
@@ -80,7 +80,7 @@ async def call(
             "resumed": features.resumed,
         }
         events |= {"elicit": features.elicit, "hand_on": hand_on, "log": features.log}
-        events["wanted"] = wanted
+        events["wanted"] = report_would_ask
     sent = {**params, "progress": progress is not None, "features": offered}
     try:
         result: Mapping[str, Any] = await relay.request(address, CALL, sent, events)
@@ -179,7 +179,7 @@ class RemoteFeatures:
         answer: Mapping[str, Any] | None = await self._ask("hand_on", data)
         return answer
 
-    def wanted(self) -> None:
+    def report_would_ask(self) -> None:
         """Pass on that the server would ask the user if it could."""
         self._exchange.tell("wanted", None)
 

@@ -41,7 +41,7 @@ def refresh(names: Iterable[str], record: Callable[[str, Answer], Seen]) -> dict
     """
     stored = snapshots.catalog()
     upstream_connections.attend(stored)
-    servers = {name: known(stored, name) for name in names}
+    servers = {name: find_server(stored, name) for name in names}
     # Servers may take long to answer, and other threads need the database connection.
     databases.release()
     results: dict[str, Seen] = {}
@@ -59,7 +59,7 @@ def refresh(names: Iterable[str], record: Callable[[str, Answer], Seen]) -> dict
 def refresh_soon(names: Iterable[str], record: Callable[[str, Answer], object]) -> None:
     """Do the same as :func:`refresh` in the background; upstream_status shows when it has ended."""
     stored = snapshots.catalog()
-    servers = [known(stored, name).name for name in names]
+    servers = [find_server(stored, name).name for name in names]
     marked = upstream_connections.Asking(servers)
     marked.__enter__()
 
@@ -130,7 +130,7 @@ def _ask(plugin: catalog.Plugin) -> Answer | None:
     return upstream_news.masked(answer)
 
 
-def known(stored: catalog.Catalog, name: str) -> catalog.Plugin:
+def find_server(stored: catalog.Catalog, name: str) -> catalog.Plugin:
     """Return the plugin of an upstream server. Raise errors.NotFound if there is none."""
     plugin = stored.plugins.get(name)
     if plugin is None or not plugin.upstream:

@@ -36,7 +36,7 @@ _questions: Callable[[str], object] | None = None
 _asked: dict[str, float] = {}
 
 
-def tell(listener: Listener | None) -> None:
+def register(listener: Listener | None) -> None:
     """Register what is called with a server's list when it connects, or announces a change."""
     global _listener
     _listener = listener
@@ -65,7 +65,7 @@ def tell_of_questions(listener: Callable[[str], object] | None) -> None:
     _questions = listener
 
 
-def asked(name: str) -> None:
+def report_would_ask(name: str) -> None:
     """Report that a server would ask users, in a thread, and not too often."""
     now = time.monotonic()
     with _lock:

@@ -76,13 +76,13 @@ class _Limit:
     """A limit of connections, for one server or for all (``server`` is empty), with the name of its setting."""
 
     server: str
-    most: int
+    maximum: int
     setting: str
 
     @property
     def share(self) -> int:
         """Return how many an agent may have while others wait."""
-        return max(1, self.most // 2)
+        return max(1, self.maximum // 2)
 
     def covers(self, pooled: Pooled) -> bool:
         """Return whether a connection counts toward this limit."""
@@ -98,12 +98,12 @@ class Pool:
     def __init__(
         self,
         closed: Callable[[Sequence[Pooled]], object],
-        most: Callable[[], int],
+        maximum: Callable[[], int],
         *,
         renew: Callable[[Sequence[Pooled]], object] = lambda held: None,
         renew_every: float = 60.0,
     ) -> None:
-        self._closed, self._most = closed, most
+        self._closed, self._most = closed, maximum
         self._renew, self._renew_every = renew, renew_every
         self._lock = threading.Lock()
         self._pooled: dict[tuple[str, str], Pooled] = {}
@@ -224,8 +224,8 @@ class Pool:
 
     def _limits(self, name: str, settings: connections.Connection) -> tuple[_Limit, _Limit]:
         return (
-            _Limit(server=name, most=settings.max_connections, setting=f"max_connections of {name}"),
-            _Limit(server="", most=self._most(), setting="TOOLBELT_UPSTREAM_CONNECTIONS"),
+            _Limit(server=name, maximum=settings.max_connections, setting=f"max_connections of {name}"),
+            _Limit(server="", maximum=self._most(), setting="TOOLBELT_UPSTREAM_CONNECTIONS"),
         )
 
     def _make_room(self, name: str, settings: connections.Connection, agent: str) -> list[Pooled]:
@@ -235,7 +235,7 @@ class Pool:
             here = [other for other in self._pooled.values() if limit.covers(other) and other not in ended]
             counts = Counter(other.agent for other in here)
             has_share = bool(agent) and counts[agent] >= limit.share
-            excess = len(here) - limit.most + 1
+            excess = len(here) - limit.maximum + 1
             others_wait = has_share and self._others_wait(limit, agent)
             if others_wait:
                 excess = max(excess, counts[agent] - limit.share + 1)
@@ -326,11 +326,11 @@ def _refused(limit: _Limit, here: Sequence[Pooled], agent: str) -> TooManyError:
     if agent:
         own = sum(other.agent == agent for other in here)
         return TooManyError(
-            f"{agent} has {own} of the {limit.most} connections that {limit.setting} allows, all with calls under way."
-            f" Beyond {limit.share}, an agent gets none that others use or wait for."
+            f"{agent} has {own} of the {limit.maximum} connections that {limit.setting} allows, all with calls under"
+            f" way. Beyond {limit.share}, an agent gets none that others use or wait for."
         )
     return TooManyError(
-        f"{len(here)} connections are open and have calls under way, and {limit.setting} allows {limit.most}."
+        f"{len(here)} connections are open and have calls under way, and {limit.setting} allows {limit.maximum}."
     )
 
 

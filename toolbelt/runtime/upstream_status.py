@@ -57,7 +57,7 @@ def summary(plugin: catalog.Plugin, listing: listings.Listing | None) -> Summary
 def read(name: str) -> Status:
     """Return the status of a server, without asking it. Raise errors.NotFound."""
     stored = snapshots.catalog()
-    plugin = upstream_listing.known(stored, name)
+    plugin = upstream_listing.find_server(stored, name)
     upstream_connections.attend(stored)
     states = [pooled.server.status() for pooled in upstream_connections.pool.of(name)]
     now = next(

@@ -122,10 +122,10 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "toolbelt.web.kit.time_zones.activate",
     "toolbelt.web.kit.page_shell.htmx_leaves",
-    "toolbelt.web.kit.hidden_characters.shown",
+    "toolbelt.web.kit.hidden_characters.middleware",
     # Every view requires a login by default, so a forgotten decorator cannot open a page.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "toolbelt.web.kit.live.Counted",
+    "toolbelt.web.kit.live.CountsMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
@@ -149,7 +149,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "toolbelt.web.kit.page_shell.shown",
+                "toolbelt.web.kit.page_shell.chrome_context",
             ],
             "builtins": [
                 "template_partials.templatetags.partials",

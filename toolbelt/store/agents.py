@@ -37,18 +37,18 @@ def load_several(agent_ids: Collection[int] | None) -> dict[int, agents.Agent]:
     return dict(_read_by_id(**narrowed))
 
 
-def naming(kind: str, name: str) -> list[agents.Agent]:
+def referring_to(kind: str, name: str) -> list[agents.Agent]:
     """Return the agents that name this toolkit or tool, or that this sub-app embeds, in order."""
     naming_it = functools.reduce(operator.or_, (orm.Q(**{path: name}) for path in _NAMED_AT[kind]))
-    return every(id__in=set(models.Agent.objects.filter(naming_it).values_list("id", flat=True)))
+    return load_all(id__in=set(models.Agent.objects.filter(naming_it).values_list("id", flat=True)))
 
 
 def present(**filters: Any) -> list[agents.Agent]:
-    """Return the agents that are not archived, as :func:`every` does."""
-    return every(archived=False, **filters)
+    """Return the agents that are not archived, as :func:`load_all` does."""
+    return load_all(archived=False, **filters)
 
 
-def every(**filters: Any) -> list[agents.Agent]:
+def load_all(**filters: Any) -> list[agents.Agent]:
     """Return the agents as they are now, in order."""
     now = clock.now()
     return [agent.as_of(now) for agent in _read(**filters)]
@@ -94,7 +94,7 @@ def keys() -> list[str]:
     return list(models.Agent.objects.filter(archived=False).values_list("key", flat=True))
 
 
-def briefly() -> list[agents.Agent]:
+def load_labels() -> list[agents.Agent]:
     """Return the agents in order, with only the columns that people identify them by."""
     fields = ("key", "title", "description", "role", "model", "kind", "loadout", "protected", "archived")
     return [agents.Agent(**row) for row in models.Agent.objects.values(*fields)]

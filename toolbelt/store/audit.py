@@ -65,20 +65,25 @@ class Page:
     has_older: bool
 
 
-class AuditQuery(TypedDict, total=False):
+class AuditFilters(TypedDict, total=False):
     """Filters of entries: all of them must match, and empty ones are ignored. ``since`` is inclusive, ``until``
     exclusive.
     """
 
     actor: str
-    subject_kind: str
-    subject_key: str
     key: str
     action: str
     via: str
     batch: uuid.UUID | None
     since: dt.datetime | None
     until: dt.datetime | None
+
+
+class AuditQuery(AuditFilters, total=False):
+    """The filters, and what the entries are about."""
+
+    subject_kind: str
+    subject_key: str
 
 
 def record(
@@ -209,7 +214,7 @@ def of_batch(batch: uuid.UUID) -> tuple[Entry, ...]:
     return _entries(models.AuditEntry.objects.filter(batch=batch).order_by("-id"))
 
 
-def before(moment: dt.datetime, subject_kind: str, subject_key: str) -> Entry | None:
+def newest_at(moment: dt.datetime, subject_kind: str, subject_key: str) -> Entry | None:
     """Return the newest entry of a subject at this moment."""
     rows = models.AuditEntry.objects.filter(
         subject_kind=subject_kind, subject_key=subject_key, at__lte=moment

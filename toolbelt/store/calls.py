@@ -119,10 +119,10 @@ def walk(**filters: Unpack[CallQuery]) -> Iterator[tuple[Call, ...]]:
         batch = tuple(map(_call, rows.filter(pk__lt=batch[-1].id)[:WALKED])) if len(batch) == WALKED else ()
 
 
-def count_newer(than: int, *, most: int, **filters: Unpack[CallQuery]) -> int:
-    """Return the number of matching calls after this one, at most ``most``, so that few rows are read."""
+def count_newer(than: int, *, maximum: int, **filters: Unpack[CallQuery]) -> int:
+    """Return the number of matching calls after this one, at most ``maximum``, so that few rows are read."""
     rows_ = matching(**filters)
-    newer: int = rows_.filter(pk__gt=than).order_by("id")[:most].count()
+    newer: int = rows_.filter(pk__gt=than).order_by("id")[:maximum].count()
     return newer
 
 

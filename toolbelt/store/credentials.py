@@ -98,7 +98,7 @@ def revoke(prefix: str, at: dt.datetime) -> None:
     models.ApiToken.objects.filter(prefix=prefix).update(revoked=at)
 
 
-def used(uses: Mapping[str, dt.datetime], apart: dt.timedelta) -> None:
+def record_uses(uses: Mapping[str, dt.datetime], apart: dt.timedelta) -> None:
     """Record when tokens were last used, unless the recorded time is less than ``apart`` earlier."""
     for prefix, at in uses.items():
         older = Q(last_used__isnull=True) | Q(last_used__lte=at - apart)

@@ -23,7 +23,7 @@ _VALUES: Mapping[str, Callable[..., Iterable[Any]]] = {
     "tool": catalog.tools,
     "toolkit": catalog.toolkits,
     "loadout": catalog.loadouts,
-    "agent": agents.every,
+    "agent": agents.load_all,
     "sub_app": catalog.sub_apps,
 }
 
@@ -66,7 +66,7 @@ def delete(kind: str, name: str) -> None:
 
 def export() -> dict[str, Any]:
     """Return the whole configuration as a belt, in stored order."""
-    stored = agents.every()
+    stored = agents.load_all()
     return belts.dump(belts.Belt(catalog=catalog.load(), agents={agent.key: agent for agent in stored}))
 
 

@@ -146,8 +146,8 @@ def _added(words: dict[str, float], learned: Sequence[Lesson]) -> dict[str, floa
     return {stem: round(words[stem], 3) for stem in strongest}
 
 
-def _delete_beyond(rows: orm.QuerySet[models.LearnedWords], most: int) -> None:
-    """Delete the rows that are older than the newest ``most``, except those that another process is writing."""
-    if oldest := list(rows.order_by("-at", "-pk").values_list("pk", flat=True)[most:]):
+def _delete_beyond(rows: orm.QuerySet[models.LearnedWords], maximum: int) -> None:
+    """Delete the rows that are older than the newest ``maximum``, except those that another process is writing."""
+    if oldest := list(rows.order_by("-at", "-pk").values_list("pk", flat=True)[maximum:]):
         unused = models.LearnedWords.objects.filter(pk__in=oldest).select_for_update(skip_locked=True)
         models.LearnedWords.objects.filter(pk__in=list(unused.values_list("pk", flat=True))).delete()

@@ -56,7 +56,7 @@ def record_failure(plugin: str, *, error: str, stderr: str) -> None:
     _put(plugin, asked=timezone.now(), error=error, stderr=stderr)
 
 
-def every() -> Mapping[str, Listing]:
+def load_all() -> Mapping[str, Listing]:
     """Return the last answers, by the plugin's name."""
     rows = models.Listing.objects.select_related("plugin")
     return {row.plugin.name: _read(row) for row in rows}

@@ -12,7 +12,7 @@ from django.db import connection
 
 
 @contextmanager
-def alone(name: str) -> Iterator[bool]:
+def try_lock(name: str) -> Iterator[bool]:
     """Try to hold the lock with this name within the block, without waiting; yield whether it was acquired.
 
     PostgreSQL holds it for all machines. SQLite runs on one machine, so a file beside the database is locked: SQLite's

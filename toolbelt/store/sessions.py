@@ -75,15 +75,15 @@ def page(
     return [_stored(row) for row in rows_], rows.count()
 
 
-def live(agent: str, since: dt.datetime, most: int) -> tuple[list[sessions.Session], int]:
-    """Return at most ``most`` sessions of the agent that loaded something or called a tool since then, the latest
+def live(agent: str, since: dt.datetime, maximum: int) -> tuple[list[sessions.Session], int]:
+    """Return at most ``maximum`` sessions of the agent that loaded something or called a tool since then, the latest
     first; and the number of all. A session that only called tools has loaded nothing.
     """
     changed = models.AgentSession.objects.filter(agent__key=agent, changed__gte=since)
     called = models.CallRecord.objects.filter(agent=agent, at__gte=since).exclude(session="")
     keys = dict.fromkeys(changed.order_by("-changed").values_list("key", flat=True))
     keys.update(dict.fromkeys(called.order_by().values_list("session", flat=True).distinct()))
-    shown = list(keys)[:most]
+    shown = list(keys)[:maximum]
     stored = {
         row.key: value(row.key, row.loadout, row.state)
         for row in models.AgentSession.objects.filter(agent__key=agent, key__in=shown)

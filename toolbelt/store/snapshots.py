@@ -152,7 +152,7 @@ def present(*, archived: bool = False) -> list[Present]:
 
 def agents_with(kind: str, name: str) -> list[consumers.Agent]:
     """Return the agents that name this toolkit or tool, or that this sub-app embeds."""
-    return agents.naming(kind, name)
+    return agents.referring_to(kind, name)
 
 
 def register_hooks(hooks: toolkit_hooks.HooksByToolkit) -> None:

@@ -14,8 +14,8 @@ KEPT = dt.timedelta(days=30)
 _BEHIND = "g"
 
 
-def add(key: str, owner: str, most: int, *, client: str = "", uri: str = "") -> bool:
-    """Add a subscription; return False, without adding it, if the owner has ``most`` others.
+def add(key: str, owner: str, maximum: int, *, client: str = "", uri: str = "") -> bool:
+    """Add a subscription; return False, without adding it, if the owner has ``maximum`` others.
 
     A subscription to a resource of an upstream server has its ``uri`` and the key of its ``client``. ``owner`` is the
     prefix of the keys of all subscriptions of the same token.
@@ -24,7 +24,7 @@ def add(key: str, owner: str, most: int, *, client: str = "", uri: str = "") -> 
     stored = models.ResourceSubscription.objects
     stored.filter(at__lt=now - KEPT).delete()
     of_owner = stored.filter(key__gte=owner, key__lt=owner + _BEHIND).exclude(key=key)
-    if of_owner.count() >= most:
+    if of_owner.count() >= maximum:
         return False
     stored.update_or_create(key=key, defaults={"at": now, "client": client, "uri": uri})
     return True
@@ -45,7 +45,7 @@ def uris(clients: Collection[str]) -> dict[str, list[str]]:
     return by_client
 
 
-def among(keys: Collection[str]) -> frozenset[str]:
+def subscribed(keys: Collection[str]) -> frozenset[str]:
     """Return those of these keys that are subscribed. Uses one query."""
     since = clock.now() - KEPT
     stored = models.ResourceSubscription.objects.filter(key__in=keys, at__gte=since)

@@ -58,10 +58,10 @@ def test_a_misspelt_denial_asks_before_it_is_saved(
 ) -> None:
     with pytest.raises(errors.ConfirmationRequired, match="Did you mean git__push"):
         save(operator, MISSPELT)
-    assert not unresolved.every()
+    assert not unresolved.find_all()
 
     save(operator.replace(confirm=True), MISSPELT)
-    (entry,) = unresolved.every()
+    (entry,) = unresolved.find_all()
     assert (entry.field, entry.name, entry.nearest[0]) == ("disabled", "git__pussh", "git__push")
 
 
@@ -82,7 +82,7 @@ def test_undoing_restores_such_a_denial_without_asking(operator: writing.Write) 
 
 def test_plugins_that_do_not_exist_are_kept_and_listed(operator: writing.Write) -> None:
     put(operator, {"name": "strict", "plugins": ["GIT", "later"], "discoverable": ["soon", "kube*"]})
-    assert [(entry.field, entry.name) for entry in unresolved.every()] == [
+    assert [(entry.field, entry.name) for entry in unresolved.find_all()] == [
         ("plugins", "later"),
         ("discoverable", "soon"),
     ]
@@ -100,4 +100,4 @@ def test_whoever_saw_the_assessment_of_a_belt_confirms_it(operator: writing.Writ
     assessed = belt_effects.assess(operator, document)
     assert [warning.path for warning in assessed.imported.warnings] == ["loadouts.strict.disabled[0]"]
     belt_effects.apply(operator, document, revision=assessed.revision, shown=assessed.digest)
-    assert len(unresolved.every()) == 1
+    assert len(unresolved.find_all()) == 1

@@ -217,7 +217,7 @@ def test_a_limit_that_vanished_from_a_changed_tool_is_a_finding_wherever_tools_a
     finding = "“limit” may now be more than 10 (maximum removed)"
     assert offering.only().flags == (finding,)
     assert plugin_overview.warnings("files", ["files__purge"]) == [("files__purge", finding)]
-    assert inbox.load(most=10).flagged == 1
+    assert inbox.load(maximum=10).flagged == 1
 
 
 def test_a_change_that_cannot_be_compared_is_not_approved_with_those_without_findings() -> None:
@@ -228,7 +228,7 @@ def test_a_change_that_cannot_be_compared_is_not_approved_with_those_without_fin
 
     assert offering.only().kind == "changed"
     assert offering.only().flags == ("only the hash of its approved version is stored: check all of it",)
-    assert inbox.load(most=10).flagged == 1
+    assert inbox.load(maximum=10).flagged == 1
 
 
 def test_a_limit_that_is_tighter_is_no_finding() -> None:

@@ -43,7 +43,7 @@ def declare(*tools: Any, name: str = "shop", **about: Any) -> client_plugins.Rec
 
 
 def approve(key: str) -> None:
-    shown = {change.key: change.shown for change in inbox.load("shop", most=50).changes}
+    shown = {change.key: change.shown for change in inbox.load("shop", maximum=50).changes}
     plugin_overview.approve(OPERATOR, "shop", {key: shown[key]})
 
 
@@ -80,7 +80,7 @@ def test_a_changed_tool_is_held_at_the_approved_version() -> None:
     done = declare({**REFUND, "description": "Refund an order, twice."})
     assert done.held == ("shop__refund",)
     assert code("shop__refund") == "tool-changed"
-    (change,) = inbox.load("shop", most=50).changes
+    (change,) = inbox.load("shop", maximum=50).changes
     assert [difference.field for difference in change.differences] == ["description"]
     declare(REFUND)
     assert code("shop__refund") == "not-granted"

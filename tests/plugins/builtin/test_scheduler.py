@@ -63,7 +63,7 @@ def desk() -> Desk:
     ],
 )
 def test_a_time_is_read_from_iso_8601_or_a_duration(text: str, after: dt.timedelta) -> None:
-    assert times.when(text, NOON) == NOON + after
+    assert times.parse_time(text, NOON) == NOON + after
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_time_is_read_from_iso_8601_or_a_duration(text: str, after: dt.timedel
 )
 def test_what_is_no_time_to_come_is_told_with_the_way_out(text: str, words: str) -> None:
     with pytest.raises(contract.ToolError) as refusal:
-        times.when(text, NOON)
+        times.parse_time(text, NOON)
     assert words in str(refusal.value)
     assert len(str(refusal.value)) < 300
 

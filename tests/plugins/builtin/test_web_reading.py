@@ -140,9 +140,9 @@ def test_a_long_broken_page_is_read_in_seconds(piece: str) -> None:
 @pytest.mark.slow
 def test_a_page_of_too_many_pieces_is_read_as_far_as_that() -> None:
     found = reading.read("<b>x</b>" * reading.MAX_PIECES, URL)
-    assert not found.whole
+    assert not found.is_complete
     assert len(found.text) == reading.MAX_PIECES // 3
-    assert reading.read("<b>x</b>", URL).whole
+    assert reading.read("<b>x</b>", URL).is_complete
 
 
 def test_the_text_before_what_is_left_open_is_read() -> None:

@@ -83,7 +83,7 @@ def set_all(
     after, agent = _with_changes(write.actor, current, changes, ends)
     before = {key: values.switch_state(current.agent, key) for key in after}
     if not after:
-        return writing.Change(entry=None, before=before, after={}, whole=config_before)
+        return writing.Change(entry=None, before=before, after={}, result=config_before)
     keys = ", ".join(after)
     on = changes[keys] if len(after) == 1 else None
     guards.refuse_conflicts(current.catalog, current.agent, agent, keys)
@@ -103,7 +103,7 @@ def set_all(
             before=before[key],
             after=state,
         )
-    return writing.Change(entry=entry, before=before, after=after, effect=effect, whole=agent.tools_config())
+    return writing.Change(entry=entry, before=before, after=after, effect=effect, result=agent.tools_config())
 
 
 def _with_changes(

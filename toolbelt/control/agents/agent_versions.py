@@ -87,7 +87,7 @@ def missing_names(stored: catalog.Catalog, entry: Mapping[str, Any]) -> list[str
 def _last(agent: str, moment: Moment) -> tuple[audit.Entry | None, int, dt.datetime]:
     """Return the newest entry of the agent by then, the id after which everything is later, and the time."""
     if isinstance(moment, dt.datetime):
-        last = audit.before(moment, "agent", agent)
+        last = audit.newest_at(moment, "agent", agent)
         return last, last.id if last else 0, moment
     last = audit.find(moment) if moment <= MAX_INTEGER else None
     if last is None:

@@ -20,14 +20,14 @@ from toolbelt.core import errors, keys, loadouts, sessions
 from toolbelt.store import sessions as rows
 from toolbelt.store import snapshots
 
-Kept = rows.StoredSession
+StoredSession = rows.StoredSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """Some of the sessions, the last changed first, and the number of all sessions."""
 
-    sessions: Sequence[Kept]
+    sessions: Sequence[StoredSession]
     total: int
 
 
@@ -47,7 +47,7 @@ def page(
     return Page(sessions=page_, total=total)
 
 
-def read(agent: str, session: str) -> Kept:
+def read(agent: str, session: str) -> StoredSession:
     """Return one session; raise errors.NotFound if nothing is stored for it."""
     session_ = find(agent, session)
     if session_ is None:
@@ -55,7 +55,7 @@ def read(agent: str, session: str) -> Kept:
     return session_
 
 
-def find(agent: str, session: str) -> Kept | None:
+def find(agent: str, session: str) -> StoredSession | None:
     """Return one session, or None if nothing is stored for it; raise errors.NotFound for an unknown agent."""
     agent_id = _agent(agent).agent_id
     return None if sessions.id_problem(session) else rows.find(agent_id, session)

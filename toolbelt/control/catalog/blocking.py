@@ -46,7 +46,7 @@ def set_blocked(write: writing.Write, kind: Kind, name: str, on: bool, *, was: b
         entry=change.entry,
         before=change.before,
         after=change.after,
-        whole=change.whole,
+        result=change.result,
         agents={agent: count for agent, count in affected.items() if count},
         on_request=tuple(agent for agent, count in affected.items() if not count),
     )

@@ -83,7 +83,7 @@ def put(
         stored = entries.write(kind, dict(entry))
         old_values, new_values = differences(now, stored)
         if now is not None and not old_values and not new_values:
-            return writing.Change(entry=None, before=old_values, after=new_values, whole=stored)
+            return writing.Change(entry=None, before=old_values, after=new_values, result=stored)
         if not in_code and (code_problems := owned_by_code(kind, now, new_values)):
             raise errors.Invalid(code_problems)
         if kind == "plugin":
@@ -98,7 +98,7 @@ def put(
         elif kind == "agent" and write.undoes is None:
             budget_checks.refuse_new(str(name))
         number = record_change(write, kind, str(name), now, stored, action=action)
-    return writing.Change(entry=number, before=old_values, after=new_values, effect=effect, whole=stored)
+    return writing.Change(entry=number, before=old_values, after=new_values, effect=effect, result=stored)
 
 
 def create(write: writing.Write, kind: str, entry: Entry) -> writing.Change:

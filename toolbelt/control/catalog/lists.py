@@ -44,7 +44,7 @@ def page(
     shown = matching[offset : offset + limit]
     if kind == "agent":
         # They were filtered without all their rows.
-        shown = agents.every(key__in=[agent.key for agent in shown])
+        shown = agents.load_all(key__in=[agent.key for agent in shown])
     return Page(entries=tuple(_entry(kind, value) for value in shown), total=len(matching))
 
 
@@ -61,7 +61,7 @@ def _values(kind: belts.KindName, stored: catalog.Catalog) -> Iterable[Any]:
         case "loadout":
             return stored.loadouts.values()
         case "agent":
-            return agents.briefly()
+            return agents.load_labels()
         case "sub_app":
             return stored.sub_apps.values()
 

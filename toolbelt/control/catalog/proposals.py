@@ -86,7 +86,7 @@ def propose(
     before, after = entries.differences(now, belts.entry(kind, value))
     if now is not None and (code_problems := entries.owned_by_code(kind, now, after)):
         raise errors.Invalid(code_problems)
-    every = agent_rows.every()
+    every = agent_rows.load_all()
     proposed = _with(stored, kind, name, value)
     if clashes := list(_clashes(kind, name, stored, proposed, every)):
         raise errors.Invalid(clashes)
@@ -100,7 +100,7 @@ def propose_removal(kind: Kind, name: str) -> Proposal:
     entries.refuse_while_used(kind, name)
     stored = snapshots.catalog()
     proposed = _with(stored, kind, name, None)
-    return _proposal(kind, name, now, None, stored, proposed, agent_rows.every())
+    return _proposal(kind, name, now, None, stored, proposed, agent_rows.load_all())
 
 
 def save(

@@ -16,7 +16,7 @@ Entry = Mapping[str, Any]
 Unresolved = loadouts.Unresolved
 
 
-def every(stored: catalog.Catalog | None = None) -> tuple[Unresolved, ...]:
+def find_all(stored: catalog.Catalog | None = None) -> tuple[Unresolved, ...]:
     """Return what names nothing in the stored loadouts, in their order."""
     stored = snapshots.catalog() if stored is None else stored
     return tuple(

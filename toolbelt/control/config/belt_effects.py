@@ -48,7 +48,7 @@ def assess(write: writing.Write, document: Mapping[str, Any]) -> Assessment:
     revision = belts.revision()
     stored = snapshots.catalog()
     imported, belt = belts.evaluate(write, document, _token_counter(stored))
-    before = {agent.key: agent for agent in agent_rows.every()}
+    before = {agent.key: agent for agent in agent_rows.load_all()}
     assessed = (
         _consequence(stored, before.get(key), belt.catalog, proposed) for key, proposed in belt.agents.items()
     )

@@ -213,7 +213,7 @@ def _as_imported(
 def _unresolved(document: Mapping[str, Any], stored: catalog.Catalog) -> tuple[unresolved.Unresolved, ...]:
     """Return what names nothing in the document's loadouts."""
     written = set(_names(document, "loadout"))
-    return tuple(entry for entry in unresolved.every(stored) if entry.loadout in written)
+    return tuple(entry for entry in unresolved.find_all(stored) if entry.loadout in written)
 
 
 def _entry(kind: str, written: Any) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ from toolbelt import conf
 from toolbelt.core import belts, search
 from toolbelt.store import databases, entries, learned_words, retention, revisions
 
-Kept = retention.RetentionStats
+RetentionStats = retention.RetentionStats
 # When this process started: the module is imported with the first pages.
 _STARTED = timezone.now()
 _KEY = "toolbelt:status"
@@ -64,7 +64,7 @@ class Installation:
     database: Database
     cache: Cache
     revision: int
-    kept: Mapping[str, Kept]
+    kept: Mapping[str, RetentionStats]
     learned: learned_words.Coverage
     is_learning: bool
     sentence_model: search.SentenceStatus

@@ -107,7 +107,7 @@ def remove(write: writing.Write, user: str, role: Role) -> bool:
         return put(write, user, {*of_user(user)} - {role})
 
 
-def put(write: writing.Write, user: str, wanted: Iterable[str], *, was: Any = writing.ANY) -> bool:
+def put(write: writing.Write, user: str, new_roles: Iterable[str], *, was: Any = writing.ANY) -> bool:
     """Set the roles of a user to these; return whether that changes anything. ``was``: those that the writer saw.
 
     Raise errors.NotFound, errors.Stale, or errors.Refused for the last administrator.
@@ -115,7 +115,7 @@ def put(write: writing.Write, user: str, wanted: Iterable[str], *, was: Any = wr
     with writing.begin():
         create_groups()
         row = _find(user)
-        before, names = _roles(row), set(wanted)
+        before, names = _roles(row), set(new_roles)
         after = tuple(role for role in ROLES if role in names)
         if was is not writing.ANY and set(was) != set(before):
             raise errors.Stale(f"The roles of {user}", ", ".join(was) or "none", ", ".join(before) or "none")

@@ -49,7 +49,7 @@ def find(name: str) -> Person:
     return _person(row, roles.agents_of(row.pk))
 
 
-def create(write: writing.Write, name: str, password: str, wanted: Iterable[str]) -> None:
+def create(write: writing.Write, name: str, password: str, new_roles: Iterable[str]) -> None:
     """Create a user with these roles; raise Invalid with what is wrong with the name or the password."""
     user: Any = auth.get_user_model()(**{auth.get_user_model().USERNAME_FIELD: name})
     try:
@@ -66,7 +66,7 @@ def create(write: writing.Write, name: str, password: str, wanted: Iterable[str]
     with writing.begin():
         user.save()
         writing.record(write, "user", name, action="user.create", before=None, after=None)
-        roles.put(write, name, wanted)
+        roles.put(write, name, new_roles)
 
 
 def set_active(write: writing.Write, name: str, active: bool) -> bool:

@@ -66,7 +66,7 @@ def load() -> Attention:
         waiting=_waiting(stored),
         blocked=tuple(_blocked(stored)),
         stale=tuple((summary, stale) for summary in summaries if (stale := tuple(_stale(summary)))),
-        unresolved=unresolved.every(stored),
+        unresolved=unresolved.find_all(stored),
     )
 
 
@@ -74,7 +74,7 @@ def _broken(stored: catalog.Catalog) -> list[FailedPlugin]:
     failed = [plugin for plugin in stored.plugins.values() if plugin.active and plugin.status == "failed"]
     if not failed:
         return []
-    recorded, listed = plugins.errors(), listings.every()
+    recorded, listed = plugins.errors(), listings.load_all()
     return [
         FailedPlugin(
             plugin=plugin,

@@ -27,16 +27,16 @@ class Overview:
     calls: Sequence[call_figures.OfDay] | None
 
 
-def load(*, today: dt.datetime, most: int, most_agents: int, calls_since: dt.datetime | None) -> Overview:
-    """Return the overview: at most ``most`` changes since ``today`` began, and calls since ``calls_since``, if given;
-    ``most_agents`` are listed.
+def load(*, today: dt.datetime, maximum: int, max_agents: int, calls_since: dt.datetime | None) -> Overview:
+    """Return the overview: at most ``maximum`` changes since ``today`` began, at most ``max_agents`` agents, and calls
+    since ``calls_since``, if given.
     """
     noticed = attention.load()
-    changes = audit.page(since=today, size=most)
+    changes = audit.page(since=today, size=maximum)
     last = next(iter(changes.entries), None) or audit.last()
     return Overview(
         attention=noticed,
-        listed=queries.with_last(noticed.agents[:most_agents]),
+        listed=queries.with_last(noticed.agents[:max_agents]),
         total=noticed.stored.tool_count,
         today=changes,
         last=last,

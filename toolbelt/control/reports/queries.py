@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from toolbelt import conf
 from toolbelt.control.access import access_index, expirations
@@ -171,24 +169,12 @@ def agent_keys() -> list[str]:
 
 def agents_briefly() -> list[agents.Agent]:
     """Return all agents in order, with only what people identify them by."""
-    return agent_rows.briefly()
+    return agent_rows.load_labels()
 
 
 def is_any_agent() -> bool:
     """Return whether there is any agent, archived or not."""
     return bool(entries.names("agent"))
-
-
-class ChangeQuery(TypedDict, total=False):
-    """Filters of the audit log, as in :class:`toolbelt.store.audit.AuditQuery`."""
-
-    actor: str
-    action: str
-    key: str
-    via: str
-    batch: uuid.UUID | None
-    since: datetime | None
-    until: datetime | None
 
 
 def changes(
@@ -199,7 +185,7 @@ def changes(
     older_than: int | None = None,
     newer_than: int | None = None,
     size: int = 50,
-    **filters: Unpack[ChangeQuery],
+    **filters: Unpack[audit.AuditFilters],
 ) -> audit.Page:
     """Return a page of the audit log, newest first; ``agent`` limits it to one agent, ``kind`` and ``name`` to things
     of a kind, or to one of them. See store.audit.page.
@@ -217,7 +203,7 @@ def changes(
     )
 
 
-def unrecorded(*, agent: str = "", **filters: Unpack[ChangeQuery]) -> list[Entry]:
+def unrecorded(*, agent: str = "", **filters: Unpack[audit.AuditFilters]) -> list[Entry]:
     """Return the entries for expiries that are not recorded yet, of those that :func:`changes` would return: without an
     id (0), the latest first. Nothing is written here.
     """
@@ -236,7 +222,7 @@ def unrecorded(*, agent: str = "", **filters: Unpack[ChangeQuery]) -> list[Entry
     ]
 
 
-def all_changes(*, agent: str = "", **filters: Unpack[ChangeQuery]) -> Iterator[Sequence[Entry]]:
+def all_changes(*, agent: str = "", **filters: Unpack[audit.AuditFilters]) -> Iterator[Sequence[Entry]]:
     """Yield all entries that :func:`changes` would return page by page, a few hundred at a time."""
     return audit.walk(subject_kind="agent" if agent else "", subject_key=agent, **filters)
 

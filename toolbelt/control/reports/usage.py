@@ -71,13 +71,14 @@ def uncalled(stored: catalog.Catalog, *, since: dt.datetime) -> frozenset[str]:
 def unused(
     index: access_index.AccessIndex,
     *,
-    most: int,
+    maximum: int,
     offset: int = 0,
     agent: str = "",
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
 ) -> AllUnused:
-    """Return the tools that agents have now and did not call in this time: at most ``most``, the most expensive first.
+    """Return the tools that agents have now and did not call in this time, the most expensive first: at most
+    ``maximum`` of them.
 
     If there is nothing at ``offset``, the last page is returned.
     """
@@ -90,8 +91,8 @@ def unused(
     tools = index.catalog.tools
     costs = {key: tools[key].tokens * count for key, count in idle.items() if count}
     if offset >= len(costs):
-        offset = max(0, len(costs) - 1) // most * most
-    most_expensive = heapq.nsmallest(offset + most, costs, key=lambda key: (-costs[key], key))
+        offset = max(0, len(costs) - 1) // maximum * maximum
+    most_expensive = heapq.nsmallest(offset + maximum, costs, key=lambda key: (-costs[key], key))
     return AllUnused(
         tools=[
             Unused(

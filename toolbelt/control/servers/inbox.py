@@ -24,8 +24,8 @@ class Inbox:
     by_plugin: Mapping[str, int]
 
 
-def load(plugin: str = "", *, most: int, first: str = "") -> Inbox:
-    """Return at most ``most`` tools to review, ``first`` before all others; of one plugin, if it is named."""
+def load(plugin: str = "", *, maximum: int, first: str = "") -> Inbox:
+    """Return at most ``maximum`` tools to review, ``first`` before all others; of one plugin, if it is named."""
     stored = snapshots.catalog()
     by_plugin = {name: approvals.undecided(name, stored) for name in stored.plugins}
     waiting = [item for name, items in by_plugin.items() if plugin in ("", name) for item in items]
@@ -33,7 +33,7 @@ def load(plugin: str = "", *, most: int, first: str = "") -> Inbox:
     waiting.sort(key=lambda item: (item.tool.key not in flagged, approvals.KINDS.index(item.kind)))
     waiting.sort(key=lambda item: item.tool.key != first)
     return Inbox(
-        changes=approvals.changes(waiting[:most], stored),
+        changes=approvals.changes(waiting[:maximum], stored),
         waiting=len(waiting),
         flagged=len(flagged),
         by_plugin={name: len(items) for name, items in by_plugin.items() if items},

@@ -72,7 +72,7 @@ class Detail:
 def load_all(*, users: bool = True) -> Sequence[Provider]:
     """Return the plugins, in stored order; without ``users``, without the agents that have their tools."""
     # Read before the catalog: an answer must not be newer than the catalog that is shown with it.
-    listed = listings.every()
+    listed = listings.load_all()
     stored = snapshots.catalog()
     failures = rows.errors()
     agents_by_plugin: dict[str, list[str]] = {}
@@ -89,8 +89,8 @@ def load_all(*, users: bool = True) -> Sequence[Provider]:
     ]
 
 
-def find(name: str, *, most: int | None = None) -> Detail:
-    """Return one plugin with at most ``most`` of the tools that it no longer offers; raise errors.NotFound."""
+def find(name: str, *, maximum: int | None = None) -> Detail:
+    """Return one plugin with at most ``maximum`` of the tools that it no longer offers; raise errors.NotFound."""
     listed = listings.find(name)
     stored = snapshots.catalog()
     plugin = _plugin(name, stored)
@@ -105,7 +105,7 @@ def find(name: str, *, most: int | None = None) -> Detail:
             listed,
             rows.errors().get(name, ""),
         ),
-        gone=approvals.changes(gone[:most], stored),
+        gone=approvals.changes(gone[:maximum], stored),
         all_gone=len(gone),
         users=users,
         closed=dict(_closed(stored, stored.tools_of_plugin.get(name, ()))),

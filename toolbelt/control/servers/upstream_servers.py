@@ -75,7 +75,7 @@ class RecordedTools:
 
 def servers() -> list[Server]:
     """Return the upstream servers, in stored order."""
-    stored, failures, listed, counts = snapshots.catalog(), rows.errors(), listings.every(), waiting()
+    stored, failures, listed, counts = snapshots.catalog(), rows.errors(), listings.load_all(), waiting()
     return [
         Server(
             plugin=plugin,

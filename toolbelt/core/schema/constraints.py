@@ -148,7 +148,7 @@ def is_looser(now: Bound | None, was: Bound, measure: Measure) -> bool:
     return _rank(now, measure) > _rank(was, measure)
 
 
-def beyond(was: Bound, measure: Measure) -> str:
+def describe_beyond(was: Bound, measure: Measure) -> str:
     """Return what a value may be that is beyond the bound, in words."""
     number = forms.comparable(was.value)
     if was.is_exclusive:

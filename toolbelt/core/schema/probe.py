@@ -56,8 +56,8 @@ class Probe:
         places: list[Place] = []
         schemas: list[Any] = [self._schema]
         while len(places) < MAX_DEPTH and (parts := self._parts(schemas)):
-            most = max(parts, key=lambda place: len(parts[place]))
-            places.append(preferred if preferred in parts else most)
+            largest = max(parts, key=lambda place: len(parts[place]))
+            places.append(preferred if preferred in parts else largest)
             schemas = parts[places[-1]]
         value: Any = None
         for place in reversed(places):

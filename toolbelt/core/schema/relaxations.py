@@ -264,7 +264,7 @@ def _relaxed_bounds(
             change = f"{was.keyword} removed"
             if now is not None and now.keyword == was.keyword:
                 change = f"{was.keyword} {_short(forms.canonical(was.value))} → {_short(forms.canonical(now.value))}"
-            yield _Finding(f"may now {_short(constraints.beyond(was, measure))} ({change})")
+            yield _Finding(f"may now {_short(constraints.describe_beyond(was, measure))} ({change})")
 
 
 def _relaxed_patterns(
@@ -303,10 +303,10 @@ def _sentence(finding: _Finding) -> str:
     return f"“{_short(path, MAX_PATH_LENGTH)}” {finding.text}"
 
 
-def _listing(texts: Iterable[str], most: int = 3) -> str:
+def _listing(texts: Iterable[str], maximum: int = 3) -> str:
     texts = list(texts)
-    named = ", ".join(_short(text) for text in texts[:most])
-    return named + (f" and {len(texts) - most} more" if len(texts) > most else "")
+    named = ", ".join(_short(text) for text in texts[:maximum])
+    return named + (f" and {len(texts) - maximum} more" if len(texts) > maximum else "")
 
 
 def _short(text: str, longest: int = MAX_SHOWN_LENGTH) -> str:

@@ -217,19 +217,19 @@ def _places(
     return chosen
 
 
-def _nearest(among: Sequence[int], products: Sequence[int], most: int, least: int) -> list[int]:
-    """Return at most ``most`` of the places: those with the largest products, if they are at least ``least``."""
+def _nearest(among: Sequence[int], products: Sequence[int], maximum: int, least: int) -> list[int]:
+    """Return at most ``maximum`` of the places: those with the largest products, if they are at least ``least``."""
     close = [place for place in among if products[place] >= least]
-    return heapq.nsmallest(most, close, key=lambda place: (-products[place], place))
+    return heapq.nsmallest(maximum, close, key=lambda place: (-products[place], place))
 
 
-def _best(scores: Mapping[int, float], most: int, share: float) -> list[int]:
-    """Return at most ``most`` of the places, the best ones: those that reach this share of the best score."""
+def _best(scores: Mapping[int, float], maximum: int, share: float) -> list[int]:
+    """Return at most ``maximum`` of the places, the best ones: those that reach this share of the best score."""
     least = max(scores.values(), default=0.0) * share
     reaching = [place for place, score in scores.items() if score > least]
-    if len(reaching) <= most:
+    if len(reaching) <= maximum:
         return reaching
-    return heapq.nsmallest(most, reaching, key=lambda place: (-scores[place], place))
+    return heapq.nsmallest(maximum, reaching, key=lambda place: (-scores[place], place))
 
 
 def _draft(
@@ -270,7 +270,9 @@ def _compare(asked: _Query, drafts: Sequence[_Draft], matches: Mapping[int, floa
     bests = [max(column) or 1.0 for column in zip(*(draft.lexicals for draft in drafts), strict=True)]
     closest = max(draft.meaning for draft in drafts)
     closests = [max(column) for column in zip(*(draft.meanings for draft in drafts), strict=True)]
-    shares = [[value / most for value, most in zip(draft.lexicals, bests, strict=True)] for draft in drafts]
+    shares = [
+        [value / maximum for value, maximum in zip(draft.lexicals, bests, strict=True)] for draft in drafts
+    ]
     of_groups = _of_groups(drafts, best)
     result = []
     for at, draft in enumerate(drafts):

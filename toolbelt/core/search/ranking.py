@@ -117,7 +117,7 @@ def order(
     yield from in_order[AMONG:]
 
 
-def beyond(by_clause: Sequence[Sequence[float]], reached: Sequence[Sequence[float]]) -> list[float]:
+def improvement(by_clause: Sequence[Sequence[float]], reached: Sequence[Sequence[float]]) -> list[float]:
     """Return how much better than ``reached`` a tool fits the clause where that is most, for each measure."""
     return [max(0.0, *map(sub, *both)) for both in zip(by_clause, reached, strict=True)]
 
@@ -125,7 +125,7 @@ def beyond(by_clause: Sequence[Sequence[float]], reached: Sequence[Sequence[floa
 def _gain(
     by_clause: Sequence[Sequence[float]], reached: Sequence[Sequence[float]], gains: Sequence[float]
 ) -> float:
-    gain: float = sum(map(mul, gains, beyond(by_clause, reached)))
+    gain: float = sum(map(mul, gains, improvement(by_clause, reached)))
     return gain
 
 

@@ -192,7 +192,7 @@ def _refusal(
     if (pages := client_features.required_pages(error, call.features)) is not None:
         raise client_features.PagesRequiredError(pages, refusal) from error
     if call.features is not None and client_features.is_wanted(error):
-        call.features.wanted()
+        call.features.report_would_ask()
     return refusal
 
 

@@ -59,7 +59,7 @@ class ClientFeatures(Protocol):
         client receives them. Raise RefusedError if the user is not asked.
         """
 
-    def wanted(self) -> None:
+    def report_would_ask(self) -> None:
         """Record that the server refused the call because it may not ask the user."""
 
     async def log(self, params: Mapping[str, Any]) -> None:

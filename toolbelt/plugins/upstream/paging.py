@@ -131,7 +131,7 @@ async def _listed_kind(
         return Listed() if error.code == METHOD_NOT_FOUND else _not_listed(section, error.message)
 
 
-async def _walked(page_at: Page, most: int, bounds: limits.Limits) -> Listed:
+async def _walked(page_at: Page, maximum: int, bounds: limits.Limits) -> Listed:
     """Read all pages, until one repeats or a limit of pages, entries or bytes is reached."""
     entries: list[Mapping[str, Any]] = []
     cursor: str | None = None
@@ -148,7 +148,7 @@ async def _walked(page_at: Page, most: int, bounds: limits.Limits) -> Listed:
                 strays += 1
                 continue
             size += len(schema.canonical(entry))
-            if len(entries) >= most or size > bounds.bytes:
+            if len(entries) >= maximum or size > bounds.bytes:
                 is_cut = True
                 break
             entries.append(entry)

@@ -148,7 +148,7 @@ def ends(rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[dt.datetime, str]]:
     return tuple((at, key) for ends, key in rows if (at := state_probe.moment(ends)) is not None)
 
 
-def whole(rows: Sequence[tuple[Any, ...]]) -> State:
+def full_state(rows: Sequence[tuple[Any, ...]]) -> State:
     """Return the state from all rows; an empty one if nothing was ever written."""
     if not rows:
         return State()
@@ -164,7 +164,7 @@ def merged(known: State | None, rows: Sequence[tuple[Any, ...]]) -> State | None
     """
     if known is None or not rows or rows[0][0] < known.number:
         return None
-    moved = whole(rows)
+    moved = full_state(rows)
     agents = {**known.agents, **moved.agents} if moved.agents else known.agents
     if len(agents) != rows[0][3]:
         return None

@@ -80,7 +80,7 @@ class Watch:
         if self._known is not None:
             state = commits.merged(self._known, await _rows(self._open, self._known.number))
         if state is None:
-            state = commits.whole(await _rows(self._open, commits.EVER))
+            state = commits.full_state(await _rows(self._open, commits.EVER))
         if self._known is None or state.number != self._known.number:
             cursor = await self._open.execute(commits.ENDS.encode())
             state = dataclasses.replace(state, ends=commits.ends(await cursor.fetchall()))

@@ -83,7 +83,7 @@ class Watch:
             since = self._known.number if self._known is not None else commits.EVER
             state = commits.merged(self._known, cursor.execute(_STATEMENT, [since]).fetchall())
             if state is None:
-                state = commits.whole(cursor.execute(_STATEMENT, [commits.EVER]).fetchall())
+                state = commits.full_state(cursor.execute(_STATEMENT, [commits.EVER]).fetchall())
             if self._known is None or state.number != self._known.number:
                 state = dataclasses.replace(state, ends=commits.ends(cursor.execute(commits.ENDS).fetchall()))
         except (OSError, sqlite3.Error) as error:

@@ -61,7 +61,7 @@ def install(connection: BaseDatabaseWrapper) -> bool:
 
 def remove(connection: BaseDatabaseWrapper) -> None:
     """Remove all triggers, before tables are rebuilt."""
-    language, tables = _LANGUAGES[connection.vendor], families.named()
+    language, tables = _LANGUAGES[connection.vendor], families.all_tables()
     _execute(connection, language.drop(tables, language.present(connection, tables)))
 
 
@@ -75,7 +75,7 @@ def missing(connection: BaseDatabaseWrapper) -> tuple[str, ...]:
 
 
 def _existing_tables(connection: BaseDatabaseWrapper) -> families.Tables | None:
-    return families.among(frozenset(connection.introspection.table_names()))
+    return families.existing(frozenset(connection.introspection.table_names()))
 
 
 def _execute(connection: BaseDatabaseWrapper, statements: list[str]) -> None:

@@ -47,7 +47,7 @@ class Tables:
         return frozenset((*self.catalog, *self.of_agents, self.audit, self.revision))
 
 
-def named() -> Tables:
+def all_tables() -> Tables:
     """Return all tables, whether they exist or not."""
     return Tables(
         catalog=tuple(_table(model) for model in CATALOG),
@@ -59,9 +59,9 @@ def named() -> Tables:
     )
 
 
-def among(there: frozenset[str]) -> Tables | None:
+def existing(there: frozenset[str]) -> Tables | None:
     """Return the tables that exist: during migrations, not all do. None if those that are required are missing."""
-    everything = named()
+    everything = all_tables()
     if (
         not {
             everything.agent,

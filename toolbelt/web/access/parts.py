@@ -29,7 +29,7 @@ def render_partial(
         access = queries.access(agent, message)
     except errors.NotFound:
         # Gone since the page was opened, or by this very change.
-        responses.keep(request, notice)
+        responses.keep_notice(request, notice)
         return responses.see_other(request, reverse("web:agents"))
     page = view_model.answer(
         access,

@@ -60,7 +60,7 @@ def page(
                 access, group, matching=len(keys), shown=filled, is_open=is_open, open_url=url
             )
         )
-    kept = {**_given(filters), "offset": ""}
+    parameters = {**_given(filters), "offset": ""}
     return pieces.View(
         agent=agents.present(access.summary, may_undo=may_undo),
         acts=acts(may_block=may_block),
@@ -76,7 +76,7 @@ def page(
                 pieces.View(
                     label=label,
                     chosen=filters["sort"] == sort,
-                    url=f"{path}?{query_filters.query_string({**kept, 'sort': sort})}".rstrip("?"),
+                    url=f"{path}?{query_filters.query_string({**parameters, 'sort': sort})}".rstrip("?"),
                 )
                 for sort, label in _SORTS.items()
             ),

@@ -83,7 +83,7 @@ def _bulk(summaries: Sequence[queries.Summary], filters: Mapping[str, Any]) -> p
         return None
     return pieces.View(
         action=reverse("web:bulk_agents"),
-        fields=paging.hidden(filters, ("sort", "offset")),
+        fields=paging.hidden_fields(filters, ("sort", "offset")),
         count=f"For all {words.number(len(summaries))} matching agents"
         if len(summaries) > 1
         else "For the agent shown",

@@ -41,11 +41,11 @@ def create(request: http.Request) -> HttpResponse:
     """Create an agent, and go on to connect it."""
     form = forms.NewAgent(request.POST)
 
-    def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         form.refuse(error, otherwise="start" if isinstance(error, errors.NotFound) else "key")
         return _form(request, form, status)
 
-    responses.declare(request, reverse("web:agents"), form=again)
+    responses.declare(request, reverse("web:agents"), form=show_again)
     given = form.checked()
     done = _create(responses.write(request), given["key"], given["title"], given["start"])
     notice = notices.Notice(text=f"Agent {given['key']} created.", undo=responses.undo_of(request, done))

@@ -62,7 +62,7 @@ def log(
     agent: str = "",
 ) -> pieces.View:
     """Return what the log and the history of an ``agent`` have in common."""
-    asked_for = asked(filters) | ({"agent": agent} if agent else {})
+    asked_for = log_query(filters) | ({"agent": agent} if agent else {})
     log_page = queries.changes(
         **asked_for, older_than=filters["older"] or None, newer_than=filters["newer"] or None
     )
@@ -81,7 +81,7 @@ def log(
     )
     narrowed = {
         name: str(filters[name]) for name in FILTERS if filters[name] and not (agent and name == "agent")
-    } | periods.kept(filters)
+    } | periods.address_parameters(filters)
     return pieces.View(
         log_page=log_page,
         days=tuple(
@@ -106,7 +106,7 @@ def log(
     )
 
 
-def asked(filters: Mapping[str, Any]) -> dict[str, Any]:
+def log_query(filters: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the filters ask the log for; the day of ``until`` is the last one that counts."""
     first, last = periods.days(filters)
     return {
@@ -116,7 +116,7 @@ def asked(filters: Mapping[str, Any]) -> dict[str, Any]:
         "key": filters["key"],
         "via": filters["via"],
         "batch": filters["batch"] or None,
-        **periods.moments(first, last),
+        **periods.time_range(first, last),
     }
 
 

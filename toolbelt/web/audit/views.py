@@ -37,7 +37,7 @@ def listing(request: http.Request) -> HttpResponse:
 def download(request: http.Request) -> HttpResponseBase:
     """Return all of the log that the filters leave as a file, made while it is sent."""
     narrowed = filters.read(forms.Download(request.GET))
-    batches = queries.all_changes(**view_model.asked(narrowed))
+    batches = queries.all_changes(**view_model.log_query(narrowed))
     form = narrowed["form"] or "csv"
     return downloads.answer(request, batches, form, may_see=functools.partial(rights.may_read, request.user))
 
@@ -79,7 +79,7 @@ def _changed_since(request: http.Request, done: queries.Entry, stale: errors.Sta
     before = grants.is_on(done.before)
     states = [words.state(value) for value in (done.before, done.after, stale.now)]
     question = notices.Confirmation(
-        title=words.asking(done.key, before, done.subject_key),
+        title=words.switch_question(done.key, before, done.subject_key),
         reasons=("There is a newer change of the same setting, so undoing this one would revert both.",),
         differences=(pieces.Difference(what=done.key, before=states[0], after=states[1], now=states[2]),),
         three_ways=True,
@@ -89,7 +89,7 @@ def _changed_since(request: http.Request, done: queries.Entry, stale: errors.Sta
             ("was", words.stored(grants.is_on(stale.now))),
             ("next", back),
         ),
-        confirm_word=words.wanted(before),
+        confirm_word=words.switch_verb(before),
         dangerous=False,
         back=back,
     )

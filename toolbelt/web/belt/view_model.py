@@ -36,7 +36,7 @@ def page(
             for section, kind in belts.SECTIONS.items()
             if may_see(kind)
         ),
-        most=megabytes(conf.API_BODY_BYTES),
+        maximum=megabytes(conf.API_BODY_BYTES),
         text=text,
         checked=None if weighed is None else _checked(weighed),
         problems=tuple(listed),

@@ -69,10 +69,10 @@ def import_(request: http.Request) -> HttpResponse:
         )
     except errors.Stale as stale:
         # The check again, because the import would not do what was shown.
-        again = notices.Notice(text=f"Nothing was imported. {stale}", tone="refused")
-        _declare(request, text, again)
+        refusal = notices.Notice(text=f"Nothing was imported. {stale}", tone="refused")
+        _declare(request, text, refusal)
         weighed = belt_effects.assess(responses.write(request), document)
-        return _shown(request, status=409, text=text, weighed=weighed, notice=again)
+        return _shown(request, status=409, text=text, weighed=weighed, notice=refusal)
     notice = notices.Notice(
         text=f"Belt imported: {view_model.counted(done)}.", undo=_to_undo(request, done), whole=True
     )
@@ -93,10 +93,10 @@ def _document(request: http.Request) -> tuple[str, dict[str, Any]]:
 
 
 def _declare(request: http.Request, text: str, notice: notices.Notice | None = None) -> None:
-    def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         return _shown(request, status=422, text=text, problems=error.problems, notice=notice)
 
-    responses.declare(request, reverse("web:belt"), form=again)
+    responses.declare(request, reverse("web:belt"), form=show_again)
 
 
 def _text(request: http.Request) -> str:
@@ -107,10 +107,10 @@ def _text(request: http.Request) -> str:
         if not text.strip():
             raise errors.Invalid.of("Choose a file, or paste its text.")
         return text
-    most = conf.API_BODY_BYTES
-    if upload.size is None or upload.size > most:
+    maximum = conf.API_BODY_BYTES
+    if upload.size is None or upload.size > maximum:
         raise errors.Invalid.of(
-            f"The file is {view_model.megabytes(upload.size or 0)}, and the maximum is {view_model.megabytes(most)}:"
+            f"The file is {view_model.megabytes(upload.size or 0)}, and the maximum is {view_model.megabytes(maximum)}:"
             f" import it on the server, with `{conf.COMMAND} belt import`."
         )
     try:

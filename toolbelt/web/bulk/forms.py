@@ -27,7 +27,7 @@ class SetAll(kit.Change):
         # A keyword, so it cannot be an attribute of the class.
         self.fields["for"] = fields.Names(required=False)
 
-    def wanted(self) -> tuple[str, bool | None]:
+    def setting(self) -> tuple[str, bool | None]:
         """Return what shall be set, and to what."""
         what, _, word = self.checked()["set"].partition("-")
         return what, words.read(word)

@@ -36,13 +36,13 @@ def question(
             ("next", back),
             ("confirm", "yes"),
         ),
-        confirm_word=f"{words.wanted(plan.on)}: {words.counted(plan.changes, 'change')}",
+        confirm_word=f"{words.switch_verb(plan.on)}: {words.counted(plan.changes, 'change')}",
         dangerous=any(part.effect.added and part.reasons for part in plan.possible),
         back=back,
     )
 
 
-def nothing(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> str:
+def no_changes(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> str:
     """Return that there is nothing to do, and why."""
     if plan.refused:
         return " ".join(["Nothing was changed.", *(part.refused for part in plan.refused[:3])])
@@ -54,7 +54,7 @@ def nothing(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> str:
     return f"No changes: {subject} already {words.state(plan.on)}."
 
 
-def done(seen: bulk.Seen, on: bool | None) -> str:
+def summary(seen: bulk.Seen, on: bool | None) -> str:
     """Return what was done."""
     count = sum(len(keys) for keys in seen.values())
     whose = next(iter(seen)) if len(seen) == 1 else f"{len(seen)} agents"
@@ -69,7 +69,7 @@ def _verb(on: bool | None, keys: Sequence[str], toolkits: Collection[str]) -> st
         parts = [words.counted(kits, "toolkit")] if kits else []
         parts += [words.counted(len(keys) - kits, "tool")] if len(keys) > kits else []
         what = " and ".join(parts)
-    return f"Reset {what} to default" if on is None else f"{words.wanted(on)} {what}"
+    return f"Reset {what} to default" if on is None else f"{words.switch_verb(on)} {what}"
 
 
 def _facts(plan: bulk.Plan, shown: int) -> Iterator[str]:

@@ -37,7 +37,7 @@ def of_agent(request: http.Request, agent: str) -> HttpResponse:
     """
     responses.declare(request, _home(agent))
     form = forms.SetAll(request.GET)
-    what, on = form.wanted()
+    what, on = form.setting()
     narrowed, picked = filters.read(access.Access(request.GET)), form.cleaned_data["pick"]
     tools_shown, toolkits_shown = access_view_model.matching(queries.access(agent), narrowed, picked)
     keys = toolkits_shown if what == "toolkits" else tools_shown
@@ -51,7 +51,7 @@ def of_tools(request: http.Request) -> HttpResponse:
     narrowed = filters.read(tools.Tools(request.GET))
     responses.declare(request, f"{reverse('web:tools')}?{filters.query_string(narrowed)}")
     form = forms.SetTools(request.GET)
-    on = form.wanted()[1]
+    on = form.setting()[1]
     selected = form.cleaned_data["tool"]
     if not any(map(rights.flip_check(request.user), queries.agent_keys())):
         raise PermissionDenied
@@ -80,7 +80,7 @@ def of_agents(request: http.Request) -> HttpResponse:
     narrowed = filters.read(agents.Agents(request.GET))
     responses.declare(request, f"{reverse('web:agents')}?{filters.query_string(narrowed)}")
     form = forms.SetAll(request.GET)
-    on, toolkit = form.wanted()[1], form.cleaned_data["key"]
+    on, toolkit = form.setting()[1], form.cleaned_data["key"]
     if not toolkit:
         raise errors.Refused("Choose a toolkit first.")
     names = [summary.agent.key for summary in agents_view_model.matching(queries.summaries(), narrowed)]
@@ -92,7 +92,7 @@ def of_toolkit(request: http.Request, toolkit: str) -> HttpResponse:
     """Ask whether a toolkit shall be switched alike for the agents that were ticked, or for all."""
     responses.declare(request, reverse("web:toolkit", args=[toolkit]))
     form = forms.SetAll(request.GET)
-    on = form.wanted()[1]
+    on = form.setting()[1]
     return _asked(request, _named(request, form), [toolkit], on)
 
 
@@ -112,7 +112,7 @@ def apply(request: http.Request) -> HttpResponse:
         switches.declare(request, names[0])
     change = bulk.apply(responses.write(request, given), seen=seen, on=on)
     notice = notices.Notice(
-        text=view_model.done(seen, on),
+        text=view_model.summary(seen, on),
         detail=model_panel.in_short(change.effect),
         undo=change.entry,
         whole=True,
@@ -151,7 +151,7 @@ def _asked(
     plan = bulk.plan(names, keys, on, only_having=only_having)
     if not plan.changes:
         return responses.respond(
-            request, notices.Notice(text=view_model.nothing(plan, names, keys), tone="refused")
+            request, notices.Notice(text=view_model.no_changes(plan, names, keys), tone="refused")
         )
     question = view_model.question(
         plan,

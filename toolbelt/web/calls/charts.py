@@ -22,10 +22,10 @@ def chart(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) ->
     by_day = {usage.day: usage for usage in usage_by_day}
     days = _days(first, last)
     count = len(days)
-    most = max((by_day[day].calls for day in days if day in by_day), default=0)
-    if not most:
+    maximum = max((by_day[day].calls for day in days if day in by_day), default=0)
+    if not maximum:
         return None
-    top, width = _top(most), STEP * count - (STEP - WIDTH)
+    top, width = _top(maximum), STEP * count - (STEP - WIDTH)
     total = sum(day.calls for day in usage_by_day)
     busiest = max(usage_by_day, key=lambda day: day.calls)
     return pieces.View(
@@ -79,12 +79,12 @@ def lines(durations: Sequence[usage.DurationsOfDay], first: dt.date, last: dt.da
     )
 
 
-def _top(most: int) -> int:
-    """Return the round and even number at which a scale for numbers up to ``most`` ends."""
+def _top(maximum: int) -> int:
+    """Return the round and even number at which a scale for numbers up to ``maximum`` ends."""
     unit = 2
-    while unit * 5 < most:
+    while unit * 5 < maximum:
         unit *= 10
-    return next(unit * times for times in (1, 2, 3, 4, 5) if unit * times >= most)
+    return next(unit * times for times in (1, 2, 3, 4, 5) if unit * times >= maximum)
 
 
 def _labels(days: Sequence[dt.date], width: float, middle: float) -> tuple[pieces.View, ...]:

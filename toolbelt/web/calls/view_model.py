@@ -61,13 +61,13 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
     today = timezone.localdate()
     chosen, last = periods.days(filters)
     first = chosen or usual_first_day(last or today, **_narrowing(filters))
-    kept = _kept(filters)
+    kept = _address_parameters(filters)
     shown = pieces.View(
         tab=tab,
         tabs=tuple(_tabs(filters, path)),
         agents=pieces.choices(_offered("agent", filters["agent"]), filters["agent"], "Any agent"),
         period=periods.present(filters, first=first),
-        narrowed=bool(_narrowed(filters) or periods.kept(filters)),
+        narrowed=bool(_narrowed(filters) or periods.address_parameters(filters)),
         tools=(),
         outcomes=(),
         session=None,
@@ -78,9 +78,9 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
         news=None,
     )
     if tab == UNUSED:
-        _add_unused(shown, filters, path, periods.moments(first, last), may_flip)
+        _add_unused(shown, filters, path, periods.time_range(first, last), may_flip)
         return shown
-    matching = _narrowing(filters) | periods.moments(first, last)
+    matching = _narrowing(filters) | periods.time_range(first, last)
     log = usage.page(**matching, older_than=filters["older"] or None, size=AT_ONCE if tab == LOG else 1)
     shown.tools = pieces.choices(_offered("tool", filters["tool"]), filters["tool"], "Any tool")
     shown.outcomes = pieces.choices(
@@ -93,9 +93,8 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
         if filters["session"]
         else None
     )
-    shown.download_url = (
-        f"{reverse('web:download_calls')}?{urlencode(_narrowed(filters) | periods.kept(filters))}"
-    )
+    parameters = _narrowed(filters) | periods.address_parameters(filters)
+    shown.download_url = f"{reverse('web:download_calls')}?{urlencode(parameters)}"
     if not (filters["older"] or (last and last < today)):
         shown.news = _news(path, kept, newest=log.calls[0].id if log.calls else 0, words="")
     if tab == LOG:
@@ -109,7 +108,9 @@ def _tabs(filters: Mapping[str, Any], path: str) -> Iterable[pieces.View]:
     """Return the tabs; the others keep the filters that they have."""
     for name, title in forms.TABS.items():
         names = ("agent",) if name == UNUSED else ("agent", "session", "tool", "outcome")
-        kept = {"view": name} | {field: filters[field] for field in names} | periods.kept(filters)
+        kept = (
+            {"view": name} | {field: filters[field] for field in names} | periods.address_parameters(filters)
+        )
         query = kit_filters.query_string(kept)
         yield pieces.View(
             title=title, url=path + (f"?{query}" if query else ""), is_current=name == filters["view"]
@@ -125,7 +126,7 @@ def _add_usage(
 ) -> None:
     """Add the charts, and the figures of each tool."""
     by_tool = usage.by_tool(**matching, timed=None if filters["every"] else MAX_TOOLS + 2)
-    kept = _kept(filters)
+    kept = _address_parameters(filters)
     there = access_index.load().catalog.tools
     is_whole = bool(filters["every"]) or len(by_tool) <= MAX_TOOLS + 2
     count, wrong = sum(tool.calls for tool in by_tool), sum(tool.errors for tool in by_tool)
@@ -147,15 +148,15 @@ def _add_log(page: pieces.View, log: usage.Page, filters: Mapping[str, Any], pat
     index = access_index.load()
     there, agents = index.catalog.tools, {access.agent.key for access in index.agents}
     page.matches = f"{kit_words.counted(log.total, 'call')}, newest first" if log.total else "0 calls"
-    page.calls = tuple(line(call, there, agents, periods.kept(filters)) for call in log.calls)
-    page.pages = _pages(log, _kept(filters), path, bool(filters["older"]))
+    page.calls = tuple(line(call, there, agents, periods.address_parameters(filters)) for call in log.calls)
+    page.pages = _pages(log, _address_parameters(filters), path, bool(filters["older"]))
 
 
-def asked(filters: Mapping[str, Any]) -> dict[str, Any]:
+def call_query(filters: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the filters ask the log for; without a period, for the one that the page begins with."""
     first, last = periods.days(filters)
     first = first or usual_first_day(last or timezone.localdate(), **_narrowing(filters))
-    return _narrowing(filters) | periods.moments(first, last)
+    return _narrowing(filters) | periods.time_range(first, last)
 
 
 def news(filters: Mapping[str, Any], *, path: str, newest: int) -> pieces.View:
@@ -165,18 +166,18 @@ def news(filters: Mapping[str, Any], *, path: str, newest: int) -> pieces.View:
     since = first or (
         None if newest else usual_first_day(last or timezone.localdate(), **_narrowing(filters))
     )
-    period = periods.moments(since, last)
-    count = usage.count_newer(newest, most=MAX_NEWS, **_narrowing(filters), **period)
+    period = periods.time_range(since, last)
+    count = usage.count_newer(newest, maximum=MAX_NEWS, **_narrowing(filters), **period)
     many = f"{kit_words.number(count)} or more new calls" if count == MAX_NEWS else ""
     new = many or kit_words.counted(count, "new call")
-    return _news(path, _kept(filters), newest=newest, words=new if count else "")
+    return _news(path, _address_parameters(filters), newest=newest, words=new if count else "")
 
 
-def _news(path: str, kept: Mapping[str, Any], *, newest: int, words: str) -> pieces.View:
+def _news(path: str, parameters: Mapping[str, Any], *, newest: int, words: str) -> pieces.View:
     return pieces.View(
         words=words,
-        url=f"{path}?{urlencode({**kept, 'newer': newest})}",
-        show_url=f"{path}?{urlencode(kept)}" if kept else path,
+        url=f"{path}?{urlencode({**parameters, 'newer': newest})}",
+        show_url=f"{path}?{urlencode(parameters)}" if parameters else path,
     )
 
 
@@ -188,10 +189,10 @@ def _offered(field: str, chosen: str) -> dict[str, str]:
     return {name: texts.visible(name) for name in names}
 
 
-def _kept(filters: Mapping[str, Any]) -> dict[str, Any]:
+def _address_parameters(filters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tab, and what narrows it, for the address of another part of it."""
     tab = {"view": filters["view"]} if filters["view"] else {}
-    return tab | _narrowed(filters) | periods.kept(filters)
+    return tab | _narrowed(filters) | periods.address_parameters(filters)
 
 
 def _narrowed(filters: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,7 +206,7 @@ def _narrowing(filters: Mapping[str, Any]) -> dict[str, Any]:
 def usual_first_day(last: dt.date, **narrowing: Any) -> dt.date:
     """Return the first day if the reader chose none: so early that there are not too many calls to add up."""
     return first_day(
-        last, lambda first: usage.exceeds(MAX_CALLS, **narrowing, **periods.moments(first, last))
+        last, lambda first: usage.exceeds(MAX_CALLS, **narrowing, **periods.time_range(first, last))
     )
 
 
@@ -218,9 +219,9 @@ def first_day(last: dt.date, exceeds: Callable[[dt.date], bool]) -> dt.date:
 
 
 def _figures(
-    tools: Sequence[usage.OfTool], there: Iterable[str], path: str, kept: Mapping[str, Any]
+    tools: Sequence[usage.OfTool], there: Iterable[str], path: str, parameters: Mapping[str, Any]
 ) -> Iterable[pieces.View]:
-    most = max((tool.calls for tool in tools), default=0)
+    maximum = max((tool.calls for tool in tools), default=0)
     slowest = max((tool.slow or 0 for tool in tools), default=0)
     for tool in tools:
         key = tool.tool
@@ -229,8 +230,8 @@ def _figures(
             tool=texts.visible(key),
             mark="" if key in there else "Toolbelt's own" if key in keys.RESERVED else "unknown",
             tool_url=reverse("web:tool", args=[key]) if key in there else "",
-            calls_url=f"{path}?{urlencode({'view': LOG, **kept, 'tool': key})}",
-            share=_percent(tool.calls, most),
+            calls_url=f"{path}?{urlencode({'view': LOG, **parameters, 'tool': key})}",
+            share=_percent(tool.calls, maximum),
             error_share=f"{_percent(tool.errors, tool.calls)} %" if tool.errors else "",
             slowness=_percent(tool.slow or 0, slowest),
         )
@@ -245,11 +246,11 @@ def _add_unused(
 ) -> None:
     """Add a part of the tools that are on and were not called, the largest first."""
     agent, index = filters["agent"], access_index.load()
-    idle = usage.unused(index, agent=agent, most=MAX_UNUSED, offset=int(filters["offset"] or 0), **period)
+    idle = usage.unused(index, agent=agent, maximum=MAX_UNUSED, offset=int(filters["offset"] or 0), **period)
     page.matches = f"{kit_words.tools(idle.count)} on but unused"
     overrides = {access.agent.key: access.agent.overrides for access in index.agents}
     behind = idle.offset + len(idle.tools)
-    kept = _kept(filters)
+    kept = _address_parameters(filters)
     cost = "per request" if agent else "in total, for one request of each agent"
     page.unused = pieces.View(
         tools=tuple(_unused_tool(tool, overrides, may_flip) for tool in idle.tools),
@@ -297,7 +298,7 @@ def line(
     of the session in this period.
     """
     state, word = _OUTCOMES.get(call.outcome, ("dormant", call.outcome))
-    asked = {"view": "why", "tool": call.tool, "at": call.at.isoformat()}
+    decision = {"view": "why", "tool": call.tool, "at": call.at.isoformat()}
     return pieces.View(
         call=call,
         url=reverse("web:call", args=[call.id]),
@@ -309,7 +310,7 @@ def line(
         outcome=word,
         error=texts.visible(kit_words.cut(call.error, MAX_ERROR_LENGTH)),
         # Why the agent had the tool or not, as of the call.
-        why_url=f"{reverse('web:preview', args=[call.agent])}?{urlencode(asked)}"
+        why_url=f"{reverse('web:preview', args=[call.agent])}?{urlencode(decision)}"
         if call.tool in there and call.agent in agents
         else "",
         session=texts.visible(kit_words.cut(call.session, 80)),
@@ -328,11 +329,11 @@ def session_url(agent: str, session: str, **period: str) -> str:
     return f"{reverse('web:calls')}?{urlencode({'view': LOG, 'agent': agent, 'session': session, **period})}"
 
 
-def _pages(log: usage.Page, kept: Mapping[str, Any], path: str, is_older: bool) -> paging.Pages:
+def _pages(log: usage.Page, parameters: Mapping[str, Any], path: str, is_older: bool) -> paging.Pages:
     if not log.calls:
         return paging.Pages(words="")
-    newest = f"{path}?{urlencode(kept)}"
-    older = urlencode({**kept, "older": log.calls[-1].id})
+    newest = f"{path}?{urlencode(parameters)}"
+    older = urlencode({**parameters, "older": log.calls[-1].id})
     return paging.Pages(
         words=f"{len(log.calls)} of {kit_words.number(log.total)}",
         newer_url=newest if is_older else "",

@@ -49,6 +49,6 @@ def page(request: http.Request, call: int) -> HttpResponse:
 @_READING
 def download(request: http.Request) -> HttpResponseBase:
     """Return all calls that the filters leave as a file, made while it is sent."""
-    batches = usage.walk(**view_model.asked(filters.read(forms.Calls(request.GET))))
+    batches = usage.walk(**view_model.call_query(filters.read(forms.Calls(request.GET))))
     rows = ([[getattr(call, name) for name in _COLUMNS] for call in calls] for calls in batches)
     return downloads.send(request, downloads.csv_lines(_COLUMNS, rows), "calls", "csv")

@@ -115,7 +115,7 @@ def version(past: agent_versions.Version) -> str:
     return f"after {audit_words.sentence(past.last)}"
 
 
-def doubts(past: agent_versions.Version) -> Iterator[str]:
+def past_warnings(past: agent_versions.Version) -> Iterator[str]:
     """Return why a past version may be inaccurate."""
     if past.gaps:
         yield f"Uncertain, because changes were made outside the audit log: {words.listing(past.gaps, 5)}."
@@ -206,7 +206,7 @@ def _side(side: comparing.Side) -> pieces.View:
     agent = side.resolved.context.agent
     if side.version is not None:
         at = side.version.last.at if side.version.last else None
-        notes = tuple(doubts(side.version))
+        notes = tuple(past_warnings(side.version))
     return pieces.View(
         name=side.key or side.loadout,
         about=_about(side),

@@ -45,8 +45,8 @@ def _cut_instructions(client: mcp_clients.Client, given: policy.Policy) -> Itera
 
 def _long_names(client: mcp_clients.Client, answer: surface.Surface) -> Iterator[str]:
     listed = tool_lists.of(answer, answer.resolution.context.agent.mcp_loading).tools
-    most = client.longest_name - len(client.prefix)
-    names = [definition.name for definition in listed if len(definition.name) > most]
+    maximum = client.longest_name - len(client.prefix)
+    names = [definition.name for definition in listed if len(definition.name) > maximum]
     if names:
         more = f" and {words.number(len(names) - MAX_NAMED)} more" if len(names) > MAX_NAMED else ""
         has, its = ("has a name", "is") if len(names) == 1 else ("have names", "are")

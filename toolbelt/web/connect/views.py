@@ -34,7 +34,7 @@ def issue(request: http.Request, agent: str) -> HttpResponse:
     name = view_model.label_of(way)
     form = forms.Token({"owner": "agent", "agent": agent, "name": name, "days": request.POST.get("days", "")})
     responses.declare(request, reverse("web:connect", args=[agent]), undone="No token was created")
-    issued = tokens.issue(responses.write(request), **form.wanted(request.user.get_username()))
+    issued = tokens.issue(responses.write(request), **form.arguments(request.user.get_username()))
     return _shown(request, agent, way, issued)
 
 

@@ -33,8 +33,8 @@ def page(
     first = today - dt.timedelta(days=DAYS - 1)
     loaded = overview.load(
         today=durations.midnight(today),
-        most=MAX_CHANGES,
-        most_agents=MAX_AGENTS,
+        maximum=MAX_CHANGES,
+        max_agents=MAX_AGENTS,
         calls_since=durations.midnight(first) if may_see_calls else None,
     )
     more = concerns.count(loaded.attention) - MAX_CONCERNS
@@ -94,24 +94,24 @@ def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -
     days = [first + dt.timedelta(days=number) for number in range((last - first).days + 1)]
     calls = [by_day[day].calls if day in by_day else 0 for day in days]
     wrong = [by_day[day].refused + by_day[day].failed if day in by_day else 0 for day in days]
-    most, total, errors = max(calls), sum(calls), sum(wrong)
+    maximum, total, errors = max(calls), sum(calls), sum(wrong)
     if not total:
         return None
-    points = [_point(place, count, most) for place, count in enumerate(calls)]
+    points = [_point(place, count, maximum) for place, count in enumerate(calls)]
     width = STEP * (len(days) - 1)
-    busiest = days[calls.index(most)]
+    busiest = days[calls.index(maximum)]
     before, week = sum(calls[-14:-7]), sum(calls[-7:])
     # A week with few calls is not compared with.
     change = f", {words.signed(round(100 * (week - before) / before))} %" if before >= 20 else ""
     return pieces.View(
         line=" ".join(points),
         area=" ".join([f"0,{HEIGHT}", *points, f"{width},{HEIGHT}"]),
-        wrong=" ".join(_point(place, count, most) for place, count in enumerate(wrong)),
+        wrong=" ".join(_point(place, count, maximum) for place, count in enumerate(wrong)),
         days=tuple(_day(place, day, calls[place], wrong[place]) for place, day in enumerate(days)),
         width=width,
         height=HEIGHT,
-        words=f"{words.number(total)} calls in {len(days)} days, the most on {busiest:%-d %B}: {words.number(most)}; "
-        f"{words.counted(errors, 'error')}",
+        words=f"{words.number(total)} calls in {len(days)} days, the most on {busiest:%-d %B}: "
+        f"{words.number(maximum)}; {words.counted(errors, 'error')}",
         first=f"{days[0]:%-d %b}",
         today=calls[-1],
         week=week,
@@ -131,6 +131,6 @@ def _day(place: int, day: dt.date, calls: int, wrong: int) -> pieces.View:
     )
 
 
-def _point(place: int, count: int, most: int) -> str:
+def _point(place: int, count: int, maximum: int) -> str:
     # Room for the line's own width at both ends.
-    return f"{place * STEP},{HEIGHT - 2 - round((HEIGHT - 4) * count / most, 1)}"
+    return f"{place * STEP},{HEIGHT - 2 - round((HEIGHT - 4) * count / maximum, 1)}"

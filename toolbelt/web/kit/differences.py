@@ -19,14 +19,14 @@ MAX_COUNT = 40
 
 
 def lines(
-    before: Mapping[str, Any], after: Mapping[str, Any], most: int = MAX_COUNT
+    before: Mapping[str, Any], after: Mapping[str, Any], maximum: int = MAX_COUNT
 ) -> tuple[pieces.Difference, ...]:
     """Return each field that differs, with the value before and after."""
     every = [line for name in {**before, **after} for line in _of(name, before.get(name), after.get(name))]
-    shown = tuple(_visible(line) for line in every[:most])
-    if len(every) <= most:
+    shown = tuple(_visible(line) for line in every[:maximum])
+    if len(every) <= maximum:
         return shown
-    return (*shown, pieces.Difference(what="", before=f"{len(every) - most} more", after="not shown here"))
+    return (*shown, pieces.Difference(what="", before=f"{len(every) - maximum} more", after="not shown here"))
 
 
 def _visible(line: pieces.Difference) -> pieces.Difference:

@@ -137,26 +137,26 @@ class Editor(abc.ABC):
         )
 
     def _save(self, request: http.Request, form: entry_forms.EntryForm, was: dict[str, Any]) -> HttpResponse:
-        def again(problems: Mapping[str, str], status: int = 422) -> HttpResponse:
+        def show_again(problems: Mapping[str, str], status: int = 422) -> HttpResponse:
             form.show_problems(problems, is_saved=status >= 400)
             return self.show(request, form, seen=was, status=status)
 
         if "act" in request.POST:
-            return again(form.check_draft() if form.entry_name else {}, 200)
+            return show_again(form.check_draft() if form.entry_name else {}, 200)
         if "again" in request.POST:
-            return again({}, 200)
+            return show_again({}, 200)
         if not form.entry_name:
-            return again({form.naming: f"Enter a {form.naming}."})
+            return show_again({form.naming: f"Enter a {form.naming}."})
         if form.errors or (problems := form.check_rows()):
-            return again(problems if not form.errors else {})
+            return show_again(problems if not form.errors else {})
         shown, reason = _given(request)
         page = request.path if form.is_new else self._home(form.entry_name)
 
         def refused(error: errors.ToolbeltError, status: int) -> HttpResponse:
             if isinstance(error, entries.NameTaken):
-                return again({form.naming: str(error)}, status)
+                return show_again({form.naming: str(error)}, status)
             address = belts.address(self.kind, {form.naming: form.entry_name})
-            return again(entry_forms.problems_by_place(address, error.problems), status)
+            return show_again(entry_forms.problems_by_place(address, error.problems), status)
 
         responses.declare(request, page, form=refused, question=functools.partial(_ask, request, page))
         changes = form.entry() if form.is_new else form.changes()

@@ -26,7 +26,7 @@ _PART = re.compile(
 _READ = re.compile(r"""\s(?:title|alt|aria-label|aria-description)=(?:"[^"]*"|'[^']*')""", re.IGNORECASE)
 
 
-def shown(
+def middleware(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
     """Return the middleware that names such characters in every page."""

@@ -36,7 +36,7 @@ def event(kind: str, revision: int) -> bytes:
     return b'event: %s\ndata: {"revision": %d}\n\n' % (kind.encode(), revision)
 
 
-class Counted:
+class CountsMiddleware:
     """Read the counts and the revision of the frame before the page itself (a middleware).
 
     In the other order, a change between the two would be counted but not shown, and the page would not reload.

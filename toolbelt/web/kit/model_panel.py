@@ -21,9 +21,11 @@ _ON_EXCEED = {
 def view(answer: surface.Surface, message: str = "", change: effects.Effect | None = None) -> pieces.View:
     """Return the panel of a surface; ``message`` is what was tried, ``change`` what the last change did."""
     by_size = sorted(answer.tools, key=lambda definition: (-definition.tokens, definition.name))
-    most = by_size[0].tokens if by_size else 0
+    maximum = by_size[0].tokens if by_size else 0
     sizes = tuple(
-        pieces.View(key=definition.name, tokens=definition.tokens, percent=_percent(definition.tokens, most))
+        pieces.View(
+            key=definition.name, tokens=definition.tokens, percent=_percent(definition.tokens, maximum)
+        )
         for definition in by_size[:MAX_SIZES]
     )
     stored, spent, budget = answer.resolution.context.catalog, answer.spent, answer.spent.budget
@@ -163,7 +165,7 @@ def _filled(spent: budgets.Spent) -> int:
     """Return how much of the budget is used, by whichever of its two limits is nearer."""
     budget = spent.budget or agents.Budget()
     limits = ((spent.tools, budget.max_tools), (spent.tokens, budget.max_tokens))
-    return max((_percent(now, most) for now, most in limits if most is not None), default=0)
+    return max((_percent(now, maximum) for now, maximum in limits if maximum is not None), default=0)
 
 
 def split(key: str) -> tuple[str, str]:
@@ -172,5 +174,5 @@ def split(key: str) -> tuple[str, str]:
     return (namespace + separator, name) if separator and name else ("", key)
 
 
-def _percent(part: int, whole: int) -> int:
-    return min(100, round(100 * part / whole)) if whole else 100
+def _percent(part: int, total: int) -> int:
+    return min(100, round(100 * part / total)) if total else 100

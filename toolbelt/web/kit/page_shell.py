@@ -45,7 +45,7 @@ _A_DAY = 24 * 60 * 60
 _log = structlog.get_logger(__name__)
 
 
-def shown(request: http.Request) -> dict[str, Any]:
+def chrome_context(request: http.Request) -> dict[str, Any]:
     """Return the frame of a page (a context processor): the user, and at which part of the dashboard this is.
 
     ``address`` is where the page's forms lead back to, and the page shows all that was written up to ``revision``.
@@ -64,7 +64,7 @@ def shown(request: http.Request) -> dict[str, Any]:
         user=user.get_username(),
         density=preferences.chosen(request, "density"),
         here=part,
-        address=responses.here(request),
+        address=responses.current_address(request),
         agents=counts.agents,
         sub_apps=counts.sub_apps,
         revision=counts.revision,
@@ -127,7 +127,7 @@ def csrf_failure(request: http.Request, reason: str = "") -> HttpResponse:
         return _framed(request, "403_csrf.html", 403)
     if request.user.is_authenticated:
         text = "Nothing was changed, because the page was older than your login. The page is now up to date: try again."
-        responses.keep(request, notices.Notice(text=text, tone="refused"))
+        responses.keep_notice(request, notices.Notice(text=text, tone="refused"))
     return HttpResponseClientRefresh()
 
 

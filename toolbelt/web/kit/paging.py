@@ -41,10 +41,10 @@ class Part(Generic[T]):
         """Return the links to the parts before and behind, with all that the address ``filters``; ``name`` is what it
         calls the offset.
         """
-        kept = {key: value for key, value in filters.items() if value and key != name}
+        parameters = {key: value for key, value in filters.items() if value and key != name}
 
         def url(offset: int) -> str:
-            query = urlencode({**kept, **({name: offset} if offset else {})})
+            query = urlencode({**parameters, **({name: offset} if offset else {})})
             return (f"{path}?{query}" if query else path) + anchor
 
         behind = self.offset + len(self.items)
@@ -67,7 +67,9 @@ def part(items: Sequence[T], offset: int | str, size: int = AT_ONCE) -> Part[T]:
     return Part(items=items[place : place + size], offset=place, total=len(items), size=size)
 
 
-def named(accesses: Sequence[access_index.AgentAccess], query: str) -> list[access_index.AgentAccess]:
+def matching_agents(
+    accesses: Sequence[access_index.AgentAccess], query: str
+) -> list[access_index.AgentAccess]:
     """Return the agents in whose key, title or role the query stands; empty: all."""
     return [
         access
@@ -85,10 +87,10 @@ def find_agents(
     if len(accesses) <= AT_ONCE and not filters["agents"]:
         return None
     left = {"agents", *without}
-    return pieces.View(action=path, query=filters["agents"], fields=hidden(filters, left))
+    return pieces.View(action=path, query=filters["agents"], fields=hidden_fields(filters, left))
 
 
-def hidden(filters: Mapping[str, Any], without: Collection[str]) -> tuple[tuple[str, str], ...]:
+def hidden_fields(filters: Mapping[str, Any], without: Collection[str]) -> tuple[tuple[str, str], ...]:
     """Return what the address ``filters`` as hidden fields of a form, but for the names ``without``."""
     return tuple((name, str(value)) for name, value in filters.items() if value and name not in without)
 
@@ -110,11 +112,11 @@ def columns(
     numbers: Collection[str] = (),
 ) -> tuple[pieces.View, ...]:
     """Return the headings of a table, each with the address that sorts by it: numbers from the largest first."""
-    kept = {key: value for key, value in filters.items() if value and key not in ("sort", "offset")}
+    parameters = {key: value for key, value in filters.items() if value and key not in ("sort", "offset")}
     headings = []
     for name, label in labels.items():
         first, other = (f"-{name}", name) if name in numbers else (name, f"-{name}")
-        query = urlencode({**kept, "sort": other if sort == first else first})
+        query = urlencode({**parameters, "sort": other if sort == first else first})
         order = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
         headings.append(pieces.View(name=name, label=label, url=f"{path}?{query}", order=order))
     return tuple(headings)

@@ -36,7 +36,7 @@ def days(filters: Mapping[str, Any]) -> tuple[dt.date | None, dt.date | None]:
     return filters["since"] or None, filters["until"] or None
 
 
-def moments(first: dt.date | None, last: dt.date | None) -> dict[str, Any]:
+def time_range(first: dt.date | None, last: dt.date | None) -> dict[str, Any]:
     """Return when the first day begins, and when the last one ends."""
     return {
         "since": durations.midnight(first) if first else None,
@@ -44,7 +44,7 @@ def moments(first: dt.date | None, last: dt.date | None) -> dict[str, Any]:
     }
 
 
-def kept(filters: Mapping[str, Any]) -> dict[str, str]:
+def address_parameters(filters: Mapping[str, Any]) -> dict[str, str]:
     """Return what an address needs to name the same period."""
     names = ("period",) if filters["period"] in _PRESETS else NAMES
     return {name: str(filters[name]) for name in names if filters[name]}

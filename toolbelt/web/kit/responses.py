@@ -108,7 +108,7 @@ def respond(
     if request.htmx and request.method == "GET":
         in_place = render(request, "_notice_parts.html", {"page": pieces.View(notice=notice)})
         return replace_url(reswap(in_place, "none"), False)
-    keep(request, notice, change)
+    keep_notice(request, notice, change)
     return see_other(request, back(request, how.home))
 
 
@@ -212,7 +212,7 @@ def back(request: http.Request, otherwise: str) -> str:
     return address if ours else otherwise
 
 
-def here(request: http.Request, home: str = "") -> str:
+def current_address(request: http.Request, home: str = "") -> str:
     """Return the address of the page that this request shows, or leads back to."""
     if request.method in ("GET", "HEAD"):
         return request.get_full_path()
@@ -221,21 +221,21 @@ def here(request: http.Request, home: str = "") -> str:
 
 
 def show(
-    request: http.Request, page: pieces.View, whole: str, part: str = "", status: int = 200
+    request: http.Request, page: pieces.View, template: str, part: str = "", status: int = 200
 ) -> HttpResponse:
     """Render a page with its notice, or for htmx the ``part`` of it that is swapped in."""
     in_place = bool(part and request.htmx)
     if not in_place and not hasattr(page, "notice"):
         page.notice = pop_notice(request)[0]
     shown = {"page": page, "in_place": in_place}
-    return render(request, part if in_place else whole, shown, status=status)
+    return render(request, part if in_place else template, shown, status=status)
 
 
 def refresh(
     request: http.Request, notice: notices.Notice, change: effects.Effect | None, status: int = 200
 ) -> HttpResponse:
     """Return a response that makes htmx reload its page, which shows the notice."""
-    keep(request, notice, change)
+    keep_notice(request, notice, change)
     return HttpResponseClientRefresh()
 
 
@@ -248,7 +248,7 @@ def ask_confirmation(request: http.Request, question: notices.Confirmation) -> H
     return render(request, template, {"confirmation": question})
 
 
-def keep(request: http.Request, notice: notices.Notice, change: effects.Effect | None = None) -> None:
+def keep_notice(request: http.Request, notice: notices.Notice, change: effects.Effect | None = None) -> None:
     """Keep a notice, and what the change did, for the next page."""
     request.session[_KEPT] = {
         "notice": dataclasses.asdict(notice),
@@ -260,10 +260,10 @@ def pop_notice(request: http.Request) -> tuple[notices.Notice | None, effects.Ef
     """Take the notice that a change left for this page, and what the change did. A HEAD request shows nothing."""
     if live.AGAIN in request.headers or request.method == "HEAD":
         return None, None
-    kept: dict[str, Any] = request.session.pop(_KEPT, None) or {}
+    stored: dict[str, Any] = request.session.pop(_KEPT, None) or {}
     try:
-        notice = notices.Notice(**kept["notice"])
-        return notice, effects.Effect(**_with_tuples(kept["effect"])) if kept["effect"] else None
+        notice = notices.Notice(**stored["notice"])
+        return notice, effects.Effect(**_with_tuples(stored["effect"])) if stored["effect"] else None
     except (KeyError, TypeError):
         # None was kept, or another version of Toolbelt kept it: it must not break every page of the session.
         return None, None

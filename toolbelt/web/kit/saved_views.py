@@ -27,7 +27,7 @@ class FilteredList:
 
     def query(self, given: Mapping[str, Any]) -> str:
         """Return the filters that a view keeps as the query of an address; empty without any."""
-        period = periods.kept(given) if issubclass(self.form, periods.Period) else {}
+        period = periods.address_parameters(given) if issubclass(self.form, periods.Period) else {}
         return filters.query_string({name: given[name] for name in self.names} | period)
 
     def read(self, query: str) -> str:

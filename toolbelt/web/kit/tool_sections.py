@@ -183,7 +183,7 @@ def _by(access: queries.Access, key: str) -> str:
 
 def _until(access: queries.Access, key: str) -> str:
     end = access.agent.ends.get(key)
-    return f"until {words.until(end.at)} · {words.left(end.at)}" if end is not None else ""
+    return f"until {words.until(end.at)} · {words.time_left(end.at)}" if end is not None else ""
 
 
 def _hint(access: queries.Access, group: Group, states: Sequence[str]) -> str:

@@ -130,7 +130,7 @@ def until(at: datetime) -> str:
     return local.strftime("%-d %b " if local.year == today.year else "%-d %b %Y ") + hour
 
 
-def left(at: datetime) -> str:
+def time_left(at: datetime) -> str:
     """Return how long it still is: ``1 h 52 min left``, ``3 d 4 h left``."""
     minutes = max(0, int((at - timezone.now()).total_seconds() // 60))
     hours, days = minutes // 60, minutes // (24 * 60)
@@ -143,12 +143,12 @@ def left(at: datetime) -> str:
     return f"{days} d {hours % 24} h left" if hours % 24 else f"{days} d left"
 
 
-def wanted(on: bool | None) -> str:
+def switch_verb(on: bool | None) -> str:
     """Return the label of a button that sets a switch or an override: ``Turn on``, ``Reset to default``."""
     return {True: "Turn on", False: "Turn off", None: "Reset to default"}[on]
 
 
-def asking(key: str, on: Any, agent: str) -> str:
+def switch_question(key: str, on: Any, agent: str) -> str:
     """Ask whether a switch or an override shall be set: ``Turn off devops for ada?``"""
     if on is None:
         return f"Reset {key} to default for {agent}?"
@@ -157,7 +157,7 @@ def asking(key: str, on: Any, agent: str) -> str:
     return f"{question}?" if end is None else f"{question} until {until(end.at)}?"
 
 
-def done(key: str, on: Any, agent: str) -> str:
+def switch_result(key: str, on: Any, agent: str) -> str:
     """Return that a switch or an override is set: ``devops is off for ada``, ``devops is on for ada until 16:05``."""
     end = grants.expiry_of(on)
     now = "is reset to default" if grants.is_on(on) is None else f"is {state(grants.is_on(on))}"
@@ -214,10 +214,10 @@ def value(written: Any) -> str:
     return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…"
 
 
-def cut(text: str, most: int) -> str:
+def cut(text: str, maximum: int) -> str:
     """Print a text in a line, cut where it gets longer than a page has room for."""
     line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    return line if len(line) <= maximum else f"{line[: maximum - 1].rstrip()}…"
 
 
 def state_of(decision: resolution.Decision | rules.Answer) -> str:
@@ -248,11 +248,11 @@ def contains(query: str, *texts: str) -> bool:
     return not searched or any(searched in text.casefold() for text in texts)
 
 
-def listing(names: list[str] | tuple[str, ...], most: int = 3) -> str:
+def listing(names: list[str] | tuple[str, ...], maximum: int = 3) -> str:
     """Return the first few, and the number of the rest: ``a, b, c and 4 more``."""
-    if len(names) <= most:
+    if len(names) <= maximum:
         return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return f"{', '.join(names[:maximum])} and {len(names) - maximum} more"
 
 
 def _since(at: datetime) -> str:

@@ -46,7 +46,7 @@ def page(index: access_index.AccessIndex, name: str, filters: Mapping[str, Any],
         else (),
         tools=words.tools(len(brings)),
         tokens=words.about(view_model.tokens(stored, brings)),
-        picture=inheritance.drawn(stored, inheritance.family(stored, name), name),
+        picture=inheritance.draw(stored, inheritance.family(stored, name), name),
         levels=tuple(_levels(stored, name)),
         brings=tuple(_groups(stored, brings, seen, patterns=False)),
         discoverable=tuple(_groups(stored, to_discover, seen, patterns=True)),
@@ -62,7 +62,7 @@ def page(index: access_index.AccessIndex, name: str, filters: Mapping[str, Any],
         is_stored=own,
     )
     having = [(access.agent.key, how) for access in index.agents if (how := _how(index, access, name))]
-    matching = {access.agent.key for access in paging.named(index.agents, filters["agents"])}
+    matching = {access.agent.key for access in paging.matching_agents(index.agents, filters["agents"])}
     users = paging.part([pair for pair in having if pair[0] in matching], filters["offset"])
     page.agents = tuple(
         pieces.View(name=agent, url=reverse("web:agent_access", args=[agent]), how=how)
@@ -86,7 +86,7 @@ def _levels(stored: catalog.Catalog, name: str) -> Iterator[pieces.View]:
         yield pieces.View(
             name=link.name,
             marks=tuple(view_model.marks(stored, link.name)),
-            named=view_model.named(link),
+            named=view_model.own_entries(link),
             changes=", ".join(changes) or "no change in tools",
             added=added,
             removed=removed,
@@ -101,7 +101,7 @@ def _groups(
     for key in tools:
         by_plugin.setdefault(stored.tools[key].plugin, []).append(key)
     # If there are very many tools, only the first of each plugin.
-    most = MAX_PER_ONE if sum(map(len, by_plugin.values())) > MAX_TOOLS else MAX_TOOLS
+    maximum = MAX_PER_ONE if sum(map(len, by_plugin.values())) > MAX_TOOLS else MAX_TOOLS
     for plugin, members in sorted(by_plugin.items(), key=lambda item: (not item[0], item[0].casefold())):
         because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in members)
         title = stored.plugins[plugin].title if plugin in stored.plugins else ""
@@ -111,10 +111,10 @@ def _groups(
             count=words.number(len(members)),
             tokens=words.about(view_model.tokens(stored, members)),
             because=words.listing(tuple(because)),
-            tools=tuple(sorted(members)[:most]),
-            more=words.number(len(members) - most) if len(members) > most else "",
+            tools=tuple(sorted(members)[:maximum]),
+            more=words.number(len(members) - maximum) if len(members) > maximum else "",
             more_url=f"{reverse('web:tools')}?{urlencode({'plugin': plugin or tools_view_model.NO_PLUGIN})}"
-            if len(members) > most
+            if len(members) > maximum
             else "",
         )
 

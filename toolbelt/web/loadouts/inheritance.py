@@ -22,7 +22,7 @@ class _Placed:
     parent: str
 
 
-def drawn(stored: catalog.Catalog, names: Iterable[str], here: str = "") -> pieces.View:
+def draw(stored: catalog.Catalog, names: Iterable[str], here: str = "") -> pieces.View:
     """Draw these loadouts; ``here`` is the one whose page it stands on."""
     wanted = {keys.fold(name): name for name in names}
     known = {**loadouts.BUILT_IN, **stored.loadouts}

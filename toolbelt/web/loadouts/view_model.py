@@ -21,7 +21,7 @@ def page(index: access_index.AccessIndex) -> pieces.View:
     users = _users(index)
     return pieces.View(
         loadouts=tuple(_line(index, name, own, users.get(keys.fold(name), ())) for name in names),
-        picture=inheritance.drawn(index.catalog, names),
+        picture=inheritance.draw(index.catalog, names),
         total=f"{words.counted(len(names), 'loadout')}, "
         f"{words.number(len(names) - len(own))} of them built in",
     )
@@ -42,7 +42,7 @@ def marks(stored: catalog.Catalog, name: str) -> Iterator[tool_sections.Mark]:
         yield tool_sections.Mark(word="replaces a built-in loadout", tone="warning")
 
 
-def named(loadout: catalog.Loadout) -> tuple[pieces.View, ...]:
+def own_entries(loadout: catalog.Loadout) -> tuple[pieces.View, ...]:
     """Return what the loadout names itself, whatever it extends."""
     lists = (
         ("categories", loadout.categories, ""),
@@ -88,7 +88,7 @@ def _line(
         marks=tuple(marks(index.catalog, name)),
         description=loadout.description,
         parent=parents[0].name if parents else "",
-        named=named(loadout),
+        named=own_entries(loadout),
         tools=words.number(len(tools)),
         tokens=words.about(tokens(index.catalog, tools)),
         used=tuple(users[:MAX_USERS]),

@@ -31,18 +31,18 @@ def page(
     if is_one:
         fitting = [access for access in index.agents if access.agent.key == filters["agent"]]
     else:
-        fitting = paging.named(index.agents, filters["agents"])
+        fitting = paging.matching_agents(index.agents, filters["agents"])
     columns = paging.part(fitting, filters["agents_offset"], AGENTS_AT_ONCE)
     own = frozenset(filter(may_flip, keys))
     every = index.catalog.toolkits.values()
     fitting_kits = [kit for kit in every if words.contains(filters["q"], kit.key, kit.title)]
     lines = paging.part(fitting_kits, filters["offset"], TOOLKITS_AT_ONCE)
     accesses, kits, count = columns.items, lines.items, lines.total
-    kept = {"q": filters["q"]} if filters["q"] else {}
+    parameters = {"q": filters["q"]} if filters["q"] else {}
     return pieces.View(
         rows=tuple(
             pieces.View(
-                toolkit=toolkits.line(toolkits.held(index, kit)),
+                toolkit=toolkits.line(toolkits.use_of(index, kit)),
                 cells=tuple(
                     toolkits.cell(access, kit, may_change=access.agent.key in own) for access in accesses
                 ),
@@ -52,7 +52,7 @@ def page(
         agents=tuple(
             pieces.View(
                 key=access.agent.key,
-                url=f"{path}?{urlencode({**kept, 'agent': access.agent.key})}",
+                url=f"{path}?{urlencode({**parameters, 'agent': access.agent.key})}",
                 set=f"{words.number(len(access.agent.switches))} set",
             )
             for access in accesses

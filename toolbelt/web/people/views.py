@@ -38,11 +38,11 @@ def create(request: http.Request) -> HttpResponse:
     """Create a person with roles."""
     form = forms.NewPerson(request.POST)
 
-    def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         form.refuse(error, otherwise="name")
         return _shown(request, form, status)
 
-    responses.declare(request, reverse("web:people"), form=again)
+    responses.declare(request, reverse("web:people"), form=show_again)
     given = form.checked()
     _check_assignable(request, given["role"])
     users.create(responses.write(request, given), given["name"], given["password"], given["role"])

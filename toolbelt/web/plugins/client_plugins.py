@@ -44,11 +44,11 @@ def save(request: http.Request) -> HttpResponse:
 
     form = forms.ClientPlugin(request.POST)
 
-    def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         form.refuse(error, otherwise="name" if isinstance(error, entries.NameTaken) else None)
         return _shown(request, form, status=status)
 
-    responses.declare(request, reverse("web:plugins"), form=again)
+    responses.declare(request, reverse("web:plugins"), form=show_again)
     given = form.checked()
     name = given["name"]
     fields = {"namespace": given["namespace"], "title": given["title"], "declared_by": given["agent"]}

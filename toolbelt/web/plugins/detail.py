@@ -48,15 +48,15 @@ def page(
     known = by_name.get(plugin.name)
     running = {name for name, known in by_name.items() if known.state != "failed"}
     offered = [tool for tool in provider.tools if not tool.retired]
-    most = len(offered) if every_tool else MAX_TOOLS
+    maximum = len(offered) if every_tool else MAX_TOOLS
     problems = [*(listing.problems if listing else ()), *(known.problems if known else ())]
     return pieces.View(
         plugin=view_model.line(provider, running=running, since=since),
         size=f"{words.about(sum(tool.tokens for tool in offered))} tokens" if offered else "",
         gone=tuple(map(changes.change, detail.gone)),
         all_gone=detail.all_gone,
-        tools=tuple(_tool(detail, tool) for tool in offered[:most]),
-        more_tools=max(0, len(offered) - most),
+        tools=tuple(_tool(detail, tool) for tool in offered[:maximum]),
+        more_tools=max(0, len(offered) - maximum),
         every_url=f"{path}?all=yes#tools",
         reached=_reached(provider, form, may_change) if may_see else None,
         declaring=client_plugins.declaring(plugin, origin) if origin else None,
@@ -66,7 +66,7 @@ def page(
             texts.visible(words.cut(_message(problem), MAX_PROBLEM_LENGTH)) for problem in problems
         ),
         stderr=texts.text(secrets.mask(listing.stderr)) if listing and listing.stderr and may_see else None,
-        asking=view_model.asking([provider], since, path, plugin.name),
+        asking=view_model.refresh_progress([provider], since, path, plugin.name),
         may_see=may_see,
         **frame,
     )

@@ -33,14 +33,14 @@ def reconnect(request: http.Request, plugin: str) -> HttpResponse:
 
     form = forms.Connection(request.POST, plugin=plugin)
 
-    def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         if isinstance(error, errors.Stale):
             form.add_error("url", _OTHERWISE)
         else:
             form.refuse(error, otherwise="url")
         return _shown(request, plugin, "plugins/plugin.html", status=status, form=form)
 
-    responses.declare(request, reverse("web:plugin", args=[plugin]), form=again)
+    responses.declare(request, reverse("web:plugin", args=[plugin]), form=show_again)
     given = form.checked()
     change = plugin_overview.reconnect(
         responses.write(request, given),
@@ -71,7 +71,7 @@ def _shown(
     filters = forms.Filter(request.GET).values()
     whole = request.method in ("GET", "HEAD") and not request.htmx
     page = detail.page(
-        plugin_overview.find(plugin, most=detail.MAX_GONE),
+        plugin_overview.find(plugin, maximum=detail.MAX_GONE),
         running.live(),
         path=reverse("web:plugin", args=[plugin]),
         since=filters["asked"],

@@ -67,11 +67,11 @@ class Plugin(kit.Fields, kit.Change):
         return super().field_at(field or ("name" if place else ""))
 
 
-def _number(most: int, usual: int, *, label: str, help_text: str) -> forms.IntegerField:
-    """Return a field for a whole number from 1 to ``most``; empty: the usual one."""
+def _number(maximum: int, usual: int, *, label: str, help_text: str) -> forms.IntegerField:
+    """Return a field for a whole number from 1 to ``maximum``; empty: the usual one."""
     widget = forms.NumberInput({"placeholder": usual, "inputmode": "numeric"})
     return forms.IntegerField(
-        required=False, min_value=1, max_value=most, label=label, widget=widget, help_text=help_text
+        required=False, min_value=1, max_value=maximum, label=label, widget=widget, help_text=help_text
     )
 
 

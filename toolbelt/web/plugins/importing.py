@@ -96,17 +96,17 @@ def save(request: http.Request) -> HttpResponse:
     )
     names = importing.store(responses.actor(request), preview, reason=form.cleaned_data["reason"])
     count = "1 server" if len(names) == 1 else f"{len(names)} servers"
-    responses.keep(
+    responses.keep_notice(
         request, notices.Notice(text=f"{count} added. Their tools are unavailable until you approve them.")
     )
     return responses.see_other(request, f"{reverse('web:plugins')}?{views.ask(request, names)}")
 
 
 def _declare(request: http.Request) -> None:
-    def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         return _show(request, problems=error.problems, status=status)
 
-    responses.declare(request, reverse("web:import_servers"), form=again)
+    responses.declare(request, reverse("web:import_servers"), form=show_again)
 
 
 def _show(

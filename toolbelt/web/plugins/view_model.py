@@ -78,7 +78,7 @@ def page(
         file=conf.PLUGINS_FILE,
         servers=sum(provider.connection is not None for provider in every),
         matches=matches + (f", {words.number(waiting)} to review" if waiting else ""),
-        asking=asking(every, filters["asked"], path, filters["of"]),
+        asking=refresh_progress(every, filters["asked"], path, filters["of"]),
         **frame,
     )
 
@@ -104,7 +104,7 @@ def line(
         reach=reach(provider),
         waiting=provider.waiting,
         seen=words.moment(listing.answered) if listing is not None and listing.answered else None,
-        asking=is_asked(provider, since),
+        asking=is_refreshing(provider, since),
         askable=provider.connection is not None or plugin.status == "failed",
         active=plugin.active,
         blocked=plugin.blocked,
@@ -153,7 +153,7 @@ def reach(provider: plugin_overview.Provider) -> str:
     return f"{words.number(provider.active)} on for {words.counted(len(provider.agents), 'agent')}"
 
 
-def is_asked(provider: plugin_overview.Provider, since: datetime | None) -> bool:
+def is_refreshing(provider: plugin_overview.Provider, since: datetime | None) -> bool:
     """Return whether its server was asked then and may still answer."""
     if since is None or provider.connection is None:
         return False
@@ -164,7 +164,7 @@ def is_asked(provider: plugin_overview.Provider, since: datetime | None) -> bool
     )
 
 
-def asking(
+def refresh_progress(
     every: Sequence[plugin_overview.Provider], since: datetime | None, path: str, of: str
 ) -> pieces.View | None:
     """Return how far a refresh has come that was begun then, of one server or of all.
@@ -174,7 +174,7 @@ def asking(
     if since is None:
         return None
     asked = [provider for provider in every if _is_meant(provider, of)]
-    waiting = [provider.plugin.name for provider in asked if is_asked(provider, since)]
+    waiting = [provider.plugin.name for provider in asked if is_refreshing(provider, since)]
     answered = {
         provider.plugin.name: provider.listing
         for provider in asked

@@ -65,11 +65,11 @@ def save(request: http.Request) -> HttpResponse:
 
     form = forms.Server(request.POST)
 
-    def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         form.refuse(error, otherwise=None)
         return _form(request, form, status=422)
 
-    responses.declare(request, reverse("web:plugins"), form=again)
+    responses.declare(request, reverse("web:plugins"), form=show_again)
     given = form.checked()
     name = given["name"]
     upstream_servers.add(
@@ -80,7 +80,7 @@ def save(request: http.Request) -> HttpResponse:
         title=given["title"],
         reason=given["reason"],
     )
-    responses.keep(
+    responses.keep_notice(
         request, notices.Notice(text=f"{name} added. Its tools are unavailable until you approve them.")
     )
     return responses.see_other(request, f"{reverse('web:plugin', args=[name])}?{ask(request, [name])}")
@@ -139,7 +139,7 @@ def _parts(
     request: http.Request, plugin: str, notice: notices.Notice, change: effects.Effect | None, status: int
 ) -> HttpResponse:
     """Return the parts of a page that follow a switch of a plugin."""
-    overview = plugin_overview.find(plugin, most=0)
+    overview = plugin_overview.find(plugin, maximum=0)
     if notice.undo is not None and not notice.detail:
         reach = view_model.reach(overview.provider)
         notice = notices.Notice(text=notice.text, detail=f"{reach[:1].upper()}{reach[1:]}.", undo=notice.undo)

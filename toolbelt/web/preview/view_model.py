@@ -113,7 +113,7 @@ def _past(
     return pieces.View(
         words=compare.version(version),
         moment=words.moment(version.last.at) if version.last else None,
-        notes=tuple(compare.doubts(version)),
+        notes=tuple(compare.past_warnings(version)),
         compare_url=compare.url(comparing.format_version(key, version.moment), key),
         agent=header,
         view=view,
@@ -125,7 +125,7 @@ def _past(
 
 
 def _question(agent: str, filters: Mapping[str, Any], view: str, form: str) -> pieces.View:
-    live = sessions.page(agent, limit=MAX_SESSIONS).sessions
+    stored_sessions = sessions.page(agent, limit=MAX_SESSIONS).sessions
     kinds = {"": "The agent", **{kind: f"Subagent: {kind}" for kind in values.KINDS}}
     return pieces.View(
         message=filters["message"],
@@ -139,8 +139,11 @@ def _question(agent: str, filters: Mapping[str, Any], view: str, form: str) -> p
             {name: _FORMATS.get(name, name) for name in (*_FORMATS, *rendering.FORMATS)}, form
         ),
         sessions=tuple(
-            pieces.Choice(value=kept.session.key, label=f"changed {words.moment(kept.changed).words}")
-            for kept in live
+            pieces.Choice(
+                value=stored.session.key,
+                label=f"changed {words.moment(stored.changed).words}",
+            )
+            for stored in stored_sessions
         ),
         moments=tuple(_moments(agent, filters["at"])),
     )
@@ -166,9 +169,9 @@ def _tools(
 ) -> tuple[pieces.View, ...]:
     """List what is sent, in the order in which it is sent; marked, what ``other`` does not have."""
     there = other.resolution.active if other is not None else answer.resolution.active
-    most = max((definition.tokens for definition in answer.tools), default=0)
+    maximum = max((definition.tokens for definition in answer.tools), default=0)
     return tuple(
-        _tool(answer, definition, most, why, "" if definition.name in there else mark)
+        _tool(answer, definition, maximum, why, "" if definition.name in there else mark)
         for definition in _sent_part(answer, offset).items
     )
 
@@ -180,14 +183,14 @@ def _sent_part(answer: surface.Surface, offset: int | str) -> paging.Part[defini
 
 
 def _tool(
-    answer: surface.Surface, definition: definitions.Definition, most: int, why: str, mark: str
+    answer: surface.Surface, definition: definitions.Definition, maximum: int, why: str, mark: str
 ) -> pieces.View:
     decision = answer.because.get(definition.name)
     return pieces.View(
         key=definition.name,
         tokens=definition.tokens,
         decision=decision,
-        percent=round(100 * definition.tokens / most) if most else 0,
+        percent=round(100 * definition.tokens / maximum) if maximum else 0,
         why_url=f"{why}&{urlencode({'tool': definition.name})}",
         mark=mark if decision else "",
     )

@@ -24,7 +24,7 @@ def count(noticed: attention.Attention) -> int:
 
 
 def count_others(noticed: attention.Attention) -> int:
-    """Return how many lines :func:`others` yields."""
+    """Return how many lines :func:`other_concerns` yields."""
     return (
         len(noticed.broken)
         + len(noticed.not_running)
@@ -57,7 +57,7 @@ def lines(noticed: attention.Attention) -> Iterator[pieces.View]:
         )
 
 
-def others(noticed: attention.Attention) -> Iterator[pieces.View]:
+def other_concerns(noticed: attention.Attention) -> Iterator[pieces.View]:
     """Yield what needs attention beside the tools to review, with each block on its own."""
     yield from _failures(noticed)
     yield from map(_of_agent, _troubled(noticed))
@@ -135,12 +135,12 @@ def _budget(summary: queries.Summary) -> str:
     if budget is None:
         return ""
     limits = [
-        f"{words.number(now)} of {words.limit(most)} {unit}"
-        for now, most, unit in (
+        f"{words.number(now)} of {words.limit(maximum)} {unit}"
+        for now, maximum, unit in (
             (spent.tools, budget.max_tools, "tools"),
             (spent.tokens, budget.max_tokens, "tokens"),
         )
-        if most is not None
+        if maximum is not None
     ]
     return f"{', '.join(limits)}. {_warnings(summary)}"
 

@@ -41,7 +41,7 @@ def page(
     """Return the whole page: the review, and a part of what else needs attention."""
     total = concerns.count_others(noticed)
     offset = min(filters["offset"] or 0, total)
-    items = tuple(itertools.islice(concerns.others(noticed), offset, offset + paging.AT_ONCE))
+    items = tuple(itertools.islice(concerns.other_concerns(noticed), offset, offset + paging.AT_ONCE))
     part = paging.Part(items=items, offset=offset, total=total, size=paging.AT_ONCE)
     return pieces.View(
         review=reviewed,

@@ -62,7 +62,7 @@ def decide(request: http.Request) -> HttpResponse:
 def _review(request: http.Request, *, plugin: str, moved: str = "") -> pieces.View:
     ticked = {value.partition("=")[0] for value in request.POST.getlist("tool")}
     return view_model.review(
-        inbox.load(plugin, most=view_model.MAX_AT_ONCE, first=moved),
+        inbox.load(plugin, maximum=view_model.MAX_AT_ONCE, first=moved),
         plugin=plugin,
         ticked=ticked - {moved},
         moved=moved,

@@ -63,11 +63,11 @@ def flip(request: http.Request) -> HttpResponse:
     family = "switch" if key in access_index.catalog_view().catalog.toolkits else "override"
     home = reverse("web:agent_access", args=[agent])
     question = notices.Confirmation(
-        title=words.asking(key, on, agent),
+        title=words.switch_question(key, on, agent),
         reasons=(),
         action=reverse(f"web:{family}", args=[agent, key]),
         fields=(("on", words.stored(on)), ("was", words.stored(was)), ("next", home)),
-        confirm_word=words.wanted(on),
+        confirm_word=words.switch_verb(on),
         back=home,
         dangerous=bool(change.added),
         effect=model_panel.effect(change),

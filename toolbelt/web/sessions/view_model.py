@@ -25,34 +25,38 @@ AT_ONCE = 50
 def page(agent: str, filters: Mapping[str, Any], *, path: str, may_see_calls: bool) -> pieces.View:
     """Return the page, narrowed by ``filters``. Raise errors.NotFound."""
     summary = queries.summary(agent)
-    offset, period = filters["offset"] or 0, periods.moments(*periods.days(filters))
+    offset, period = filters["offset"] or 0, periods.time_range(*periods.days(filters))
     stored = sessions.page(agent, offset=offset, limit=AT_ONCE, **period)
     part = paging.Part(items=stored.sessions, offset=offset, total=stored.total, size=AT_ONCE)
     preview = reverse("web:preview", args=[agent])
     initial = summary.agent.initial_toolkits
     return pieces.View(
         agent=agents.present(summary),
-        sessions=tuple(_line(summary.agent, kept, preview, may_see_calls) for kept in stored.sessions),
+        sessions=tuple(
+            _line(summary.agent, stored_session, preview, may_see_calls) for stored_session in stored.sessions
+        ),
         period=periods.present(filters, anything="Any time"),
-        narrowed=bool(periods.kept(filters)),
+        narrowed=bool(periods.address_parameters(filters)),
         initial=initial,
         loadable=tuple(key for key in summary.agent.allowed_toolkits if key not in initial),
         may_discover=summary.access.may_load,
         matches=f"{words.counted(stored.total, 'session')}, most recently changed first",
-        pages=part.pages(periods.kept(filters), path),
+        pages=part.pages(periods.address_parameters(filters), path),
     )
 
 
-def _line(agent: values.Agent, kept: sessions.Kept, preview: str, may_see_calls: bool) -> pieces.View:
-    held = kept.session
+def _line(
+    agent: values.Agent, stored_session: sessions.StoredSession, preview: str, may_see_calls: bool
+) -> pieces.View:
+    session = stored_session.session
     return pieces.View(
-        key=held.key,
-        loadout=held.loadout,
-        loaded=tuple(_loaded(agent, change) for change in held.changes),
-        began=kept.created,
-        changed=kept.changed,
-        preview_url=f"{preview}?{urlencode({'session': held.key})}",
-        calls_url=calls.session_url(agent.key, held.key, **calls.period_since(kept.created))
+        key=session.key,
+        loadout=session.loadout,
+        loaded=tuple(_loaded(agent, change) for change in session.changes),
+        began=stored_session.created,
+        changed=stored_session.changed,
+        preview_url=f"{preview}?{urlencode({'session': session.key})}",
+        calls_url=calls.session_url(agent.key, session.key, **calls.period_since(stored_session.created))
         if may_see_calls
         else "",
     )

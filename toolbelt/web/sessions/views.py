@@ -53,7 +53,7 @@ def evict(request: http.Request, agent: str) -> HttpResponse:
 def _page(request: http.Request, agent: str) -> pieces.View:
     shown = view_model.page(
         agent,
-        filters.read(forms.Sessions(QueryDict(urlsplit(responses.here(request)).query))),
+        filters.read(forms.Sessions(QueryDict(urlsplit(responses.current_address(request)).query))),
         path=reverse("web:sessions", args=[agent]),
         may_see_calls=rights.may_read(request.user, "call_record"),
     )

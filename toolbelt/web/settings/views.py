@@ -37,14 +37,14 @@ def change(request: http.Request, agent: str) -> HttpResponse:
     shown = belts.value("agent", {**was, "key": agent}, access_index.catalog_view().catalog)
     form = forms.Settings(request.POST, name=agent, initial=forms.Settings.initial_of(shown))
 
-    def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         address = belts.address("agent", {"key": agent})
         form.show_problems(entry_forms.problems_by_place(address, error.problems), is_saved=True)
         return _shown(request, agent, status=status, form=form, seen=was)
 
     home = reverse("web:settings", args=[agent])
     title, fields = f"Save the settings of {agent}?", (*form.fields, "was", "next")
-    responses.declare(request, home, form=again, title=title, verb="Save changes", fields=fields)
+    responses.declare(request, home, form=show_again, title=title, verb="Save changes", fields=fields)
     given, changes = form.checked(), form.changes()
     seen = {key: was.get(key) for key in changes}
     done = agents.edit(responses.write(request, given), agent, changes, was=seen)

@@ -35,7 +35,7 @@ class Flip(kit.Change):
             self.add_error("at", "Enter an end time.")
         return cleaned
 
-    def wanted(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of control.switches.flip and override."""
         given = self.checked()
         on, _, span = (given["given"] or given["on"]).partition("-")

@@ -48,15 +48,15 @@ def reset(request: http.Request, agent: str) -> HttpResponse:
 def _flipped(request: http.Request, family: str, agent: str, key: str) -> HttpResponse:
     parts.declare(request, agent)
     form = forms.Flip(request.POST)
-    wanted = form.wanted()
-    ends = wanted["ends"]
-    state = grants.with_end(wanted["on"], agents.End(at=ends) if ends is not None else None)
-    title, verb = words.asking(key, state, agent), words.wanted(wanted["on"])
+    arguments = form.arguments()
+    ends = arguments["ends"]
+    state = grants.with_end(arguments["on"], agents.End(at=ends) if ends is not None else None)
+    title, verb = words.switch_question(key, state, agent), words.switch_verb(arguments["on"])
     parts.declare(request, agent, title=title, verb=verb, fields=_KEPT)
-    change = _WRITES[family](responses.write(request, form.cleaned_data), agent, key, **wanted)
-    done = words.done(key, state, agent)
+    change = _WRITES[family](responses.write(request, form.cleaned_data), agent, key, **arguments)
+    done = words.switch_result(key, state, agent)
     has_effect = change.effect is None or not change.effect.is_nothing
-    if wanted["on"] and not has_effect and (reason := _why_off(agent, key)):
+    if arguments["on"] and not has_effect and (reason := _why_off(agent, key)):
         done = f"Saved, but {key} is not on for {agent}: {reason}"
     return _answered(request, change, done)
 

@@ -59,7 +59,7 @@ class Token(kit.Fields, kit.Change):
         """Set the agents to choose from; only a form that is shown needs them."""
         self.choose("agent", [("", "Choose an agent"), *((key, key) for key in queries.agent_keys())])
 
-    def wanted(self, me: str) -> dict[str, Any]:
+    def arguments(self, me: str) -> dict[str, Any]:
         """Return the keyword arguments of control.people.tokens.issue."""
         given = self.checked()
         mine, days = given["owner"] == "me", given["days"]

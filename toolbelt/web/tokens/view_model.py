@@ -40,7 +40,7 @@ def page(filters: Mapping[str, Any], *, path: str) -> pieces.View:
     )
 
 
-def whose(token: tokens.Token) -> str:
+def owner_words(token: tokens.Token) -> str:
     """Return whose a token is: ``agent ada``, ``olive, read``."""
     return f"agent {token.agent}" if token.agent else f"{token.user}, {token.scope}"
 

@@ -36,14 +36,14 @@ def issue(request: http.Request) -> HttpResponse:
     """Issue a token, and show its text once, beside the list."""
     form = forms.Token(request.POST)
 
-    def again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         form.refuse(error, otherwise="agent")
         return responses.show(request, _page(request, form), "tokens/list.html", "tokens/_form.html", 422)
 
-    responses.declare(request, reverse("web:tokens"), form=again)
-    issued = tokens.issue(responses.write(request), **form.wanted(request.user.get_username()))
+    responses.declare(request, reverse("web:tokens"), form=show_again)
+    issued = tokens.issue(responses.write(request), **form.arguments(request.user.get_username()))
     page = _page(request)
-    page.issued, page.whose = issued, view_model.whose(issued.token)
+    page.issued, page.whose = issued, view_model.owner_words(issued.token)
     return responses.show(request, page, "tokens/list.html", "tokens/_issued.html")
 
 
@@ -67,7 +67,7 @@ def revoke(request: http.Request, token: str) -> HttpResponse:
         )
         return responses.ask(request, f"Revoke token {token}?", "Revoke token", reasons)
     revoked = tokens.revoke(responses.write(request, form.cleaned_data), token)
-    text = f"Token {revoked.prefix} of {view_model.whose(revoked)} revoked."
+    text = f"Token {revoked.prefix} of {view_model.owner_words(revoked)} revoked."
     return responses.respond(request, notices.Notice(text=text))
 
 

@@ -29,19 +29,19 @@ def page(
     toolkit = index.catalog.toolkits.get(key)
     if toolkit is None:
         raise errors.NotFound("toolkit", key, index.catalog.toolkits)
-    held = view_model.held(index, toolkit)
+    use = view_model.use_of(index, toolkit)
     closed = access_index.closed(index.catalog)
-    page = view_model.line(held)
+    page = view_model.line(use)
     page.owner, page.examples = toolkit.plugin, toolkit.examples.strip()
     page.crowded = forms.too_many(len(toolkit.members), len(toolkit.triggers)) if may_edit else ""
-    page.tools = words.tools(len(held.members))
+    page.tools = words.tools(len(use.members))
     page.members = tuple(_member(index.catalog, toolkit, member, closed) for member in toolkit.members)
     page.find = paging.find_agents(index.agents, filters, path, ("offset",))
     page.message, page.preview = filters["message"], preview(index, toolkit, filters)
-    page.whose = whose((access.agent.key for access in index.agents), filters["whose"])
+    page.whose = agent_choices((access.agent.key for access in index.agents), filters["whose"])
     page.seen = json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False)
     page.may_change = any(may_flip(access.agent.key) for access in index.agents)
-    part = _holders(index, held, filters)
+    part = _holders(index, use, filters)
     page.cells = tuple(
         view_model.cell(access, toolkit, may_change=may_flip(access.agent.key)) for access in part.items
     )
@@ -55,12 +55,12 @@ def page(
 
 
 def _holders(
-    index: access_index.AccessIndex, held: view_model.Held, filters: Mapping[str, Any]
+    index: access_index.AccessIndex, use: view_model.ToolkitUse, filters: Mapping[str, Any]
 ) -> paging.Part[access_index.AgentAccess]:
     """Return the agents that the page shows; those that have the toolkit come first if there are many pages."""
-    accesses = paging.named(index.agents, filters["agents"])
+    accesses = paging.matching_agents(index.agents, filters["agents"])
     if len(accesses) > paging.AT_ONCE:
-        concerned = {*held.users, *held.switches}
+        concerned = {*use.users, *use.switches}
         accesses.sort(key=lambda access: access.agent.key not in concerned)
     return paging.part(accesses, filters["offset"])
 
@@ -133,7 +133,7 @@ def _conditions(trigger: catalog.Trigger) -> Iterator[pieces.View]:
         yield pieces.View(label="but none of", patterns=trigger.none)
 
 
-def whose(agents: Iterable[str], chosen: str) -> tuple[pieces.Choice, ...]:
+def agent_choices(agents: Iterable[str], chosen: str) -> tuple[pieces.Choice, ...]:
     """Return the choices of whose tools the preview uses: all, or those of an agent."""
     return pieces.choices(agents, chosen, "With all its tools")
 

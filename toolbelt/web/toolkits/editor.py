@@ -56,7 +56,7 @@ class Editor(entry_editor.Editor):
         index = proposals.preview_access("toolkit", key, entry, trial["whose"])
         preview = detail.preview(index, index.catalog.toolkits[key], trial)
         form.tried = preview.triggers  # type: ignore[attr-defined]
-        whose = detail.whose(queries.agent_keys(), trial["whose"])
+        whose = detail.agent_choices(queries.agent_keys(), trial["whose"])
         shown |= {"preview": preview, "message": trial["message"], "whose": whose}
         if request.htmx and request.POST.get("act") == "try":
             form.offer(index.catalog)

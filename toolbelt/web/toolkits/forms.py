@@ -234,9 +234,9 @@ class Toolkit(entry_forms.EntryForm):
 
 def too_many(members: int, triggers: int) -> str:
     """Return why the editor does not take so many rows, and what does; empty: it takes them."""
-    most: int | None = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+    maximum: int | None = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
     sent = len(_MEMBER) * members + len(_TRIGGER) * triggers + _BESIDE
-    if max(members, triggers) <= MAX_ROWS and (most is None or sent <= most):
+    if max(members, triggers) <= MAX_ROWS and (maximum is None or sent <= maximum):
         return ""
     return (
         f"{members} tools and {triggers} triggers exceed the limit of this editor (at most {MAX_ROWS} of each)."

@@ -11,11 +11,11 @@ from toolbelt.control.access import access_index
 from toolbelt.core import catalog, reasons, resolution
 from toolbelt.web.kit import notices, paging, pieces, switch, tool_sections, words
 
-_SORTS: Mapping[str, Callable[[Held], Any]] = {
-    "toolkit": lambda held: (held.toolkit.title or held.toolkit.key).casefold(),
-    "tools": lambda held: len(held.members),
-    "tokens": lambda held: held.tokens,
-    "users": lambda held: len(held.users),
+_SORTS: Mapping[str, Callable[[ToolkitUse], Any]] = {
+    "toolkit": lambda use: (use.toolkit.title or use.toolkit.key).casefold(),
+    "tools": lambda use: len(use.members),
+    "tokens": lambda use: use.tokens,
+    "users": lambda use: len(use.users),
 }
 _COLUMNS = {"toolkit": "Toolkit", "tools": "Tools", "tokens": "Tokens", "users": "Agents"}
 _SHOWS = {"": "All", "used": "In use", "unused": "Not in use", "blocked": "Blocked", "code": "From code"}
@@ -25,7 +25,7 @@ _STATES = ("active", "discoverable", "unavailable", "denied", "dormant")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class ToolkitUse:
     """One toolkit with who has it: ``users`` have one of its tools, ``switches`` are those that are set, by agent."""
 
     toolkit: catalog.Toolkit
@@ -38,7 +38,7 @@ class Held:
 
 def page(index: access_index.AccessIndex, filters: Mapping[str, Any], path: str) -> pieces.View:
     """Return the list, narrowed and sorted as the form says; ``path`` is the page's own."""
-    every = [held(index, toolkit) for toolkit in index.catalog.toolkits.values()]
+    every = [use_of(index, toolkit) for toolkit in index.catalog.toolkits.values()]
     shown = [toolkit for toolkit in every if _fits(toolkit, filters)]
     sort = paging.sort(shown, _SORTS, filters["sort"])
     part = paging.part(shown, filters["offset"])
@@ -63,11 +63,11 @@ def page(index: access_index.AccessIndex, filters: Mapping[str, Any], path: str)
     )
 
 
-def held(index: access_index.AccessIndex, toolkit: catalog.Toolkit) -> Held:
+def use_of(index: access_index.AccessIndex, toolkit: catalog.Toolkit) -> ToolkitUse:
     """Return who has a toolkit."""
     stored = index.catalog
     there = tuple(key for key in access_index.members(stored, toolkit) if key not in stored.non_tools)
-    return Held(
+    return ToolkitUse(
         toolkit=toolkit,
         members=there,
         tokens=sum(index.catalog.tools[key].tokens for key in there),
@@ -77,7 +77,7 @@ def held(index: access_index.AccessIndex, toolkit: catalog.Toolkit) -> Held:
     )
 
 
-def line(toolkit_use: Held) -> pieces.View:
+def line(toolkit_use: ToolkitUse) -> pieces.View:
     """Present one toolkit of the list."""
     users, counts = len(toolkit_use.users), Counter(toolkit_use.switches.values())
     return pieces.View(
@@ -140,7 +140,7 @@ def answer(
     accesses = [access for access in index.agents if access.agent.key == agent]
     return pieces.View(
         cells=tuple(cell(access, kit, may_change=True) for access in accesses for kit in kits),
-        toolkits=tuple(line(held(index, kit)) for kit in kits),
+        toolkits=tuple(line(use_of(index, kit)) for kit in kits),
         may_change=True,
         notice=notice,
     )
@@ -155,7 +155,7 @@ def _reason(decisions: Iterable[resolution.Decision], state: str) -> str:
     return f"{reason}, and {words.counted(len(others), 'other reason')}" if others else reason
 
 
-def _fits(toolkit_use: Held, filters: Mapping[str, Any]) -> bool:
+def _fits(toolkit_use: ToolkitUse, filters: Mapping[str, Any]) -> bool:
     toolkit = toolkit_use.toolkit
     texts = (toolkit.key, toolkit.title, toolkit.description, *toolkit_use.members)
     if not words.contains(filters["q"], *texts):

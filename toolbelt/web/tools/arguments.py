@@ -36,42 +36,42 @@ _LIMITS = {
 
 def listed(text: str) -> Iterator[pieces.View]:
     """List the arguments that a schema describes, each with what is inside it behind it."""
-    whole = schema.mapping(text, schema.EMPTY)
-    yield from _properties(whole, whole, "", 0)
+    root = schema.mapping(text, schema.EMPTY)
+    yield from _properties(root, root, "", 0)
 
 
 def _properties(
-    whole: Mapping[str, Any], part: Mapping[str, Any], before: str, depth: int
+    root: Mapping[str, Any], part: Mapping[str, Any], before: str, depth: int
 ) -> Iterator[pieces.View]:
     required = part.get("required")
     needed = set(filter(_is_text, required)) if isinstance(required, list) else set()
     properties = part.get("properties")
     for name, raw in properties.items() if isinstance(properties, Mapping) else ():
-        argument = _followed(whole, raw)
+        argument = _followed(root, raw)
         path = f"{before}{texts.visible(str(name))}"
         yield pieces.View(
             path=path,
             depth=depth,
-            kind=_kind(whole, argument),
+            kind=_kind(root, argument),
             required=name in needed,
             about=_text(argument.get("description") or argument.get("title")),
             limits=", ".join(_limits(argument)),
         )
         if depth + 1 >= DEEPEST:
             continue
-        items = _followed(whole, argument.get("items"))
+        items = _followed(root, argument.get("items"))
         if items.get("properties"):
-            yield from _properties(whole, items, f"{path}[].", depth + 1)
-        yield from _properties(whole, argument, f"{path}.", depth + 1)
+            yield from _properties(root, items, f"{path}[].", depth + 1)
+        yield from _properties(root, argument, f"{path}.", depth + 1)
 
 
-def _followed(whole: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
+def _followed(root: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
     """Return the part, or what it refers to in the same schema; empty for what is no mapping."""
     for _ in range(DEEPEST):
         reference = part.get("$ref") if isinstance(part, Mapping) else None
         if not _is_text(reference):
             break
-        target: Any = whole
+        target: Any = root
         for step in str(reference).removeprefix("#").strip("/").split("/"):
             target = (
                 target.get(step.replace("~1", "/").replace("~0", "~"))
@@ -83,7 +83,7 @@ def _followed(whole: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
     return part if isinstance(part, Mapping) else {}
 
 
-def _kind(whole: Mapping[str, Any], part: Mapping[str, Any], depth: int = 0) -> str:
+def _kind(root: Mapping[str, Any], part: Mapping[str, Any], depth: int = 0) -> str:
     if "const" in part:
         return _value(part["const"])
     values = part.get("enum")
@@ -94,15 +94,15 @@ def _kind(whole: Mapping[str, Any], part: Mapping[str, Any], depth: int = 0) -> 
         # A choice may hold choices, and lead back to itself.
         if isinstance(choices, list) and choices and depth < DEEPEST_CHOICE:
             kinds = dict.fromkeys(
-                _kind(whole, _followed(whole, choice), depth + 1) for choice in choices[:MAX_CHOICES]
+                _kind(root, _followed(root, choice), depth + 1) for choice in choices[:MAX_CHOICES]
             )
             return words.cut(" or ".join(kinds), MAX_LIMIT_LENGTH)
     stated = part.get("type")
     if isinstance(stated, list):
         return words.cut(" or ".join(map(_text, stated)), MAX_LIMIT_LENGTH)
     if stated == "array":
-        items = _followed(whole, part.get("items"))
-        return f"list of {_kind(whole, items, depth + 1)}" if items and not items.get("items") else "list"
+        items = _followed(root, part.get("items"))
+        return f"list of {_kind(root, items, depth + 1)}" if items and not items.get("items") else "list"
     return _text(stated) or "anything"
 
 

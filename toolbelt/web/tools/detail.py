@@ -37,7 +37,7 @@ def page(
     tool = stored.tools.get(key)
     if tool is None:
         raise errors.NotFound("tool", key, stored.tools)
-    state, word, trouble = view_model.standing(access_index.closed(stored).get(key))
+    state, word, trouble = view_model.state_for_all(access_index.closed(stored).get(key))
     taken = list(itertools.islice(arguments.listed(tool.input_schema), arguments.MAX_COUNT + 1))
     page = pieces.View(
         key=key,
@@ -74,10 +74,10 @@ def _add_agents(
     on_request = [access for access in index.agents if key not in access.granted and access.has(key)]
     page.users = f"{words.number(len(on))} of {words.number(len(index.agents))}"
     page.on_request = words.number(len(on_request)) if on_request else ""
-    shown = paging.named([*on, *on_request], filters["agents"])
+    shown = paging.matching_agents([*on, *on_request], filters["agents"])
     accesses = paging.part(shown, filters["offset"])
     having = {access.agent.key for access in (*on, *on_request)}
-    without = paging.named(index.agents, filters["agents"])
+    without = paging.matching_agents(index.agents, filters["agents"])
     others = paging.part(
         [access for access in without if access.agent.key not in having], filters["others_offset"]
     )

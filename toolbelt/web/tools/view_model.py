@@ -100,7 +100,7 @@ def page(
 def _bulk(shown: int, filters: Mapping[str, Any], agents: Sequence[str]) -> pieces.View:
     """Return the menu that sets tools for agents: those that are selected, or all that the filter shows."""
     return pieces.View(
-        fields=paging.hidden(filters, ("sort", "offset")),
+        fields=paging.hidden_fields(filters, ("sort", "offset")),
         count=f"All {words.number(shown)} matching tools" if shown > 1 else "The matching tool",
         words=pieces.SETTINGS,
         agents=tuple(agents),
@@ -124,7 +124,7 @@ def line(
     shelf: access_index.CatalogView, tool: catalog.Tool, *, agents: int, called: usage.OfTool | None
 ) -> pieces.View:
     """Present one tool of the list, which is on for so many ``agents``."""
-    state, word, about = standing(shelf.closed.get(tool.key))
+    state, word, about = state_for_all(shelf.closed.get(tool.key))
     toolkits = in_toolkits(shelf.catalog, tool.key)
     return pieces.View(
         tool=tool,
@@ -153,7 +153,7 @@ def _called(called: usage.OfTool, key: str) -> pieces.View:
     )
 
 
-def standing(closed: resolution.Decision | None) -> tuple[str, str, str]:
+def state_for_all(closed: resolution.Decision | None) -> tuple[str, str, str]:
     """Return how a tool stands whatever the agent: the state, its word, and why."""
     if closed is None:
         return "active", "Available", ""

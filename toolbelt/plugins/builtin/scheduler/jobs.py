@@ -105,7 +105,7 @@ class AgentJobs:
             )
         job = Job(id=secrets.token_hex(4), agent=self._agent, note=note, due=due, every=every)
         seconds = int(every.total_seconds()) if every else None
-        await self._state.set(job.key, {"note": note, "due": times.written(due), "every": seconds})
+        await self._state.set(job.key, {"note": note, "due": times.format_time(due), "every": seconds})
         return job
 
     async def cancel(self, job_id: str) -> None:

@@ -55,13 +55,13 @@ class Scheduler(FunctionPlugin):
         """
         agent_jobs = jobs.AgentJobs(runtime)
         interval = times.interval(every) if every is not None else None
-        return _as_json(await agent_jobs.add(note, times.when(when, self._now()), interval))
+        return _as_json(await agent_jobs.add(note, times.parse_time(when, self._now()), interval))
 
     @tool(name="list", title="List schedules", annotations={"readOnlyHint": True, "openWorldHint": False})
     async def list_schedules(self, runtime: RuntimeAPI) -> dict[str, Any]:
         """List your schedules, soonest first, and the current time."""
         scheduled = await jobs.AgentJobs(runtime).all()
-        return {"now": times.written(self._now()), "schedules": [_as_json(job) for job in scheduled]}
+        return {"now": times.format_time(self._now()), "schedules": [_as_json(job) for job in scheduled]}
 
     @tool(
         title="Cancel a schedule",
@@ -82,4 +82,4 @@ class Scheduler(FunctionPlugin):
 
 def _as_json(job: jobs.Job) -> dict[str, Any]:
     every = {"every_seconds": int(job.every.total_seconds())} if job.every else {}
-    return {"id": job.id, "due": times.written(job.due), "note": job.note, **every}
+    return {"id": job.id, "due": times.format_time(job.due), "note": job.note, **every}

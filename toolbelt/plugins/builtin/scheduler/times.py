@@ -20,7 +20,7 @@ _PIECE = re.compile(r"(\d+|an?(?=\s))\s*([smhdw])[a-z]*", re.IGNORECASE | re.ASC
 _FORMS = "Write a time with its time zone, such as 2030-05-01T09:00:00+02:00, or a duration, such as 'in 10 minutes'."
 
 
-def when(text: str, now: dt.datetime) -> dt.datetime:
+def parse_time(text: str, now: dt.datetime) -> dt.datetime:
     """Return a future time in UTC, parsed from ISO 8601 with a zone or from a duration. Raise ToolError if invalid."""
     text = text.strip()
     duration = text[3:] if text[:3].lower() == "in " else text
@@ -39,7 +39,7 @@ def when(text: str, now: dt.datetime) -> dt.datetime:
     except OverflowError as error:
         raise ToolError(f"{_quoted(text)} is outside the range of dates. {_FORMS}") from error
     if moment <= now:
-        raise ToolError(f"{_quoted(text)} is in the past. It is {written(now)} now.")
+        raise ToolError(f"{_quoted(text)} is in the past. It is {format_time(now)} now.")
     if moment > now + MAX_AHEAD:
         raise ToolError(f"{_quoted(text)} is more than five years ahead. Choose an earlier time.")
     return moment
@@ -67,7 +67,7 @@ def latest(first: dt.datetime, every: dt.timedelta, now: dt.datetime) -> tuple[d
     return first + missed * every, missed
 
 
-def written(moment: dt.datetime) -> str:
+def format_time(moment: dt.datetime) -> str:
     """Return the time as text, in UTC, to the second."""
     return moment.astimezone(dt.UTC).isoformat(timespec="seconds")
 

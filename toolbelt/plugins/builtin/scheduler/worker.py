@@ -68,7 +68,7 @@ async def run_due(state: contract.State, now: dt.datetime, deliver: Deliver) -> 
         except Exception as error:  # one failed run must not stop the others
             failed.append((run, error))
             continue
-        await state.set(job.last_run_key, times.written(run.due))
+        await state.set(job.last_run_key, times.format_time(run.due))
         if job.every is None:
             await state.delete(job.key)
             await state.delete(job.last_run_key)
@@ -78,7 +78,7 @@ async def run_due(state: contract.State, now: dt.datetime, deliver: Deliver) -> 
 
 def _run(job: jobs.Job, now: dt.datetime) -> Run:
     moment, missed = times.latest(job.due, job.every, now) if job.every else (job.due, 0)
-    key = f"{job.agent}/{job.id}@{times.written(moment)}"
+    key = f"{job.agent}/{job.id}@{times.format_time(moment)}"
     return Run(key=key, agent=job.agent, job=job.id, note=job.note, due=moment, missed=missed)
 
 

@@ -20,11 +20,11 @@ _MAX_SEARCHED = 4_096
 _SUPERSETS = {"iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030"}
 
 
-def decode(body: bytes, declared: str = "", *, is_html: bool = False, whole: bool = True) -> str:
+def decode(body: bytes, declared: str = "", *, is_html: bool = False, is_complete: bool = True) -> str:
     """Return the text of a body, decoded by its byte order mark, the server's or the page's declaration, or as UTF-8.
 
     The first encoding that can decode all bytes is used; if none can, the first, with replacement characters. A body
-    that is not ``whole`` may end within a character.
+    that is not ``is_complete`` may end within a character.
     """
     declared_names = [declared]
     if is_html and (match := _DECLARED.search(body[:_MAX_SEARCHED])):
@@ -34,7 +34,7 @@ def decode(body: bytes, declared: str = "", *, is_html: bool = False, whole: boo
     candidates.append("utf-8")
     for name in candidates:
         try:
-            return codecs.getincrementaldecoder(name)("strict").decode(body, final=whole)
+            return codecs.getincrementaldecoder(name)("strict").decode(body, final=is_complete)
         except UnicodeDecodeError:
             continue
     return body.decode(candidates[0], errors="replace")

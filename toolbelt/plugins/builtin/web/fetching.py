@@ -20,14 +20,14 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """A response and its final address. ``whole`` is False if the body was cut off at the limit."""
+    """A response and its final address. ``is_complete`` is False if the body was cut off at the limit."""
 
     url: str
     status: int
     content_type: str
     charset: str
     body: bytes
-    whole: bool
+    is_complete: bool
 
 
 async def fetch(runtime: RuntimeAPI, address: str, configuration: settings.Settings) -> Fetched:
@@ -81,7 +81,7 @@ async def _read(response: httpx.Response, url: httpx.URL, max_bytes: int) -> Fet
     packing = response.headers.get("content-encoding", "").strip().lower()
     if packing not in ("", "identity", "gzip", "x-gzip"):
         raise ToolError(f"{url.host} compresses its response as {packing[:80]!r}, which is not supported.")
-    body, whole = await _bounded(response.aiter_raw(), max_bytes, unpack="gzip" in packing)
+    body, is_complete = await _bounded(response.aiter_raw(), max_bytes, unpack="gzip" in packing)
     if body and not content_type:
         raise ToolError(f"{url.host} sent no content type, so the response is not read.")
     return Fetched(
@@ -90,7 +90,7 @@ async def _read(response: httpx.Response, url: httpx.URL, max_bytes: int) -> Fet
         content_type=content_type,
         charset=response.charset_encoding or "",
         body=body,
-        whole=whole,
+        is_complete=is_complete,
     )
 
 

@@ -62,13 +62,13 @@ class Web(FunctionPlugin):
             "text": page.text[start:end],
             "next_start": end if end < len(page.text) else None,
             "total_chars": len(page.text),
-            "cut_off": not (fetched.whole and page.whole),
+            "cut_off": not (fetched.is_complete and page.is_complete),
         }
 
 
 def _read(fetched: fetching.Fetched) -> reading.Reading:
     is_html = fetched.content_type in ("text/html", "application/xhtml+xml")
-    text = charsets.decode(fetched.body, fetched.charset, is_html=is_html, whole=fetched.whole)
+    text = charsets.decode(fetched.body, fetched.charset, is_html=is_html, is_complete=fetched.is_complete)
     if is_html:
         return reading.read(text, fetched.url)
     return reading.Reading(title="", text=reading.visible(text))

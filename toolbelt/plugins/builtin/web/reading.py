@@ -37,11 +37,11 @@ _INVISIBLE = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A page's title and text. ``whole`` is False if reading stopped before the end."""
+    """A page's title and text. ``is_complete`` is False if reading stopped before the end."""
 
     title: str
     text: str
-    whole: bool = True
+    is_complete: bool = True
 
 
 def visible(text: str) -> str:
@@ -54,14 +54,14 @@ def read(page: str, url: str) -> Reading:
     parser = _Reader(url)
     # The parser is not closed: closing takes quadratic time for a broken page. The final tag flushes the text before
     # it.
-    whole = True
+    is_complete = True
     try:
         parser.feed(page + "<p>")
     except _TooManyPiecesError:
-        whole = False
+        is_complete = False
     # Filtered at the end, because a page can also write characters as references such as &#8203;.
     title = " ".join(visible("".join(parser.title)).split())
-    return Reading(title=title[:MAX_TITLE], text=visible(parser.lines.text()), whole=whole)
+    return Reading(title=title[:MAX_TITLE], text=visible(parser.lines.text()), is_complete=is_complete)
 
 
 class _TooManyPiecesError(Exception):
