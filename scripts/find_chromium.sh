@@ -1,6 +1,6 @@
 #!/bin/sh
-# Which browser do the browser tests drive? Prints its path; CHROMIUM names one. With CI=true a missing one is installed.
-# The shell without windows comes first: it is the same browser, and takes two thirds of the time.
+# Print the path of the browser for the browser tests. CHROMIUM names one. With CI=true, a missing browser is installed.
+# The headless shell is preferred: it is the same browser, and the tests take two thirds of the time.
 set -eu
 
 find_it() {

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# Which settings has the caller's shell, meant for some installation? Forgets them all. To be sourced.
-# What is said to `make` itself stays: PORT, PYTHON, CI, CHROMIUM, DEMO_PASSWORD, TEST_DATABASE_URL.
+# Unset the variables of the caller's shell that configure an installation. To be sourced.
+# The variables for `make` itself stay: PORT, PYTHON, CI, CHROMIUM, DEMO_PASSWORD, TEST_DATABASE_URL.
 for name in $(env | sed -n 's/^\(\(TOOLBELT\|OTEL\)_[A-Za-z0-9_]*\)=.*/\1/p'); do
     unset "$name"
 done

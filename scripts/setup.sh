@@ -1,6 +1,6 @@
 #!/bin/sh
-# What does Toolbelt need before it can run? A virtual environment in .venv with the packages of a lock.
-# Usage: scripts/setup.sh base|dev. Installs only when the lock has changed since it last did.
+# Create the virtual environment .venv, with the packages of a lock file.
+# Usage: scripts/setup.sh base|dev. Installs only if the lock file has changed since the last time.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,7 +14,7 @@ is_recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/
 
 find_python() {
     for candidate in ${PYTHON:-python3.11 python3.12 python3.13 python3}; do
-        # Asked for its version, because a name on the PATH may be a shim with nothing behind it.
+        # It is run, because a name on the PATH may be a shim without an installed Python.
         if is_recent "$candidate"; then
             echo "$candidate"
             return
@@ -23,14 +23,14 @@ find_python() {
     return 1
 }
 
-# One that was broken off while it was made has no pip.
+# An environment whose creation was interrupted has no pip.
 is_whole() { is_recent .venv/bin/python && .venv/bin/python -c 'import pip' 2>/dev/null; }
 
 if ! is_whole; then
     echo "==> Looking for Python 3.11 or newer"
     python=$(find_python) || stop "Toolbelt needs Python 3.11 or newer, and ${PYTHON:-python3} is none: install it (on \
 Debian: apt-get install python3 python3-venv), or say where it is with PYTHON=/path/to/python3."
-    echo "==> Making a virtual environment in .venv with $("$python" --version)"
+    echo "==> Creating a virtual environment in .venv with $("$python" --version)"
     rm -rf .venv
     "$python" -m venv .venv >.venv.log 2>&1 || {
         rm -rf .venv
@@ -40,13 +40,13 @@ python3-venv) and run this again; what it said is in .venv.log."
     rm -f .venv.log
 fi
 
-# dev.txt holds all of base.txt at the same versions, so it suffices.
+# dev.txt contains all of base.txt at the same versions, so it is enough.
 installed() { cmp -s "requirements/$1.txt" ".venv/$1.installed"; }
 
 if ! installed "$lock"; then
     echo "==> Installing the packages of requirements/$lock.txt (this takes a moment the first time)"
     rm -f .venv/*.installed
-    # The lock has all that its packages need, and Python compiles what is used when it is used first.
+    # The lock file is complete, and Python compiles modules when they are first imported.
     if ! .venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check --retries 2 \
         --no-deps --no-compile --require-hashes --requirement "requirements/$lock.txt" >.venv/install.log 2>&1; then
         grep -E '^ *ERROR' .venv/install.log | tail -n 3 >&2 || true

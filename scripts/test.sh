@@ -1,23 +1,23 @@
 #!/bin/sh
-# Run the checks and tests of this checkout, each to its end, and say which failed: all of them, or one part.
+# Run all checks and tests, or only the checks or the unit tests, and report which stages failed.
 #   scripts/test.sh [check|unit]
-# A stage whose tool is missing is skipped and says so; with CI=true that is a failure.
+# A stage whose tool is missing is skipped, which is reported; with CI=true, it fails.
 set -eu
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh dev
 
 python=.venv/bin/python
-# The same on every machine, whatever its shell has set for an installation.
+# Settings from the shell do not reach the tests.
 . scripts/forget_settings.sh
 export TOOLBELT_ENV=test
-# A shell may have told Python to keep no bytecode; then every process of the tests would compile the project again.
+# Without bytecode, every test process would compile the project again.
 unset PYTHONDONTWRITEBYTECODE
-# Some wait for servers and locks while others work, so there are more processes than processors. Not with
+# Tests that wait for servers and locks leave a processor idle, so there are more processes than processors. Not with
 # `--dist worksteal`: a process without tests ends its session there, and its database with it, before it gets new ones.
 cores=$($python -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())')
 several="-n $((cores + cores / 2))"
-# Every process would take a second to load what no test of its stage uses.
+# No test of these stages uses these plugins, and each process would take a second to load them.
 no_browsers='-p no:playwright -p no:base_url'
 no_schemas='-p no:schemathesis'
 passed=0 failed='' skipped=''
@@ -57,7 +57,7 @@ deployable() {
         $python manage.py check --deploy --fail-level WARNING
 }
 
-# Types take as long as all other checks together, so they are checked beside those.
+# Checking types takes as long as all other checks together, so it runs beside them.
 begin_types() {
     types_log=$(mktemp)
     $python -m mypy --num-workers 2 >"$types_log" 2>&1 &
@@ -72,7 +72,7 @@ end_types() {
     return "$types_status"
 }
 
-# What reads the code and runs no test.
+# The stages that read the code and run no tests.
 check() {
     begin_types
     stage "Code: ruff" $python -m ruff check .
@@ -85,7 +85,7 @@ check() {
     stage "Types: mypy" end_types
 }
 
-# The tests of what knows no database, but for those that take seconds or run git a thousand times.
+# The tests that need no database, except those that take seconds or run git a thousand times.
 unit() {
     stage "Unit tests" $python -m pytest $several -m 'not slow' $no_browsers $no_schemas \
         tests/core tests/adapters tests/plugins \
@@ -102,8 +102,9 @@ tests() {
     fi
 
     if url=$($python scripts/find_postgres.py); then
-        # What writes or asks SQL of its own, locks, listens, or shares connections among threads and processes. Pages,
-        # the API, MCP, commands and upstream servers go through the same doors; of them only what asks in its own way.
+        # The tests of code that contains SQL, takes locks, listens, or shares connections among threads and processes.
+        # Pages, the API, MCP, commands and upstream servers use that code; their tests are listed only if they query in
+        # another way.
         stage "Tests on PostgreSQL" env DATABASE_URL="$url" $python -m pytest $several $no_browsers $no_schemas \
             -m 'not soak' tests/store tests/models tests/control \
             tests/front/test_admissions.py tests/front/test_application.py tests/front/test_event_stream.py \
