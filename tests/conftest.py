@@ -17,7 +17,7 @@ from django.test import TransactionTestCase, client
 from django.test.signals import setting_changed
 from pytest_django import DjangoDbBlocker
 
-from tests import quickly
+from tests import fast_fixtures
 from toolbelt.runtime import plugins
 
 # No deadline: a loaded machine is no fault of the code. `make soak` looks for examples at length.
@@ -113,6 +113,6 @@ def outermost_contexts_only() -> Iterator[None]:
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Let the database be emptied quickly after each test that commits."""
     with django_db_blocker.unblock():
-        empty = quickly.emptying()
+        empty = fast_fixtures.emptying()
     with mock.patch.object(TransactionTestCase, "_fixture_teardown", empty):
         yield

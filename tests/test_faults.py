@@ -12,7 +12,7 @@ from django import db
 from django.contrib.auth import models as logins
 from django.test import Client
 
-from tests import breaking, quickly
+from tests import breaking, fast_fixtures
 from tests.api.conftest import BELT, SETUP, Asking, of_operator
 from tests.breaking import Database
 from toolbelt import models
@@ -28,7 +28,7 @@ SOON = 8.0
 
 @pytest.fixture
 def stored(transactional_db: None) -> None:
-    quickly.stored("api", lambda: belts.import_(SETUP, BELT))
+    fast_fixtures.stored("api", lambda: belts.import_(SETUP, BELT))
 
 
 @pytest.fixture

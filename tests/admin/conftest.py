@@ -10,7 +10,7 @@ from django.contrib.auth import models as auth
 from django.test import Client
 from django.urls import reverse
 
-from tests import quickly
+from tests import fast_fixtures
 from tests.admin import browsing
 from toolbelt import models
 from toolbelt.control import writing
@@ -65,13 +65,13 @@ BELT: dict[str, Any] = {
 def stored(db: None) -> None:
     """Store the configuration, as an import does."""
     setup = writing.by("setup", via="import")
-    quickly.stored("admin", lambda: belts.import_(setup, BELT))
+    fast_fixtures.stored("admin", lambda: belts.import_(setup, BELT))
 
 
 @pytest.fixture
 def client(db: None) -> Client:
     """Return a browser at which an operator is logged in who may do everything."""
-    return quickly.logged_in(auth.User.objects.create_superuser("olga"))
+    return fast_fixtures.logged_in(auth.User.objects.create_superuser("olga"))
 
 
 @pytest.fixture

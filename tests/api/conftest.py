@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth import models as logins
 from django.test import Client
 
-from tests import quickly
+from tests import fast_fixtures
 from toolbelt.api import limits
 from toolbelt.control import writing
 from toolbelt.control.config import belts
@@ -107,7 +107,7 @@ def unhurried() -> Iterator[None]:
 
 @pytest.fixture
 def stored(db: None) -> None:
-    quickly.stored("api", lambda: belts.import_(SETUP, BELT))
+    fast_fixtures.stored("api", lambda: belts.import_(SETUP, BELT))
 
 
 @pytest.fixture

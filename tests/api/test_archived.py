@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.api import test_doors
+from tests.api import test_authorization
 from tests.api.conftest import SETUP, Asking
 from toolbelt.control import undo
 from toolbelt.control.access import switches
@@ -23,9 +23,9 @@ def archived(stored: None) -> Any:
 def test_its_own_token_opens_nothing_until_it_is_back(ada, subtests):
     assert ada.get("/agents/ada/surface").status_code == 200
     agents.archive(SETUP.replace(confirm=True), "ada", True)
-    for method, path, name in test_doors.OPERATIONS:
+    for method, path, name in test_authorization.OPERATIONS:
         with subtests.test(name):
-            answer = ada.send(method, test_doors.address(path), {})
+            answer = ada.send(method, test_authorization.address(path), {})
             assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
     agents.archive(SETUP, "ada", False)
     assert ada.get("/agents/ada/surface").status_code == 200
@@ -35,13 +35,13 @@ def test_an_operator_hears_that_it_is_archived_and_another_agent_that_it_is_not_
     olga, bob, archived, subtests
 ):
     # What a program ran is recorded, whatever has become of its agent, and declarations concern no agent.
-    agents_own = test_doors.AGENTS_OWN - {
+    agents_own = test_authorization.AGENTS_OWN - {
         "report_outcome",
         "record_calls",
         "read_declared_tools",
         "declare_tools",
     }
-    asked = [one for one in test_doors.OPERATIONS if one[2] in agents_own]
+    asked = [one for one in test_authorization.OPERATIONS if one[2] in agents_own]
     bodies = {
         "call_tool": {"tool": "clock", "arguments": {}},
         "admit_calls": {"calls": [{"tool": "clock"}]},
@@ -50,7 +50,7 @@ def test_an_operator_hears_that_it_is_archived_and_another_agent_that_it_is_not_
     }
     for method, path, name in asked:
         with subtests.test(name):
-            address = test_doors.address(path)
+            address = test_authorization.address(path)
             body = bodies.get(name)
             answer = olga.send(method, address, body)
             assert answer.status_code == 404, answer.content

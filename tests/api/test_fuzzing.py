@@ -22,7 +22,7 @@ from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
 from tests.api.conftest import SETUP, of_operator
-from tests.api.test_doors import AGENTS_OWN
+from tests.api.test_authorization import AGENTS_OWN
 from toolbelt import models
 from toolbelt.api import application
 from toolbelt.control.people import tokens
@@ -101,7 +101,7 @@ def test_nothing_breaks_and_nothing_undocumented_is_answered(
     for operation in operations():
         name = operation.definition.raw["operationId"]
         if whose == "agent" and name not in AGENTS_OWN:
-            continue  # it is refused whatever is sent (see test_doors)
+            continue  # it is refused whatever is sent (see test_authorization)
         with subtests.test(name):
             send(operation, mode, served, {"Authorization": f"Bearer {text}"})
     assert models.Agent.objects.exists()

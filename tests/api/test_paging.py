@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.api.test_doors import OPERATIONS, address
+from tests.api.test_authorization import OPERATIONS, address
 from toolbelt.api import application, paging
 
 LISTS = [

@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from tests.api.conftest import SETUP, Asking
-from tests.api.test_doors import OPERATIONS, address
+from tests.api.test_authorization import OPERATIONS, address
 from tests.web.test_roles_matrix import MAY, PEOPLE
 from toolbelt.control.access import switches
 from toolbelt.control.people import roles, tokens

@@ -76,7 +76,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "call": ("/calls/1/",),
     "audit_log": ("/audit/", "/audit/?person=nobody"),
     "compare": ("/compare/", "/compare/?a=kiosk&b=runner", "/compare/?a=loadout:minimal&b=kiosk&show=all"),
-    "belt": ("/belt/",),
+    "import_export": ("/belt/",),
     "tokens": ("/tokens/",),
     "people": ("/people/",),
     "plugins": ("/plugins/?q=vault",),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests import quickly
+from tests import fast_fixtures
 from toolbelt.control import writing
 from toolbelt.control.config import belts
 
@@ -57,4 +57,4 @@ def operator() -> writing.Write:
 
 @pytest.fixture
 def stored(db: None, operator: writing.Write) -> None:
-    quickly.stored("control", lambda: belts.import_(operator, BELT))
+    fast_fixtures.stored("control", lambda: belts.import_(operator, BELT))

@@ -16,7 +16,7 @@ import yaml
 from django.core import management
 from django.db import transaction
 
-from tests import demo_plugins, quickly
+from tests import demo_plugins, fast_fixtures
 from tests.docs import pages
 from toolbelt import testing
 from toolbelt.control.access import switches
@@ -105,7 +105,7 @@ def test_what_the_pages_show_comes_out(
 ) -> None:
     """One test for all pages, because loading the demo takes seconds; each page finds it as it was loaded."""
     demo_plugins.use(settings, monkeypatch, tmp_path)
-    quickly.demo()
+    fast_fixtures.demo()
     # What a page writes is thrown away with the directory.
     (tmp_path / "docs").symlink_to(pages.ROOT / "docs")
     monkeypatch.chdir(tmp_path)

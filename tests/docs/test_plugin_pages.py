@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests import demo_plugins, quickly
+from tests import demo_plugins, fast_fixtures
 from tests.docs import pages, test_examples
 from toolbelt import conf, testing
 from toolbelt.control.access import switches
@@ -114,7 +114,7 @@ def test_what_the_pages_on_plugins_show_comes_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any, subtests: pytest.Subtests
 ) -> None:
     """One test for all of them, because loading the demo takes seconds."""
-    quickly.demo()
+    fast_fixtures.demo()
     before = set(sys.modules)
     try:
         for page in PAGES:

@@ -15,7 +15,7 @@ from django.contrib.auth import models as auth
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from tests import quickly
+from tests import fast_fixtures
 from tests.admin import browsing
 from tests.admin import conftest as admin
 from tests.api.conftest import Asking
@@ -126,7 +126,7 @@ def _texts(document: Any) -> list[str]:
 
 
 def _web(flip: Flip, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
-    browser = quickly.logged_in(_operator())
+    browser = fast_fixtures.logged_in(_operator())
     words = {True: "true", False: "false", None: "unset"}
     fields = {"on": words[flip.on], "was": words[flip.read()], "reason": flip.reason}
     if flip.confirm:
@@ -145,7 +145,7 @@ def _htmx(flip: Flip) -> Answer:
 
 
 def _admin(flip: Flip) -> Answer:
-    client: Client = quickly.logged_in(_operator())
+    client: Client = fast_fixtures.logged_in(_operator())
     table, column, model = (
         ("switches", "toolkit", models.Toolkit) if flip.is_switch else ("overrides", "tool", models.Tool)
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import demo_plugins, quickly
+from tests import demo_plugins, fast_fixtures
 from tests.api.conftest import SETUP, Asking
 from tests.front.conftest import unhurried as unhurried
 from tests.mcp.conftest import NEW, Client, Endpoint
@@ -45,12 +45,12 @@ def demo(
     settings.TOOLBELT_ALLOW_PRIVATE_HTTP = True
 
     def store() -> None:
-        quickly.demo()
+        fast_fixtures.demo()
         belts.import_(
             SETUP, {"agents": [{"key": "caller", "tools": list(snapshots.catalog().tools)}, EVOLVER]}
         )
 
-    quickly.stored("the demo acts", store)
+    fast_fixtures.stored("the demo acts", store)
     yield snapshots.catalog()
     plugins.stop()
     snapshots.forget()

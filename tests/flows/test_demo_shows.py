@@ -10,7 +10,7 @@ import pytest
 from django import test
 from django.core.management import call_command
 
-from tests import demo_plugins, quickly
+from tests import demo_plugins, fast_fixtures
 from toolbelt.control.reports import attention, queries, usage
 from toolbelt.control.servers import approvals, client_plugins
 from toolbelt.runtime import plugins
@@ -26,10 +26,10 @@ def demo(
     demo_plugins.use(settings, monkeypatch, tmp_path)
 
     def store() -> None:
-        quickly.demo()
+        fast_fixtures.demo()
         call_command("demo_activity", days=1, size=10, verbosity=0)
 
-    quickly.stored("the demo shows", store)
+    fast_fixtures.stored("the demo shows", store)
     yield
     plugins.stop()
     snapshots.forget()

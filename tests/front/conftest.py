@@ -12,7 +12,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.core.handlers.asgi import ASGIHandler
 
-from tests import quickly
+from tests import fast_fixtures
 from tests.api.conftest import BELT, SETUP, of_operator
 from toolbelt.api import limits
 from toolbelt.control.access import expirations
@@ -159,7 +159,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def stored(transactional_db: None) -> None:
-    quickly.stored("api", lambda: belts.import_(SETUP, BELT))
+    fast_fixtures.stored("api", lambda: belts.import_(SETUP, BELT))
 
 
 @pytest.fixture

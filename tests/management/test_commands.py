@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from tests import quickly
+from tests import fast_fixtures
 from toolbelt.control import writing
 from toolbelt.control.config import belts
 from toolbelt.store import snapshots
@@ -33,7 +33,7 @@ BELT: dict[str, Any] = {
 
 @pytest.fixture
 def stored(db: None) -> None:
-    quickly.stored("commands", lambda: belts.import_(writing.by("olive", via="command"), BELT))
+    fast_fixtures.stored("commands", lambda: belts.import_(writing.by("olive", via="command"), BELT))
 
 
 def run(*args: str) -> str:

@@ -15,7 +15,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.core.handlers.asgi import ASGIHandler
 
-from tests import quickly
+from tests import fast_fixtures
 from tests.api.conftest import BELT, SETUP, of_operator
 from tests.front.conftest import ada as ada
 from tests.front.conftest import unhurried as unhurried
@@ -336,7 +336,7 @@ def server_directory(kept_directory: Path) -> Path:
 
 @pytest.fixture
 def stored(transactional_db: None) -> None:
-    quickly.stored("mcp", lambda: belts.import_(SETUP, BELT))
+    fast_fixtures.stored("mcp", lambda: belts.import_(SETUP, BELT))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests import quickly
+from tests import fast_fixtures
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, Client, Endpoint
 from tests.plugins.upstream import providing, scripting, serving
@@ -69,7 +69,7 @@ def scripted(directory: Path, belt: Mapping[str, Any], **about: Any) -> Iterator
         belts.import_(SETUP, belt)
 
     masking.forget()
-    quickly.stored(f"files at {directory}, {about}, {belt}", add)
+    fast_fixtures.stored(f"files at {directory}, {about}, {belt}", add)
     yield script
     masking.forget()
     plugins.stop()

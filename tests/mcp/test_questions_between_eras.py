@@ -17,7 +17,7 @@ from asgiref.sync import async_to_sync
 from django.db import DatabaseError
 from mcp.client import streamable_http
 
-from tests import quickly
+from tests import fast_fixtures
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, Client, Endpoint, run
 from tests.mcp.test_elicitation import until
@@ -62,7 +62,7 @@ def server(transactional_db: None, running_server: tuple[str, str]) -> Iterator[
     """Yield the era of a server whose tools are ada's, and which may ask."""
     masking.forget()
     era, url = running_server
-    quickly.stored(f"a server that asks at {url}", lambda: add(url))
+    fast_fixtures.stored(f"a server that asks at {url}", lambda: add(url))
     upstream_connections.attend(snapshots.catalog())
     yield era
     plugins.stop()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests import quickly
+from tests import fast_fixtures
 from toolbelt.control import writing
 from toolbelt.control.config import belts
 from toolbelt.control.servers import plugins as configured
@@ -53,6 +53,6 @@ def install(listed: Callable[[str], None]) -> Install:
                 belts.import_(OPERATOR, belt)
             return done
 
-        return quickly.stored(f"installed: {entries}, {belt}", store)
+        return fast_fixtures.stored(f"installed: {entries}, {belt}", store)
 
     return install

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests import quickly
+from tests import fast_fixtures
 from toolbelt import testing
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
@@ -36,7 +36,7 @@ BELT: dict[str, Any] = {
 
 @pytest.fixture
 def stored(db: None) -> None:
-    quickly.stored("surfaces", lambda: belts.import_(OPERATOR, BELT))
+    fast_fixtures.stored("surfaces", lambda: belts.import_(OPERATOR, BELT))
     snapshots.forget()
 
 

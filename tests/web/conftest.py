@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth import models as auth
 from django.test import Client
 
-from tests import quickly
+from tests import fast_fixtures
 from toolbelt import models, testing
 
 READS = {"readOnlyHint": True}
@@ -76,7 +76,7 @@ BELT: dict[str, Any] = {
 @pytest.fixture
 def belt(db: None) -> None:
     """Store the small configuration, as rows: no operator has changed anything yet."""
-    quickly.stored("web", lambda: testing.RowsWorld().load(BELT, lenient=True))
+    fast_fixtures.stored("web", lambda: testing.RowsWorld().load(BELT, lenient=True))
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def olive(db: None) -> auth.User:
 @pytest.fixture
 def operator(olive: auth.User) -> Client:
     """Return the browser of one who may change agents."""
-    return quickly.logged_in(olive)
+    return fast_fixtures.logged_in(olive)
 
 
 @pytest.fixture
@@ -107,13 +107,13 @@ def keeper(db: None) -> Client:
     changes = [f"change_{kind}" for kind in ("plugin", "tool", "agent", "toolkit", "loadout", "subapp")]
     codenames = ["view_plugin", "add_plugin", *changes]
     user.user_permissions.set(auth.Permission.objects.filter(codename__in=codenames))
-    return quickly.logged_in(user)
+    return fast_fixtures.logged_in(user)
 
 
 @pytest.fixture
 def viewer(db: None) -> Client:
     """Return the browser of one who may only look."""
-    return quickly.logged_in(get_user_model().objects.create_user("rosa"))
+    return fast_fixtures.logged_in(get_user_model().objects.create_user("rosa"))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from tests import factories, quickly
+from tests import factories, fast_fixtures
 from tests.web import acting
 from toolbelt import models
 from toolbelt.control.catalog import entries
@@ -350,7 +350,7 @@ def test_it_asks_the_database_the_same_few_questions_however_many_tools_there_ar
 
 
 def test_the_first_view_of_the_demo_is_light(operator: Client) -> None:
-    quickly.demo()
+    fast_fixtures.demo()
     sizes = {}
     for key in models.Agent.objects.values_list("key", flat=True):
         answer = operator.get(f"/agents/{key}/")

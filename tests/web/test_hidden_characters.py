@@ -9,7 +9,7 @@ import time
 import pytest
 from django.test import Client
 
-from tests import quickly
+from tests import fast_fixtures
 from tests.web.conftest import READS
 from toolbelt import models, testing
 from toolbelt.web.kit import hidden_characters
@@ -70,7 +70,7 @@ _FIELDS = re.compile(r"<textarea.*?</textarea>|<input[^>]*>", re.DOTALL)
 @pytest.mark.django_db
 @pytest.mark.parametrize("address", PAGES)
 def test_what_a_person_wrote_is_shown_with_what_is_hidden_in_it(address: str, admin_client: Client) -> None:
-    quickly.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
+    fast_fixtures.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
 
     answer = admin_client.get(address)
 
@@ -82,7 +82,7 @@ def test_what_a_person_wrote_is_shown_with_what_is_hidden_in_it(address: str, ad
 
 @pytest.mark.django_db
 def test_the_code_points_are_named(admin_client: Client) -> None:
-    quickly.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
+    fast_fixtures.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
 
     for address in (
         "/toolkits/",
@@ -97,7 +97,7 @@ def test_the_code_points_are_named(admin_client: Client) -> None:
 
 @pytest.mark.django_db
 def test_what_a_form_holds_is_sent_back_as_it_is(admin_client: Client) -> None:
-    quickly.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
+    fast_fixtures.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
     toolkit = models.Toolkit.objects.get(key="times")
 
     for address in ("/toolkits/times/edit/", f"/admin/toolbelt/toolkit/{toolkit.pk}/change/"):

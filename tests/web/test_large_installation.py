@@ -14,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
 
 from scripts import bench_thousand
 from scripts import large_installation as made
-from tests import factories, quickly
+from tests import factories, fast_fixtures
 from tests.web import acting
 from toolbelt import models
 from toolbelt.control import guards
@@ -34,7 +34,7 @@ MAX_QUERIES = 20
 @pytest.fixture(scope="module")
 def filled(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Fill the database, once for all tests of this module."""
-    with quickly.shared(django_db_blocker):
+    with fast_fixtures.shared(django_db_blocker):
         made.fill(agents=AGENTS, tools=TOOLS, changes=200, calls=300)
         yield
 

@@ -192,9 +192,9 @@ def test_an_answer_that_comes_while_a_page_is_read_is_told_with_what_came_of_it_
     asked = plugins.stamp(timezone.now() - dt.timedelta(seconds=1))
     monkeypatch.setattr(snapshots, "catalog", then_the_server_answers)
     page = look(keeper, asked=asked)
-    assert (page.asking.under_way, page.plugin.waiting) == (True, 0)
+    assert (page.refresh.under_way, page.plugin.waiting) == (True, 0)
     page = look(keeper, asked=asked)
-    assert (page.asking.under_way, page.plugin.waiting) == (False, 1)
+    assert (page.refresh.under_way, page.plugin.waiting) == (False, 1)
 
 
 def test_a_plugin_that_is_not_there_is_a_404(viewer: Client, belt: None) -> None:

@@ -208,11 +208,11 @@ def test_a_refresh_asks_the_servers_that_are_on_and_shows_that_it_does(
     answer = acting.post(keeper, "/refresh/", htmx=False)
     assert (answer.status_code, asked[0][0]) == (303, ["files"])
     page = keeper.get(answer.headers["Location"]).context["page"]
-    assert page.asking.words == "Refreshing files…"
-    assert [one.asking for one in page.plugins] == [False, False, True, False]
+    assert page.refresh.words == "Refreshing files…"
+    assert [one.is_refreshing for one in page.plugins] == [False, False, True, False]
     asked[0][1]("files", importing.Answer(tools=(servers.READ,)))
     page = keeper.get(answer.headers["Location"]).context["page"]
-    assert not line(page, "files").asking
+    assert not line(page, "files").is_refreshing
     assert snapshots.catalog().tools["files__read"].seen is False
 
 
@@ -226,7 +226,7 @@ def test_a_refresh_is_told_once_it_is_over(keeper: Client, belt: None, asked: li
     assert 'hx-trigger="every 1s"' in html
     asked[0][1]("files", importing.Answer(tools=(servers.READ, servers.WRITE)))
     answer = keeper.get(answer.headers["Location"], headers=polled)
-    assert answer.context["page"].asking.words == "1 server responded. 2 tools await review."
+    assert answer.context["page"].refresh.words == "1 server responded. 2 tools await review."
     assert "every 1s" not in answer.content.decode()
 
 
@@ -237,7 +237,7 @@ def test_a_server_that_cannot_be_asked_is_named_in_the_outcome(
     answer = acting.post(keeper, "/plugins/files/refresh/", htmx=False)
     asked[0][1]("files", importing.Answer(error="connection refused"))
     page = keeper.get(answer.headers["Location"]).context["page"]
-    assert page.asking.words == "0 servers responded, files failed."
+    assert page.refresh.words == "0 servers responded, files failed."
 
 
 def test_a_plugin_in_code_that_no_process_runs_is_marked_here_and_on_an_agents_page(

@@ -14,7 +14,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.test import Client
 
-from tests.web.test_doors import ADDRESSES, CHANGES
+from tests.web.test_authorization import ADDRESSES, CHANGES
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.access import switches
@@ -76,7 +76,7 @@ TABLE: Mapping[str, str] = {
     "download_audit_log": "every user",
     "plugins": "every user",
     "plugin": "every user",
-    "belt": "every user",
+    "import_export": "every user",
     "export_belt": "every user",
     "check_belt": "administrators",
     "live": "every user",

@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth import models as auth
 from django.test import Client
 
-from tests import quickly
+from tests import fast_fixtures
 from tests.web import acting
 from toolbelt import models
 from toolbelt.control.people import saved_views
@@ -151,7 +151,7 @@ def test_saved_views_cost_one_query_however_many_there_are(viewer: Client) -> No
 
 def test_the_views_of_a_deleted_account_are_deleted(db: None) -> None:
     user: auth.User = get_user_model().objects.create_user("rosa")
-    save(quickly.logged_in(user), "Mine", "q=git")
+    save(fast_fixtures.logged_in(user), "Mine", "q=git")
     assert models.SavedView.objects.exists()
     user.delete()
     assert not models.SavedView.objects.exists()

@@ -9,7 +9,6 @@ from toolbelt.web.access import views as access
 from toolbelt.web.account import views as account
 from toolbelt.web.agents import views as agents
 from toolbelt.web.audit import views as audit
-from toolbelt.web.belt import views as belt
 from toolbelt.web.bulk import views as bulk
 from toolbelt.web.calls import views as calls
 from toolbelt.web.compare import views as compare
@@ -17,6 +16,7 @@ from toolbelt.web.connect import views as connect
 from toolbelt.web.help import views as help  # noqa: A004 (the page is called so)
 from toolbelt.web.history import views as history
 from toolbelt.web.home import views as home
+from toolbelt.web.import_export import views as import_export
 from toolbelt.web.live import views as live
 from toolbelt.web.loadouts import views as loadouts
 from toolbelt.web.matrix import views as matrix
@@ -118,10 +118,10 @@ urlpatterns = [
     path("calls/", calls.listing, name="calls"),
     path("calls/download/", calls.download, name="download_calls"),
     path("calls/<int:call>/", calls.page, name="call"),
-    path("belt/", belt.page, name="belt"),
-    path("belt/export/", belt.export, name="export_belt"),
-    path("belt/check/", belt.check, name="check_belt"),
-    path("belt/import/", belt.import_, name="import_belt"),
+    path("belt/", import_export.page, name="import_export"),
+    path("belt/export/", import_export.export, name="export_belt"),
+    path("belt/check/", import_export.check, name="check_belt"),
+    path("belt/import/", import_export.import_, name="import_belt"),
     path("audit/", audit.listing, name="audit_log"),
     path("audit/download/", audit.download, name="download_audit_log"),
     path("audit/<int:entry>/undo/", audit.undo, name="undo"),

@@ -66,7 +66,7 @@ def page(
             texts.visible(words.cut(_message(problem), MAX_PROBLEM_LENGTH)) for problem in problems
         ),
         stderr=texts.text(secrets.mask(listing.stderr)) if listing and listing.stderr and may_see else None,
-        asking=view_model.refresh_progress([provider], since, path, plugin.name),
+        refresh=view_model.refresh_progress([provider], since, path, plugin.name),
         may_see=may_see,
         **frame,
     )

@@ -78,7 +78,7 @@ def page(
         file=conf.PLUGINS_FILE,
         servers=sum(provider.connection is not None for provider in every),
         matches=matches + (f", {words.number(waiting)} to review" if waiting else ""),
-        asking=refresh_progress(every, filters["asked"], path, filters["of"]),
+        refresh=refresh_progress(every, filters["asked"], path, filters["of"]),
         **frame,
     )
 
@@ -104,8 +104,8 @@ def line(
         reach=reach(provider),
         waiting=provider.waiting,
         seen=words.moment(listing.answered) if listing is not None and listing.answered else None,
-        asking=is_refreshing(provider, since),
-        askable=provider.connection is not None or plugin.status == "failed",
+        is_refreshing=is_refreshing(provider, since),
+        can_refresh=provider.connection is not None or plugin.status == "failed",
         active=plugin.active,
         blocked=plugin.blocked,
         trusted=plugin.trusted,

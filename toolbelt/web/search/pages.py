@@ -37,7 +37,7 @@ _PAGES = (
     _Page("Audit log", "audit_log", "history who changed undo"),
     _Page("Tokens", "tokens", "api credentials", kind="api_token"),
     _Page("People & roles", "people", "users operators administrators", permission="auth.view_user"),
-    _Page("Import & export", "belt", "configuration file backup"),
+    _Page("Import & export", "import_export", "configuration file backup"),
     _Page("System status", "status", "health version admin", is_for_staff=True),
     _Page("Your account", "account", "password theme permissions"),
     _Page("Help & shortcuts", "help", "keyboard rules glossary"),

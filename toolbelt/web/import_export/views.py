@@ -17,7 +17,7 @@ from toolbelt.control.config import adopting, belt_effects, belt_texts, belts
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
-from toolbelt.web.belt import forms, view_model
+from toolbelt.web.import_export import forms, view_model
 from toolbelt.web.kit import audit_words, filters, http, notices, responses
 
 _TYPES = {"yaml": "application/yaml", "json": "application/json"}
@@ -96,7 +96,7 @@ def _declare(request: http.Request, text: str, notice: notices.Notice | None = N
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         return _shown(request, status=422, text=text, problems=error.problems, notice=notice)
 
-    responses.declare(request, reverse("web:belt"), form=show_again)
+    responses.declare(request, reverse("web:import_export"), form=show_again)
 
 
 def _text(request: http.Request) -> str:
@@ -166,4 +166,4 @@ def _shown(
     )
     page.may_import = _may_import(request)
     page.notice = notice or responses.pop_notice(request)[0]
-    return responses.show(request, page, "belt/belt.html", status=status)
+    return responses.show(request, page, "import_export/import_export.html", status=status)

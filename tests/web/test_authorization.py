@@ -126,7 +126,7 @@ def test_nothing_opens_without_a_login(client: Client, method: str) -> None:
     opened = {}
     for name, address in ADDRESSES:
         if address.startswith("/api/"):
-            continue  # it has doors of its own: tests/api/test_doors.py
+            continue  # it has doors of its own: tests/api/test_authorization.py
         if address.startswith("/mcp") or name in ("no_oauth", "no_sse"):
             continue  # they say that it is not there: tests/mcp/test_unavailable_page.py, tests/mcp/test_discovery.py
         answer = getattr(client, method)(address)
