@@ -201,18 +201,18 @@ def test_the_last_day_that_is_asked_for_counts(operator: Client) -> None:
 def test_one_act_is_looked_at_alone_and_undone_as_one(operator: Client) -> None:
     tools_config.change(OPERATOR, "ada", {"releases": False, "research": False})
     entry = listed(look(operator))[0]
-    assert entry.act_url
-    page = operator.get(entry.act_url).context["page"]
-    assert (page.act.words, len(listed(page))) == ("2 changes made together by test.", 2)
-    acting.post(operator, f"/audit/{page.act.entry}/undo/", htmx=False, whole="yes")
+    assert entry.batch_url
+    page = operator.get(entry.batch_url).context["page"]
+    assert (page.batch.words, len(listed(page))) == ("2 changes made together by test.", 2)
+    acting.post(operator, f"/audit/{page.batch.entry}/undo/", htmx=False, whole="yes")
     assert acting.stored().switches == {"issues": False}
-    assert operator.get(entry.act_url).context["page"].act.entry is None
+    assert operator.get(entry.batch_url).context["page"].batch.entry is None
 
 
 @pytest.mark.usefixtures("history")
 def test_an_act_of_one_change_is_not_offered_as_a_whole(operator: Client) -> None:
     switches.flip(OPERATOR.replace(batch=uuid.uuid4()), "ada", "releases", False)
-    assert listed(look(operator))[0].act_url == ""
+    assert listed(look(operator))[0].batch_url == ""
 
 
 @pytest.mark.usefixtures("history")

@@ -35,7 +35,9 @@ class Told:
 
 def test_what_is_alike_is_rendered_once_and_stands_wherever_it_is_wanted() -> None:
     told = Told("same")
-    source = "{% for n in rows %}{{ n }}{% alike told=told %}<{{ told }}>{% endalike %}{% endfor %}"
+    source = (
+        "{% for n in rows %}{{ n }}{% render_once told=told %}<{{ told }}>{% endrender_once %}{% endfor %}"
+    )
     assert rendered(source, rows="abc", told=told) == "a<same>b<same>c<same>"
     assert told.asked == 1
     rendered(source, rows="abc", told=told)
@@ -43,34 +45,39 @@ def test_what_is_alike_is_rendered_once_and_stands_wherever_it_is_wanted() -> No
 
 
 def test_what_differs_is_rendered_for_each() -> None:
-    source = "{% for risk in rows %}{% alike risk=risk %}<{{ risk.word }}>{% endalike %}{% endfor %}"
+    source = (
+        "{% for risk in rows %}{% render_once risk=risk %}<{{ risk.word }}>{% endrender_once %}{% endfor %}"
+    )
     assert rendered(source, rows=RISKS) == "<writes><writes><read-only>"
 
 
 def test_a_text_that_is_html_is_not_taken_for_one_that_is_none() -> None:
-    source = "{% for text in rows %}{% alike text=text %}{{ text }}{% endalike %}{% endfor %}"
+    source = "{% for text in rows %}{% render_once text=text %}{{ text }}{% endrender_once %}{% endfor %}"
     assert rendered(source, rows=[mark_safe("<b>"), "<b>"]) == "<b>&lt;b&gt;"
     assert rendered(source, rows=[1, True]) == "1True"
 
 
 def test_two_places_that_show_the_same_value_show_it_each_in_its_way() -> None:
-    source = "{% alike n=n %}<{{ n }}>{% endalike %}{% alike n=n %}[{{ n }}]{% endalike %}"
+    source = (
+        "{% render_once n=n %}<{{ n }}>{% endrender_once %}{% render_once n=n %}[{{ n }}]{% endrender_once %}"
+    )
     assert rendered(source, n=1) == "<1>[1]"
 
 
 def test_inside_nothing_is_known_but_what_was_named() -> None:
-    source = "{% for n in rows %}{% alike a=a %}[{{ a }}{{ n }}{{ b }}]{% endalike %}{% endfor %}"
+    source = "{% for n in rows %}{% render_once a=a %}[{{ a }}{{ n }}{{ b }}]{% endrender_once %}{% endfor %}"
     assert rendered(source, rows="xy", a="a", b="b") == "[a][a]"
 
 
 def test_inside_forms_have_their_token() -> None:
-    html = rendered("{% alike %}{% csrf_token %}{% endalike %}", csrf_token="t0ken")
+    html = rendered("{% render_once %}{% csrf_token %}{% endrender_once %}", csrf_token="t0ken")
     assert 'value="t0ken"' in html
 
 
 def test_it_holds_across_parts_and_includes() -> None:
     told = Told("<40")
-    source = "{% for n in rows %}{% alike percent=told %}{% include '_bar.html' %}{% endalike %}{% endfor %}"
+    inside = "{% render_once percent=told %}{% include '_bar.html' %}{% endrender_once %}"
+    source = f"{{% for n in rows %}}{inside}{{% endfor %}}"
     assert rendered(source, rows="ab", told=told).count("<svg") == 2
 
 
@@ -120,10 +127,10 @@ def test_a_part_knows_what_is_around_it_and_what_it_is_given() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "{% alike a %}{% endalike %}",
+        "{% render_once a %}{% endrender_once %}",
         "{% address 'web:tool' %}",
         "{% part '_bar.html' percent=3 %}",
-        "{% alike %}",
+        "{% render_once %}",
     ],
 )
 def test_what_cannot_be_meant_is_refused(source: str) -> None:

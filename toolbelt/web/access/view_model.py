@@ -24,7 +24,7 @@ SECTIONS_AT_ONCE = 100
 _GROUPS = {"on": "On", "request": "On request", "off": "Off", "loose": "Not in a toolkit"}
 _ORDER, _FOLDED = tuple(_GROUPS), ("off", "loose")
 _SORTS = {"": "By state", "policy": "Policy order"}
-_SHOWS = {"": "All", "active": "On", "overridden": "Overridden", "destructive": "May be destructive"}
+_SHOW_CHOICES = {"": "All", "active": "On", "overridden": "Overridden", "destructive": "May be destructive"}
 
 
 def page(
@@ -68,7 +68,9 @@ def page(
             query=filters["q"],
             show=filters["show"],
             sort=filters["sort"],
-            shows=pieces.choices(_SHOWS, filters["show"], counts={"overridden": len(access.agent.overrides)}),
+            show_choices=pieces.choices(
+                _SHOW_CHOICES, filters["show"], counts={"overridden": len(access.agent.overrides)}
+            ),
             narrowed=narrowed,
             chosen=1 if filters["show"] else 0,
             matches=f"{words.tools(len(tools))} in {words.counted(len(pairs), 'section')}.",

@@ -40,12 +40,14 @@ def page(
     """
     shown = log(filters, path=path, may_undo=may_undo, may_see=may_see)
     shown.agents = pieces.choices(queries.agent_keys(), filters["agent"], "Any agent")
-    shown.shells = pieces.choices(
-        {name: audit_words.shell(name) for name in queries.logged_values("via")}, filters["via"], "Any source"
+    shown.sources = pieces.choices(
+        {name: audit_words.source(name) for name in queries.logged_values("via")},
+        filters["via"],
+        "Any source",
     )
     shown.key = filters["key"]
     shown.keys = tuple(key for key in queries.logged_values("key") if key)
-    shown.act = _act(shown.log_page, may_undo, path) if filters["batch"] else None
+    shown.batch = _batch(shown.log_page, may_undo, path) if filters["batch"] else None
     shown.downloads = tuple(
         (label, f"{reverse('web:download_audit_log')}?{urlencode({**shown.narrowed, 'form': form})}")
         for form, label in (("csv", "CSV"), ("json", "JSON"))
@@ -120,16 +122,16 @@ def log_query(filters: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _act(log_page: Any, may_undo: Callable[[queries.Entry], bool], path: str) -> pieces.View | None:
+def _batch(log_page: Any, may_undo: Callable[[queries.Entry], bool], path: str) -> pieces.View | None:
     if not log_page.entries:
         return None
     # All of it, also if it is longer than a page.
-    act = undo.batch_of(log_page.entries[0].id)
-    is_undoable = bool(act) and all(audit_words.is_undoable(entry) and may_undo(entry) for entry in act)
+    batch = undo.batch_of(log_page.entries[0].id)
+    is_undoable = bool(batch) and all(audit_words.is_undoable(entry) and may_undo(entry) for entry in batch)
     by = audit_words.actor(log_page.entries[0].actor)
     return pieces.View(
         words=f"{words.counted(log_page.total, 'change')} made together by {by}.",
-        entry=act[0].id if is_undoable else None,
+        entry=batch[0].id if is_undoable else None,
         all_url=path,
     )
 

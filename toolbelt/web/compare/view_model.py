@@ -158,7 +158,7 @@ def _differences(
         outcomes_pages=part.pages(
             {"a": names["a"], "b": names["b"], "show": show}, path, anchor="#outcomes-title"
         ),
-        shows=pieces.choices(
+        show_choices=pieces.choices(
             {"": "On for either side", "all": "All"},
             "all" if show == "all" else "",
             counts={"": len(active), "all": len(outcomes)},

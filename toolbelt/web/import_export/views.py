@@ -151,8 +151,8 @@ def _to_undo(request: http.Request, done: belts.Imported) -> int | None:
     """Return the entry that undoing all of the import names, if that can be undone, and is theirs to undo."""
     if done.entry is None or queries.change(done.entry) is None:
         return None
-    act = undoing.batch_of(done.entry)
-    may = all(audit_words.is_undoable(entry) and rights.may_undo(request.user, entry) for entry in act)
+    batch = undoing.batch_of(done.entry)
+    may = all(audit_words.is_undoable(entry) and rights.may_undo(request.user, entry) for entry in batch)
     return done.entry if may else None
 
 

@@ -147,7 +147,7 @@ def present(
     return pieces.View(
         id=entry.id,
         who=actor(entry.actor),
-        via=shell(entry.via),
+        via=source(entry.via),
         when=words.clock(entry.at),
         did=did(entry),
         subject=subject(entry),
@@ -158,7 +158,7 @@ def present(
         reason=entry.reason,
         undoable=may_undo and is_undoable(entry),
         undone=f"undone by {actor(undone.actor)}, {words.moment(undone.at).words}" if undone else "",
-        act_url=f"{reverse('web:audit_log')}?{urlencode({'batch': str(entry.batch)})}"
+        batch_url=f"{reverse('web:audit_log')}?{urlencode({'batch': str(entry.batch)})}"
         if entry.of_several
         else "",
         then_url=f"{reverse('web:preview', args=[key])}?{urlencode({'at': entry.id})}" if is_version else "",
@@ -201,7 +201,7 @@ def present_unrecorded(entry: queries.Entry, stored: catalog.Catalog | None = No
     return shown
 
 
-def shell(via: str) -> str:
+def source(via: str) -> str:
     """Return the name of the interface of a change."""
     return _VIA.get(via, via)
 

@@ -1,6 +1,6 @@
 """Template tags that make a page of hundreds of rows cheap.
 
-``{% alike %}`` renders its content once for equal values. ``{% address %}`` is ``{% url %}`` for addresses that
+``{% render_once %}`` renders its content once for equal values. ``{% address %}`` is ``{% url %}`` for addresses that
 differ in their last part only, and ``{% part %}`` is ``{% include %}`` of a template with a literal name. What they
 remember lasts for one response.
 """
@@ -25,8 +25,8 @@ _SAFE = RFC3986_SUBDELIMS + "~:@"
 
 
 @register.tag
-def alike(parser: Parser, token: Token) -> Alike:
-    """Render what is inside once for equal values: ``{% alike risk=row.risk %}…{% endalike %}``.
+def render_once(parser: Parser, token: Token) -> RenderOnce:
+    """Render what is inside once for equal values: ``{% render_once risk=row.risk %}…{% endrender_once %}``.
 
     Its content knows only these values, which must be hashable, and the token of forms.
     """
@@ -34,12 +34,12 @@ def alike(parser: Parser, token: Token) -> Alike:
     values = token_kwargs(bits, parser)
     if bits:
         raise template.TemplateSyntaxError(f"{{% {name} %}} takes name=value only, not {bits[0]!r}.")
-    inside = parser.parse(("endalike",))
+    inside = parser.parse(("endrender_once",))
     parser.delete_first_token()
-    return Alike(values, inside)
+    return RenderOnce(values, inside)
 
 
-class Alike(template.Node):
+class RenderOnce(template.Node):
     """What is rendered once for equal values."""
 
     def __init__(self, values: Mapping[str, FilterExpression], nodelist: NodeList) -> None:

@@ -30,7 +30,7 @@ class State:
 PATIENCE = timedelta(seconds=20)
 MAX_ERROR_LENGTH = 600
 MAX_DESCRIPTION_LENGTH = 200
-_SHOWS = {"": "All", "waiting": "To review", "failed": "Failed", "off": "Off or blocked"}
+_SHOW_CHOICES = {"": "All", "waiting": "To review", "failed": "Failed", "off": "Off or blocked"}
 
 
 def page(
@@ -64,12 +64,12 @@ def page(
         installed=tuple(map(_installed, loaded.available)),
         unknown=tuple(_unknown(plugin) for plugin in live if plugin.name not in stored),
         query=filters["q"],
-        shows=pieces.choices(
-            _SHOWS,
+        show_choices=pieces.choices(
+            _SHOW_CHOICES,
             filters["show"],
             counts={
                 show: sum(_fits(provider, {"q": "", "show": show}) for provider in every)
-                for show in _SHOWS
+                for show in _SHOW_CHOICES
                 if show
             },
         ),

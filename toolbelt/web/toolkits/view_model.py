@@ -18,7 +18,13 @@ _SORTS: Mapping[str, Callable[[ToolkitUse], Any]] = {
     "users": lambda use: len(use.users),
 }
 _COLUMNS = {"toolkit": "Toolkit", "tools": "Tools", "tokens": "Tokens", "users": "Agents"}
-_SHOWS = {"": "All", "used": "In use", "unused": "Not in use", "blocked": "Blocked", "code": "From code"}
+_SHOW_CHOICES = {
+    "": "All",
+    "used": "In use",
+    "unused": "Not in use",
+    "blocked": "Blocked",
+    "code": "From code",
+}
 _SET = {True: "on", False: "off"}
 # The first of them that holds for a member is what the agent has of the toolkit.
 _STATES = ("active", "discoverable", "unavailable", "denied", "dormant")
@@ -47,12 +53,12 @@ def page(index: access_index.AccessIndex, filters: Mapping[str, Any], path: str)
         pages=part.pages(filters, path),
         columns=paging.columns(_COLUMNS, filters, sort, path, ("tools", "tokens", "users")),
         query=filters["q"],
-        shows=pieces.choices(
-            _SHOWS,
+        show_choices=pieces.choices(
+            _SHOW_CHOICES,
             filters["show"],
             counts={
                 show: sum(_fits(toolkit, {"q": "", "show": show}) for toolkit in every)
-                for show in _SHOWS
+                for show in _SHOW_CHOICES
                 if show
             },
         ),
