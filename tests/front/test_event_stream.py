@@ -224,7 +224,7 @@ class Restless:
 
 
 def test_a_stream_ends_with_the_login_also_when_it_is_never_silent(cookie, monkeypatch):
-    monkeypatch.setattr(feed, "anything", Restless)
+    monkeypatch.setattr(feed, "all_changes", Restless)
 
     async def story(opened: Opened) -> None:
         page = opened.open(cookie)

@@ -87,13 +87,13 @@ def test_a_list_requested_between_two_flips_that_cancel_out_is_announced(
     """The stream compares only after the second flip, and finds the list that it knows; its client has another."""
     monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
     may_compare = asyncio.Event()
-    compare = streams.Streams._look_until_read
+    compare = streams.Streams._compare_until_read
 
     async def compare_later(server: streams.Streams, agent: str) -> None:
         await may_compare.wait()
         await compare(server, agent)
 
-    monkeypatch.setattr(streams.Streams, "_look_until_read", compare_later)
+    monkeypatch.setattr(streams.Streams, "_compare_until_read", compare_later)
 
     async def main() -> None:
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
@@ -159,10 +159,10 @@ def test_a_slow_comparison_of_lists_does_not_undo_a_later_one(monkeypatch: pytes
             seen=streams.StreamState("token", "ada", None, False), known=streams.Digests(tools="on")
         )
         server.open(stream)
-        first = asyncio.create_task(server.look("ada"))
+        first = asyncio.create_task(server.compare_lists("ada"))
         await asyncio.sleep(0)
         current = "on"
-        second = asyncio.create_task(server.look("ada"))
+        second = asyncio.create_task(server.compare_lists("ada"))
         await asyncio.sleep(0)
         slow.set()
         await asyncio.gather(first, second)

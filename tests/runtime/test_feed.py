@@ -39,7 +39,7 @@ def retitle(agent: str) -> Callable[[], object]:
 
 def test_a_flip_is_heard_by_whoever_follows_the_agent_and_by_nobody_else(stored):
     async def story() -> list[Any]:
-        async with feed.changes("ada") as ada, feed.changes("bob") as bob, feed.anything() as all_of_it:
+        async with feed.changes("ada") as ada, feed.changes("bob") as bob, feed.all_changes() as all_of_it:
             heard = []
             for on in (True, False, None):
                 await concurrently.do(following.flip("ada", on))
@@ -54,7 +54,7 @@ def test_a_flip_is_heard_by_whoever_follows_the_agent_and_by_nobody_else(stored)
 
 def test_what_is_written_to_the_catalog_is_heard_by_everyone(stored):
     async def story() -> list[Any]:
-        async with feed.changes("ada") as ada, feed.anything() as all_of_it:
+        async with feed.changes("ada") as ada, feed.all_changes() as all_of_it:
             await concurrently.do(describe_the_clock)
             return [await following.told(ada), await following.told(all_of_it)]
 
@@ -94,7 +94,7 @@ def test_what_is_rolled_back_is_not_heard(stored):
             transaction.set_rollback(True)
 
     async def story() -> list[str]:
-        async with feed.anything() as all_of_it:
+        async with feed.all_changes() as all_of_it:
             await concurrently.do(rolled_back)
             await concurrently.do(following.flip("bob", False))
             return await following.told(all_of_it)
@@ -104,7 +104,7 @@ def test_what_is_rolled_back_is_not_heard(stored):
 
 def test_a_turn_stands_for_all_that_was_committed_before_it(stored):
     async def story() -> list[Any]:
-        async with feed.anything() as all_of_it, feed.changes("bob") as bob:
+        async with feed.all_changes() as all_of_it, feed.changes("bob") as bob:
             for on in (True, False, True):
                 await concurrently.do(following.flip("ada", on))
             await concurrently.do(following.flip("bob", False))
@@ -119,7 +119,7 @@ def test_a_turn_stands_for_all_that_was_committed_before_it(stored):
 def test_what_was_committed_before_is_not_told_and_what_comes_after_is(stored):
     async def story() -> list[str]:
         await concurrently.do(following.flip("bob", False))
-        async with feed.anything() as all_of_it:
+        async with feed.all_changes() as all_of_it:
             await concurrently.do(following.flip("ada", True))
             return await following.told(all_of_it)
 
@@ -135,7 +135,7 @@ def test_whoever_does_not_wait_for_the_watch_gets_a_first_turn_when_it_begins(st
 
 def test_a_follower_knows_the_revision_that_concerns_it(stored):
     async def story() -> tuple[bool, bool, bool]:
-        async with feed.changes("ada") as ada, feed.anything() as all_of_it:
+        async with feed.changes("ada") as ada, feed.all_changes() as all_of_it:
             own, all_before = ada.revision, all_of_it.revision
             await concurrently.do(following.flip("bob", False))
             number = (await anext(all_of_it)).revision
@@ -155,7 +155,7 @@ def test_agents_that_go_come_or_are_renamed_are_heard(stored):
         models.Agent.objects.filter(key="bob").delete()
 
     async def story() -> list[Any]:
-        async with feed.changes("ada") as ada, feed.anything() as all_of_it:
+        async with feed.changes("ada") as ada, feed.all_changes() as all_of_it:
             heard = []
             for act in (
                 gone,

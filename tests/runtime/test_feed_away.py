@@ -56,7 +56,7 @@ def test_a_database_that_is_away_is_tried_again_and_what_was_missed_is_told(watc
     watches(Shaky(state(1, 1), None, None, None, state(2, 1)))
 
     async def story() -> list[str]:
-        async with feed.anything() as all_of_it:
+        async with feed.all_changes() as all_of_it:
             return await following.told(all_of_it)
 
     assert following.run(story) == ["ada"]
@@ -98,12 +98,12 @@ def test_everyone_s_following_ends_when_the_feed_does(watches):
                     turns += 1
 
         following = [asyncio.create_task(follow(feed.changes("ada"))) for _ in range(3)]
-        async with feed.anything():
+        async with feed.all_changes():
             pass
         await feed.close()
         await asyncio.gather(*following)
         # A later follower ends at once.
-        await follow(feed.anything())
+        await follow(feed.all_changes())
         return turns
 
     assert following.run(story) == 0

@@ -77,7 +77,7 @@ def test_a_server_whose_file_is_gone_says_so_and_makes_no_other(path, client):
 
 def test_whoever_follows_changes_notices_it(path, caplog):
     async def story() -> None:
-        async with feed.anything():
+        async with feed.all_changes():
             other = path.with_name("other.sqlite3")
             shutil.copy(path, other)
             own = path.with_name("own.sqlite3")

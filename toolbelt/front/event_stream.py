@@ -83,7 +83,7 @@ class Streams:
         given = b"; ".join([value for name, value in scope["headers"] if name == b"cookie"])
         session_key = live.session_key(parse_cookie(given.decode("latin-1")))
         gone = asyncio.create_task(_gone(receive))
-        async with feed.changes(agent) if agent else feed.anything() as changes:
+        async with feed.changes(agent) if agent else feed.all_changes() as changes:
             turn = asyncio.ensure_future(anext(changes, None))
             clock = asyncio.get_running_loop().time
             ask_at = clock() + self._silence

@@ -128,7 +128,7 @@ class Shared:
     ) -> None:
         """Record that a client is sent one of its lists: the name of a field of :class:`streams.Digests`."""
         seen = streams.StreamState(head.token, head.agent, head.session, may_grow)
-        self.streams.received(seen, name, lambda: getattr(digests(tools), name))
+        self.streams.record_sent(seen, name, lambda: getattr(digests(tools), name))
 
     async def subscribed(self, keys: Collection[str]) -> Collection[str]:
         """Return the keys of these clients that have subscribed to the policy."""

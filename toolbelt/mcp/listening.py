@@ -160,7 +160,7 @@ async def _stream(
     exchange.shared.streams.open(stream)
     try:
         # The client may know older lists than the current ones, and these may have changed since the request arrived.
-        await exchange.shared.streams.look(head.agent, [stream])
+        await exchange.shared.streams.compare_lists(head.agent, [stream])
         yield
     finally:
         following.end()

@@ -178,7 +178,7 @@ class Streams:
             if (watching := self._watching.pop(agent, None)) is not None:
                 watching.cancel()
 
-    def received(self, seen: StreamState, name: str, digest: Callable[[], str]) -> None:
+    def record_sent(self, seen: StreamState, name: str, digest: Callable[[], str]) -> None:
         """Record that a client of this state was sent a list: a field of :class:`Digests`, and its digest.
 
         It may differ from the list that the client's streams know, because it was read before or after theirs.
@@ -191,11 +191,11 @@ class Streams:
         for stream in unknown:
             stream.received.add((name, sent))
         if unknown:
-            task = asyncio.create_task(self.look(seen.agent, unknown))
+            task = asyncio.create_task(self.compare_lists(seen.agent, unknown))
             self._checks.add(task)
             task.add_done_callback(self._checks.discard)
 
-    async def look(self, agent: str, only: Collection[Stream] | None = None) -> bool:
+    async def compare_lists(self, agent: str, only: Collection[Stream] | None = None) -> bool:
         """Compare the lists of the agent's streams with the current ones, and notify their clients of differences.
 
         With ``only``, compare those of these streams. Return False if the current lists could not be read.
@@ -241,7 +241,7 @@ class Streams:
             for stream in streams:
                 stream.follow(uris.get(stream.subscription, ()))
 
-    def reach(self, seen: StreamState, client: str) -> bool:
+    def has_stream(self, seen: StreamState, client: str) -> bool:
         """Return whether this client has a stream here that sees this list."""
         streams = self._by_agent.get(seen.agent, ())
         return any(stream.seen == seen and stream.client == client for stream in streams)
@@ -267,7 +267,7 @@ class Streams:
                 done, _ = await asyncio.wait({follower}, timeout=KEEP_ALIVE)
                 if done:
                     break
-                await self.look(agent)
+                await self.compare_lists(agent)
                 try:
                     await self.sync(agent)
                 except Exception:
@@ -281,14 +281,14 @@ class Streams:
     async def _follow(self, agent: str) -> None:
         async with feed.changes(agent) as changes:
             # Commits between the stream's own check and this one.
-            await self._look_until_read(agent)
+            await self._compare_until_read(agent)
             async for _ in changes:
-                await self._look_until_read(agent)
+                await self._compare_until_read(agent)
 
-    async def _look_until_read(self, agent: str) -> None:
+    async def _compare_until_read(self, agent: str) -> None:
         """Compare lists, again if they could not be read: the feed announces a commit only once."""
         while True:
-            if await self.look(agent):
+            if await self.compare_lists(agent):
                 return
             await asyncio.sleep(RETRY)
 

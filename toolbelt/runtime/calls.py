@@ -114,7 +114,7 @@ async def arun(
     )
     gate = gates.Gate(made, subagent, by_dispatch, may_call, look)
     with telemetry.call(made):
-        await gate.look()
+        await gate.probe()
         prepared = call_judging.judge_at_once(gate)
         if prepared is None:
             prepared = await gate.in_thread(call_judging.prepare, gate)

@@ -243,7 +243,7 @@ def changes(agent: str) -> Following:
     return _here().follow(agent)
 
 
-def anything() -> Following:
+def all_changes() -> Following:
     """Follow all agents: each notification names those with commits since the last one."""
     return _here().follow(None)
 

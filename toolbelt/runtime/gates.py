@@ -37,30 +37,30 @@ class Gate:
         subagent: str | None,
         by_dispatch: bool,
         may_call: Callable[[], object],
-        look: Look | None = None,
+        probe: Look | None = None,
     ) -> None:
         self.made, self.by_dispatch, self.may_call = made, by_dispatch, may_call
         self.subagent = subagent
         # Whether the tool was named to call_tool, which may call what is discoverable, too.
         self.is_dispatched = False
-        self._look = look
+        self._probe = probe
         self._seen: request_contexts.RequestContext | None = None
 
     @property
     def is_asked_on_a_loop(self) -> bool:
         """Return whether the state can be looked at from the event loop, without a thread."""
-        return self._look is not None
+        return self._probe is not None
 
-    async def look(self) -> None:
+    async def probe(self) -> None:
         """Look at the state from the event loop, so that :meth:`take` need not ask the database."""
-        if self._look is not None:
-            self._seen = await self._look()
+        if self._probe is not None:
+            self._seen = await self._probe()
 
     async def is_unchanged(self) -> bool:
-        """Return whether nothing was committed since :meth:`look` that could concern the call. False if unknown."""
-        if self._look is None or self._seen is None:
+        """Return whether nothing was committed since :meth:`probe` that could concern the call. False if unknown."""
+        if self._probe is None or self._seen is None:
             return False
-        now = await self._look()
+        now = await self._probe()
         return (
             now is not None
             and now.probed == self._seen.probed
@@ -69,7 +69,7 @@ class Gate:
 
     async def in_thread(self, act: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Return what ``act`` returns, run where the database is asked for this caller."""
-        if self._look is not None:
+        if self._probe is not None:
             return await threads.run(act, *arguments, **named)
         return await sync_to_async(act)(*arguments, **named)
 

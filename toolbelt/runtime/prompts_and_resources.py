@@ -66,7 +66,7 @@ async def request(
         agent=agent, tool=name[:MAX_NAME], arguments={}, session=session, request_id=request_id
     )
     gate = NonToolGate(made, None, False, may_call, look, find=find)
-    await gate.look()
+    await gate.probe()
     known = gate.known() if record_writer.has_room() else None
     if known is not None:
         judged = _judged(gate, method, find, params, known)

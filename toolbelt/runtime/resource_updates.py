@@ -65,7 +65,7 @@ async def _follow_once(
     async def admit() -> gates.Admitted | None:
         made = recording.Recording(agent=agent, tool=uri, arguments={}, session=session, is_ended=True)
         gate = requests.NonToolGate(made, None, False, may_call, look, find=find)
-        await gate.look()
+        await gate.probe()
         judged = await gate.in_thread(
             requests.prepared, gate, upstream_calls.FOLLOW, find, lambda own: {"uri": uri}
         )

@@ -117,7 +117,7 @@ async def call(
                         await upstream_connections.running().run(forwarded, left(), left), method
                     )
                 except background.LateError:
-                    upstream_connections.claims.doubt(plugin.name, key)
+                    upstream_connections.claims.forget_process(plugin.name, key)
                     raise
                 except upstream_forwarding.NotHeldError:
                     # Its process has ended, or closed the connection: this process may claim it.

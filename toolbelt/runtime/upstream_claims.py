@@ -79,7 +79,7 @@ class Claims:
                 del self._pending[place]
             mine.set_result(None)
 
-    def doubt(self, plugin: str, owner: str) -> None:
+    def forget_process(self, plugin: str, owner: str) -> None:
         """Forget which process holds a connection, because it does not answer."""
         with self._lock:
             self._elsewhere.pop((plugin, owner), None)

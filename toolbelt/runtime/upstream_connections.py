@@ -169,18 +169,18 @@ def note_answers_elsewhere(plugin: catalog.Plugin) -> None:
 
     Queries the database only during a pause.
     """
-    away = pool.away(plugin.name)
-    if away is None or not away.left():
+    pause = pool.backoff_of(plugin.name)
+    if pause is None or not pause.left():
         return
     listing = listings.find(plugin.name)
     if listing is not None and listing.answered is not None:
-        away.answered_elsewhere(listing.answered.timestamp())
+        pause.answered_elsewhere(listing.answered.timestamp())
 
 
 def is_left_alone(plugin: catalog.Plugin) -> bool:
     """Return whether a server could not be reached, and there is a pause until the next attempt."""
-    away = pool.away(plugin.name)
-    return away is not None and away.left() > 0
+    pause = pool.backoff_of(plugin.name)
+    return pause is not None and pause.left() > 0
 
 
 def sharing(plugin: catalog.Plugin) -> connections.Sharing:

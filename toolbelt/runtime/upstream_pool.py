@@ -177,7 +177,7 @@ class Pool:
         with self._lock:
             return [*self._pooled.values()]
 
-    def away(self, name: str) -> backoff.Backoff | None:
+    def backoff_of(self, name: str) -> backoff.Backoff | None:
         """Return the pause of a server after failures to connect, if it was ever connected to."""
         known = self._away.get(name)
         return known[1] if known is not None else None

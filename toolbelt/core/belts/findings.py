@@ -55,7 +55,7 @@ class Hints:
     def __init__(self) -> None:
         self._left = MAX_COMPARISONS
 
-    def after(self, finding: Finding) -> str:
+    def suggestion_for(self, finding: Finding) -> str:
         """Return the suggestion for a finding; empty if its message includes it."""
         self._left -= len(finding.among)
         near = errors.nearest(finding.name, finding.among) if finding.among and self._left >= 0 else ()
@@ -69,7 +69,7 @@ def problems(where: str, entry: Any, items: Iterable[Finding], hints: Hints) -> 
     order = _Order()
     for item in sorted(items, key=lambda item: order.of(entry, item.at)):
         path = (where + _text(item.at)).removeprefix(".")
-        yield errors.Problem(path=path, message=f"{item.message} {hints.after(item)}".rstrip())
+        yield errors.Problem(path=path, message=f"{item.message} {hints.suggestion_for(item)}".rstrip())
 
 
 def _text(place: Place) -> str:

@@ -325,7 +325,7 @@ class Server:
         import mcp_types
 
         if isinstance(message, mcp_types.ResourceUpdatedNotification):
-            self._followers.tell(str(message.params.uri))
+            self._followers.notify(str(message.params.uri))
         elif isinstance(
             message,
             mcp_types.ToolListChangedNotification

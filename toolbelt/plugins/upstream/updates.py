@@ -21,7 +21,7 @@ class Followers:
     def __init__(self) -> None:
         self._followers: dict[str, list[Notify]] = {}
 
-    def tell(self, uri: str) -> None:
+    def notify(self, uri: str) -> None:
         """Notify the followers of a resource."""
         for notify in [*self._followers.get(uri, ())]:
             notify()
