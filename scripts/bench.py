@@ -234,12 +234,14 @@ def _figures() -> dict[str, Any]:
     client.post("/keep", data=body, content_type="application/json")
     found["bytes"] = len(body)
     # Taken in turns, so that a busy moment of the machine meets both alike.
-    bare, full, told = [], [], []
+    bare, full, with_message = [], [], []
     for _ in range(ROUNDS):
         bare.append(_times(lambda: client.get("/bare"), rounds=1, repeats=30))
         full.append(_times(lambda: client.get("/surface"), rounds=1, repeats=30))
-        told.append(_times(lambda: client.get("/surface", {"message": MESSAGE}), rounds=1, repeats=30))
-    for name, taken in (("bare_us", bare), ("view_us", full), ("view_message_us", told)):
+        with_message.append(
+            _times(lambda: client.get("/surface", {"message": MESSAGE}), rounds=1, repeats=30)
+        )
+    for name, taken in (("bare_us", bare), ("view_us", full), ("view_message_us", with_message)):
         found[name] = [statistics.median(t[0] for t in taken), statistics.median(t[1] for t in taken)]
     return found
 

@@ -224,8 +224,8 @@ def report(found: dict[str, Any]) -> None:
     for where, word in WORDS.items():
         one, goal = found[where], GOALS[where, vendor]
         _say(one["p95"] <= goal, f"a flip {word} is heard of within {goal} ms (p95)")
-        told = f"{FLIPS:,} flips {word}: none missed, none sent to the followers of another agent"
-        _say(one["heard"] == FLIPS and one["others"] == 0, told)
+        result = f"{FLIPS:,} flips {word}: none missed, none sent to the followers of another agent"
+        _say(one["heard"] == FLIPS and one["others"] == 0, result)
 
 
 def _say(is_met: bool, goal: str) -> None:

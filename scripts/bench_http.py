@@ -147,8 +147,8 @@ def prepared(port: int, token: str, where: Path) -> dict[str, list[bytes]]:
         about = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         made["message"].append(f"POST {PATH} HTTP/1.1\r\n{head}{about}\r\n{body}".encode())
     for method, kind in (("GET", "200"), ("POST", "message")):
-        told, _, answer = once(port, made[kind][0]).partition(b"\r\n\r\n")
-        pairs = [line.split(": ", 1) for line in told.decode().split("\r\n")[1:]]
+        response_head, _, answer = once(port, made[kind][0]).partition(b"\r\n\r\n")
+        pairs = [line.split(": ", 1) for line in response_head.decode().split("\r\n")[1:]]
         headers = {name: value for name, value in pairs if name not in SERVER_S_OWN}
         (where / method).write_bytes(answer)
         (where / f"{method}.headers").write_text(json.dumps(headers))

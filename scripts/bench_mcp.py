@@ -89,8 +89,8 @@ def prepared(token: str, version: str) -> list[bytes]:
 def keep(port: int, request: bytes, where: Path) -> int:
     """Store a response for the bare application, with its headers. Return its length."""
     bench_http.length(port, request)
-    told, _, answer = bench_http.once(port, request).partition(b"\r\n\r\n")
-    pairs = [line.split(": ", 1) for line in told.decode().split("\r\n")[1:]]
+    response_head, _, answer = bench_http.once(port, request).partition(b"\r\n\r\n")
+    pairs = [line.split(": ", 1) for line in response_head.decode().split("\r\n")[1:]]
     headers = {name: value for name, value in pairs if name not in bench_http.SERVER_S_OWN}
     (where / "POST").write_bytes(answer)
     (where / "POST.headers").write_text(json.dumps(headers))

@@ -76,8 +76,8 @@ def main(given: Sequence[str] | None = None) -> int:
         try:
             with serving(Path(scratch)) as server:
                 if options.serve:
-                    return _wait(server.told)
-                return _report([run(name, server.told) for name in options.parts or known])
+                    return _wait(server.environment)
+                return _report([run(name, server.environment) for name in options.parts or known])
         except Failed as failed:
             print(failed, file=sys.stderr)
             return 1
@@ -89,12 +89,12 @@ def parts() -> tuple[str, ...]:
     return tuple(sorted(one.name for one in found))
 
 
-def run(name: str, told: Environment) -> Outcome:
+def run(name: str, environment: Environment) -> Outcome:
     """Set a part up and run its tests."""
     print(f"\n==> {name}", flush=True)
     begun = time.monotonic()
     try:
-        good = (_node if _is_node(PARTS / name) else _python)(name, told)
+        good = (_node if _is_node(PARTS / name) else _python)(name, environment)
     except Failed as failed:
         print(failed, file=sys.stderr)
         good = False
@@ -102,7 +102,7 @@ def run(name: str, told: Environment) -> Outcome:
     return Outcome(name=name, good=good, words=f"{'passed' if good else 'FAILED'} in {taken:.0f} s")
 
 
-def _python(name: str, told: Environment) -> bool:
+def _python(name: str, environment: Environment) -> bool:
     """Run a part's tests with pytest, in its own virtual environment."""
     where, wanted = KEPT / name, PARTS / name / "requirements.txt"
     text = wanted.read_text(encoding="utf-8")
@@ -122,10 +122,10 @@ def _python(name: str, told: Environment) -> bool:
     if (PARTS / name / "package.json").exists():
         _install_programs(name)
     tests = ["-m", "pytest", "-c", str(PARTS / "pytest.ini"), "--rootdir", str(PARTS), str(PARTS / name)]
-    return subprocess.run([python, *tests], cwd=PARTS, env=_around(told)).returncode == 0
+    return subprocess.run([python, *tests], cwd=PARTS, env=_around(environment)).returncode == 0
 
 
-def _node(name: str, told: Environment) -> bool:
+def _node(name: str, environment: Environment) -> bool:
     """Run a part's ``npm test``, in a copy beside its packages."""
     where, source = KEPT / name, PARTS / name
     stamp = hashlib.sha256(
@@ -138,7 +138,7 @@ def _node(name: str, told: Environment) -> bool:
         act = "ci" if (source / "package-lock.json").exists() else "install"
         _do(["npm", act, "--no-audit", "--no-fund", "--loglevel=error"], cwd=where)
         _stamp(where, stamp)
-    return subprocess.run(["npm", "test", "--silent"], cwd=where, env=_around(told)).returncode == 0
+    return subprocess.run(["npm", "test", "--silent"], cwd=where, env=_around(environment)).returncode == 0
 
 
 def _install_programs(name: str) -> None:
@@ -214,7 +214,7 @@ def _code(directory: Path) -> Iterable[Path]:
 class Server:
     """A running server, with the address, names and tokens that the parts receive."""
 
-    told: Environment
+    environment: Environment
     running: subprocess.Popen[bytes]
 
     def processes(self) -> list[int]:
@@ -263,22 +263,30 @@ def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None)
     manage("plugins", "sync")
     manage("belt", "import", str(BELT))
     manage("createsuperuser", "--noinput", "--username", OPERATOR, "--email", f"{OPERATOR}@example.com")
-    told = {"TOOLBELT_ADDRESS": f"http://127.0.0.1:{port}", "TOOLBELT_DATABASE_URL": settings["DATABASE_URL"]}
+    environment = {
+        "TOOLBELT_ADDRESS": f"http://127.0.0.1:{port}",
+        "TOOLBELT_DATABASE_URL": settings["DATABASE_URL"],
+    }
     # For a part that runs a server of its own.
-    told |= {"TOOLBELT_CHECKOUT": str(HERE), "TOOLBELT_PYTHON": sys.executable}
-    told["TOOLBELT_OPERATOR_TOKEN"] = manage("token", "issue", "--operator", OPERATOR, "--scope", "write")
+    environment |= {"TOOLBELT_CHECKOUT": str(HERE), "TOOLBELT_PYTHON": sys.executable}
+    environment["TOOLBELT_OPERATOR_TOKEN"] = manage(
+        "token", "issue", "--operator", OPERATOR, "--scope", "write"
+    )
     # The upstream server also acts as an operator. Toolbelt's own variables are never passed to a server.
-    own = {"SUITE_ADDRESS": told["TOOLBELT_ADDRESS"], "SUITE_TOKEN": told["TOOLBELT_OPERATOR_TOKEN"]}
+    own = {
+        "SUITE_ADDRESS": environment["TOOLBELT_ADDRESS"],
+        "SUITE_TOKEN": environment["TOOLBELT_OPERATOR_TOKEN"],
+    }
     settings |= own
     given = [one for name in own for one in ("--env", f"{name}=${{{name}}}")]
     manage("mcp", "add", "suite", "--namespace=", "--trust", *given, "--command", sys.executable, str(SUITE))
     manage("mcp", "elicitation", "suite")
     for name, agent in AGENTS.items():
-        told[f"{name}_AGENT"] = agent
-        told[f"{name}_TOKEN"] = manage("token", "issue", "--agent", agent)
+        environment[f"{name}_AGENT"] = agent
+        environment[f"{name}_TOKEN"] = manage("token", "issue", "--agent", agent)
     # A part that adds a server which runs as a command does so on the machine, as an operator would.
-    told["TOOLBELT_MANAGE"] = str(_written_down(scratch / "manage.json", settings))
-    print(f"==> Serving at {told['TOOLBELT_ADDRESS']}", flush=True)
+    environment["TOOLBELT_MANAGE"] = str(_written_down(scratch / "manage.json", settings))
+    print(f"==> Serving at {environment['TOOLBELT_ADDRESS']}", flush=True)
     command = [
         sys.executable,
         "-m",
@@ -297,8 +305,8 @@ def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None)
     with log.open("wb") as said:
         running = subprocess.Popen(command, cwd=HERE, env=settings, stdout=said, stderr=said)
     try:
-        _until_it_answers(told["TOOLBELT_ADDRESS"], running, log)
-        yield Server(told=told, running=running)
+        _until_it_answers(environment["TOOLBELT_ADDRESS"], running, log)
+        yield Server(environment=environment, running=running)
     finally:
         running.terminate()
         running.wait()
@@ -324,8 +332,8 @@ def _until_it_answers(address: str, running: subprocess.Popen[bytes], log: Path)
     raise Failed(f"The server does not answer; what it said is in {log}.")
 
 
-def _wait(told: Environment) -> int:
-    print("\n".join(f"export {name}={value}" for name, value in told.items()))
+def _wait(environment: Environment) -> int:
+    print("\n".join(f"export {name}={value}" for name, value in environment.items()))
     print("Stop it with Ctrl+C.", flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         while True:
@@ -368,9 +376,9 @@ def _pip(python: Path) -> list[str]:
     return [str(python), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
 
 
-def _around(told: Environment) -> dict[str, str]:
+def _around(environment: Environment) -> dict[str, str]:
     """Return a part's environment variables: the machine's, the server's, and none that allow telemetry."""
-    return {**os.environ, "PYTHONPATH": str(PARTS), "OTEL_SDK_DISABLED": "true", **told}
+    return {**os.environ, "PYTHONPATH": str(PARTS), "OTEL_SDK_DISABLED": "true", **environment}
 
 
 def _do(command: Sequence[str], cwd: Path = HERE, env: Environment | None = None) -> str:

@@ -126,20 +126,20 @@ async def _messages(reader: asyncio.StreamReader) -> AsyncIterator[Any]:
 class Operator:
     """Flips an agent's switch over HTTP, each time on a new connection, so that any worker may handle it."""
 
-    def __init__(self, told: interop.Environment) -> None:
-        self._told = told
+    def __init__(self, environment: interop.Environment) -> None:
+        self._environment = environment
         self._on = True
 
     async def flip(self) -> float:
         """Flip. Return the time of the response."""
         self._on = not self._on
-        where = urllib.parse.urlsplit(self._told["TOOLBELT_ADDRESS"])
+        where = urllib.parse.urlsplit(self._environment["TOOLBELT_ADDRESS"])
         reader, writer = await asyncio.open_connection(where.hostname, where.port)
         body = json.dumps({"on": self._on, "confirm": True}).encode()
-        path = f"/api/v1/agents/{self._told[f'{AGENT}_AGENT']}/switches/{SWITCH}"
+        path = f"/api/v1/agents/{self._environment[f'{AGENT}_AGENT']}/switches/{SWITCH}"
         writer.write(
             f"PUT {path} HTTP/1.1\r\nHost: {where.netloc}\r\nConnection: close\r\n"
-            f"Authorization: Bearer {self._told['TOOLBELT_OPERATOR_TOKEN']}\r\n"
+            f"Authorization: Bearer {self._environment['TOOLBELT_OPERATOR_TOKEN']}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
             + body
         )
@@ -152,29 +152,32 @@ class Operator:
         return answered
 
 
-async def opened(told: interop.Environment, which: str, count: int) -> list[Stream]:
+async def opened(environment: interop.Environment, which: str, count: int) -> list[Stream]:
     """Open this many streams of an agent, every other one in the newer era of the protocol."""
     streams = [Stream() for _ in range(count)]
     for number, stream in enumerate(streams):
         await stream.open(
-            told["TOOLBELT_ADDRESS"], told[f"{which}_AGENT"], told[f"{which}_TOKEN"], modern=bool(number % 2)
+            environment["TOOLBELT_ADDRESS"],
+            environment[f"{which}_AGENT"],
+            environment[f"{which}_TOKEN"],
+            modern=bool(number % 2),
         )
     return streams
 
 
 async def idle(server: interop.Server, count: int, seconds: float) -> dict[str, Any]:
     """Keep streams open while nothing happens. Return their cost for the server."""
-    warm = await opened(server.told, AGENT, 2)
+    warm = await opened(server.environment, AGENT, 2)
     await asyncio.sleep(1)
     before = _memory(server)
-    streams = await opened(server.told, AGENT, count)
+    streams = await opened(server.environment, AGENT, count)
     await asyncio.sleep(1)
     begun, spent = time.perf_counter(), _cpu(server)
     await asyncio.sleep(seconds)
     spent, taken = _cpu(server) - spent, time.perf_counter() - begun
     after = _memory(server)
     woken = time.perf_counter()
-    await Operator(server.told).flip()
+    await Operator(server.environment).flip()
     await asyncio.wait_for(asyncio.gather(*(stream.reach(1) for stream in streams)), SECONDS)
     woken = time.perf_counter() - woken
     stopping = time.perf_counter()
@@ -195,11 +198,14 @@ async def idle(server: interop.Server, count: int, seconds: float) -> dict[str, 
 
 async def flips(server: interop.Server, count: int, clients: int) -> dict[str, Any]:
     """Flip one by one, and then as fast as possible. Count the notifications of this and another agent's clients."""
-    own, others = await opened(server.told, AGENT, clients), await opened(server.told, OTHER, clients)
+    own, others = (
+        await opened(server.environment, AGENT, clients),
+        await opened(server.environment, OTHER, clients),
+    )
     spread = _connections(server)
     if not all(spread):
         raise SystemExit(f"One worker has all streams ({spread}): try again, or with more clients.")
-    operator, took = Operator(server.told), []
+    operator, took = Operator(server.environment), []
     for number in range(1, count + 1):
         answered = await operator.flip()
         try:
@@ -247,7 +253,7 @@ async def flips(server: interop.Server, count: int, clients: int) -> dict[str, A
 
 def _connections(server: interop.Server) -> list[int]:
     """Count the connections of clients that each of the server's processes has open."""
-    port = urllib.parse.urlsplit(server.told["TOOLBELT_ADDRESS"]).port
+    port = urllib.parse.urlsplit(server.environment["TOOLBELT_ADDRESS"]).port
     lines = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()]
     open_ = {f"socket:[{line[9]}]" for line in lines if line[1].endswith(f":{port:04X}") and line[3] == "01"}
     return [

@@ -92,8 +92,8 @@ def main() -> int:
         interop.serving(Path(scratch), workers=2, more={"TOOLBELT_UPSTREAM_CONNECTIONS": "300"}) as server,
     ):
         threading.Thread(target=pages.serve_forever, daemon=True).start()
-        add(server.told, Path(scratch))
-        client = Client(server.told["TOOLBELT_ADDRESS"], token(server.told))
+        add(server.environment, Path(scratch))
+        client = Client(server.environment["TOOLBELT_ADDRESS"], token(server.environment))
         sessions = [f"s{number}" for number in range(SESSIONS)]
         prove_thinking(client, sessions)
         workers = held_by(server, "server-sequential-thinking")
@@ -108,7 +108,7 @@ def main() -> int:
     return 0
 
 
-def add(told: interop.Environment, scratch: Path) -> None:
+def add(environment: interop.Environment, scratch: Path) -> None:
     """Add the servers, and give their tools to an agent."""
     browser = ["--headless", "--isolated", "--no-sandbox", "--executable-path", str(CHROMIUM)]
     commands = {
@@ -123,22 +123,22 @@ def add(told: interop.Environment, scratch: Path) -> None:
     for name, command in commands.items():
         # The browser writes what it has seen into its directory.
         options = ["--trust", f"--cwd={scratch}", f"--max-connections={SESSIONS}", "--timeout=120"]
-        manage(told, "mcp", "add", name, *options, *command)
+        manage(environment, "mcp", "add", name, *options, *command)
     tools = [f"{name}__{tool}" for name, own in TOOLS.items() for tool in own]
     belt = scratch / "sharer.json"
     belt.write_text(json.dumps({"agents": [{"key": "sharer", "tools": tools}]}))
-    manage(told, "belt", "import", str(belt))
+    manage(environment, "belt", "import", str(belt))
 
 
-def token(told: interop.Environment) -> str:
-    return manage(told, "token", "issue", "--agent", "sharer")
+def token(environment: interop.Environment) -> str:
+    return manage(environment, "token", "issue", "--agent", "sharer")
 
 
-def manage(told: interop.Environment, *said: str) -> str:
+def manage(environment: interop.Environment, *said: str) -> str:
     """Run a command on the server's database, and return the last line of what it says."""
     around = {
         **os.environ,
-        "DATABASE_URL": told["TOOLBELT_DATABASE_URL"],
+        "DATABASE_URL": environment["TOOLBELT_DATABASE_URL"],
         "TOOLBELT_ENV": "development",
         "TOOLBELT_ENV_FILE": os.devnull,
     }
