@@ -54,6 +54,18 @@ def test_a_port_that_cannot_be_is_refused(port: str, capsys: pytest.CaptureFixtu
     assert "is not a port" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "host", ["https://toolbelt.example.com", "toolbelt.example.com:8000", "a/b", "*", ""]
+)
+def test_a_host_that_no_request_would_match_is_refused_before_anything_is_created(
+    host: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TOOLBELT_HOME", str(tmp_path / "home"))
+    with pytest.raises(SystemExit, match="is not a host name"):
+        command_line.main(["init", "--host", host])
+    assert not (tmp_path / "home").exists()
+
+
 def test_without_the_server_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SystemExit, match=r"pip install 'toolbelt-switchboard\[server\]'"):

@@ -46,6 +46,9 @@ def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
         ({"TOOLBELT_ENV": "staging"}, "TOOLBELT_ENV"),
         ({"DATABASE_URL": "mysql://127.0.0.1/toolbelt"}, "DATABASE_URL"),
         ({"DATABASE_URL": "toolbelt.sqlite3"}, "DATABASE_URL"),
+        ({"DATABASE_URL": "postgres://toolbelt:hunter/2@127.0.0.1/toolbelt"}, "DATABASE_URL"),
+        ({"DATABASE_URL": "postgres://127.0.0.1:port/toolbelt"}, "DATABASE_URL"),
+        ({"DATABASE_URL": "postgres://127.0.0.1"}, "DATABASE_URL"),
         ({"TOOLBELT_DATABASE_POOL": "ten", "DATABASE_URL": "postgres://x/y"}, "TOOLBELT_DATABASE_POOL"),
         ({"TOOLBELT_CALL_SECONDS": "abc"}, "TOOLBELT_CALL_SECONDS"),
         ({"TOOLBELT_KIND_LOADOUTS": "abc"}, "TOOLBELT_KIND_LOADOUTS"),
@@ -60,6 +63,8 @@ def test_production_refuses_to_start_and_says_in_one_line_what_to_set(change, na
     assert run.returncode == 1
     assert run.stderr.count("\n") == 1
     assert f"{named} to " in run.stderr
+    # A part of an address can be its password.
+    assert "hunter" not in run.stderr
 
 
 def test_redis_without_its_client_is_refused_with_what_to_install() -> None:

@@ -1,7 +1,6 @@
 """Toolbelt's system checks, for `manage.py check` and `check --deploy`."""
 
 import os
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +11,6 @@ from django.core import checks
 from toolbelt import conf
 from toolbelt.core import addresses
 
-# A name, one with subdomains (.example.com), an address, or everything.
-_HOST = re.compile(r"\*|\.?[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
 _TEST_CLIENT = "testserver"
 
 
@@ -53,7 +50,7 @@ def proxies_are_named(app_configs: Sequence[AppConfig] | None, **kwargs: Any) ->
 
 @checks.register(checks.Tags.security)
 def hosts_are_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
-    unusable = [host for host in settings.ALLOWED_HOSTS if not _HOST.fullmatch(host)]
+    unusable = [host for host in settings.ALLOWED_HOSTS if host != "*" and not addresses.is_host_name(host)]
     if not unusable:
         return []
     return [

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import importlib.util
 import json
+import logging
 import os
 import re
 import secrets
@@ -39,6 +40,8 @@ _VARIABLES = frozenset(
     }
 )
 _KEPT = "TOOLBELT_HOME"
+# The management commands that run until they are stopped, and log what happens.
+_SERVERS = frozenset({"runserver", "run_schedule", "serve"})
 
 _HELP = """\
 toolbelt demo      Serve a demo with a filled dashboard on this machine
@@ -68,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     own: Mapping[str, Callable[[Sequence[str]], None]] = {"demo": demo, "init": init}
     if command in own:
+        _silence_pool()
         with _errors_in_sentences("toolbelt"):
             own[command](rest)
     elif command == "manage":
@@ -87,10 +91,17 @@ def manage(argv: Sequence[str]) -> None:
         os.environ["TOOLBELT_ENV"] = "test"
     from django.core.management import execute_from_command_line
 
+    if not _SERVERS.intersection(argv[1:2]):
+        _silence_pool()
     if [*argv[1:2]] == ["doctor"] and "--json" in argv:
         _require_settings_as_json()
     with _errors_in_sentences(Path(argv[0]).name):
         execute_from_command_line([*argv])
+
+
+def _silence_pool() -> None:
+    """Keep the warnings of the connection pool out of the output: the command itself says what is wrong."""
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 
 
 def _require_settings_as_json() -> None:
@@ -171,6 +182,14 @@ def init(arguments: Sequence[str]) -> None:
         help="the operator's password (default: OPERATOR_PASSWORD, or a random password, which is printed)",
     )
     given = parser.parse_args(arguments)
+    from toolbelt.core import addresses
+
+    for host in given.host or ():
+        if not addresses.is_host_name(host):
+            sys.exit(
+                f"toolbelt: {host!r} is not a host name. Write it as in toolbelt.example.com: without https://, port"
+                " and path."
+            )
     _forget_settings()
     file = _home() / ".env"
     if file.exists():
@@ -294,7 +313,7 @@ def _errors_in_sentences(program: str) -> Iterator[None]:
         except (ImproperlyConfigured, BrokenPipeError):
             raise
         except Exception as error:
-            if (reason := _unavailable(error)) is None:
+            if not (reason := _unavailable(error)):
                 raise
             sys.exit(f"CommandError: {reason}")
         finally:
@@ -308,12 +327,17 @@ def _errors_in_sentences(program: str) -> Iterator[None]:
         sys.exit(128 + 13)  # SIGPIPE
 
 
-def _unavailable(error: Exception) -> Exception | None:
-    """Return the reason if the database cannot be used; None if the error is another one."""
+def _unavailable(error: Exception) -> str:
+    """Return why the database cannot be used, and the way out; empty if the error is another one."""
     from django.apps import apps
 
     if not apps.ready:
-        return None
+        return ""
+    from toolbelt.control.doctor import database
     from toolbelt.runtime import availability
 
-    return availability.classify(error)
+    if (unavailable := availability.classify(error)) is None:
+        return ""
+    # A person who runs a command can be told more than an agent: what the database's driver says.
+    finding = database.unreachable()
+    return str(unavailable) if finding is None else f"{finding.message} {finding.way_out}"

@@ -350,6 +350,26 @@ def test_what_is_no_backup_is_refused_and_changes_nothing(
     assert file.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("mysql://127.0.0.1/x", r"Set --to to an address that begins with sqlite:// or postgres://"),
+        ("postgres://127.0.0.1:1/x", r"The database cannot be used: .*port 1 failed.* --to names its host"),
+        (
+            "sqlite:////nowhere/at/all.sqlite3",
+            r"The directory /nowhere/at of the database file does not exist",
+        ),
+        ("{own}", "That is the address of this database"),
+    ],
+)
+def test_a_database_that_cannot_be_moved_to_is_named_in_a_sentence(
+    tmp_path: Path, filled: tuple[Installation, str], address: str, reason: str
+) -> None:
+    here = copied(filled[0], tmp_path, "here")
+    with pytest.raises(CommandError, match=f"^{reason}"):
+        here.manage("move_database", "--replace", "--to", address.format(own=here.url))
+
+
 def _sqlite(file: Path) -> bytes:
     with contextlib.closing(sqlite3.connect(file)) as opened:
         opened.execute("CREATE TABLE x (y)")

@@ -7,6 +7,7 @@ versions. An IPv6 address that embeds an IPv4 address is classified by the IPv4 
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -52,6 +53,8 @@ _METADATA = frozenset(
     for text in ("168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
 )
 
+# A name, one with its subdomains (.example.com), or an address.
+_HOST = re.compile(r"\.?[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
 _MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")
@@ -61,6 +64,11 @@ _LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
 # IPv4-compatible (deprecated) and IPv4-translated: no public address has one of these forms.
 _OTHER_FORMS = (ipaddress.IPv6Network("::/96"), ipaddress.IPv6Network("::ffff:0:0:0/96"))
 _ISATAP = 0x5EFE
+
+
+def is_host_name(text: str) -> bool:
+    """Return whether the text is a host as in Django's ``ALLOWED_HOSTS``: without a scheme, port and path."""
+    return _HOST.fullmatch(text) is not None
 
 
 def is_this_machine(host: str) -> bool:

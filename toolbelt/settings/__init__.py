@@ -167,7 +167,15 @@ def database() -> dict[str, Any]:
     """Return the database settings, with which concurrent writers wait for each other instead of failing."""
     # For an unknown scheme, the warning would contain the whole address, including its password.
     with warnings.catch_warnings(action="ignore"):
-        settings: dict[str, Any] = dict(env.db("DATABASE_URL", default="sqlite:///db.sqlite3"))
+        try:
+            settings: dict[str, Any] = dict(env.db("DATABASE_URL", default="sqlite:///db.sqlite3"))
+        except ValueError:
+            # The error quotes a part of the address, which can be its password.
+            raise ImproperlyConfigured(
+                "Set DATABASE_URL to an address such as postgres://user:password@host:5432/name. Encode characters of"
+                " the user and the password that have a meaning in addresses: / is %2F, # is %23, ? is %3F and @ is"
+                " %40."
+            ) from None
     options: dict[str, Any] = settings.setdefault("OPTIONS", {})
     engine = settings.get("ENGINE")  # none, if the scheme is unknown or missing
     if engine == "django.db.backends.sqlite3":
@@ -185,6 +193,11 @@ def database() -> dict[str, Any]:
         # A file, because tests use it from other processes too. One per process, because test runs may overlap.
         settings["TEST"] = {"NAME": f"{tempfile.gettempdir()}/toolbelt-test-{os.getpid()}.sqlite3"}
     elif engine == "django.db.backends.postgresql":
+        if not settings["NAME"] and "service" not in options:
+            raise ImproperlyConfigured(
+                "Set DATABASE_URL to an address with the name of a database, such as"
+                " postgres://user:password@host:5432/name."
+            )
         settings["ENGINE"] = "toolbelt.store.postgresql"
         # An unavailable server is noticed within 4 seconds, which leaves one second for the error page.
         options.setdefault("connect_timeout", 3)

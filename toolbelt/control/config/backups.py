@@ -23,6 +23,9 @@ from toolbelt import conf, locations
 from toolbelt.core import errors
 from toolbelt.store.backups import archives, files, rows
 
+# How commands begin the sentence that says why they failed.
+_SENTENCES = ("CommandError: ", "toolbelt: ")
+
 
 def backup(file: Path, *, portable: bool = False) -> Mapping[str, int]:
     """Write a backup while others write; return how much the database had. Raise errors.Refused."""
@@ -78,6 +81,8 @@ def move(url: str, *, replace: bool = False) -> str:
 
     The installation's settings stay as they are.
     """
+    if url == os.environ.get("DATABASE_URL"):
+        raise errors.Refused("That is the address of this database. Give the one of another database.")
     with tempfile.TemporaryDirectory(prefix="toolbelt-move-") as directory:
         file = Path(directory) / "database.sqlite3"
         backup(file, portable=True)
@@ -188,7 +193,11 @@ def _manage(*words: str, url: str = "") -> str:
     )
     if run.returncode:
         lines = run.stderr.strip().splitlines() or [f"{words[0]} failed"]
-        raise errors.Refused(lines[-1].removeprefix("CommandError: "))
+        # Log lines may stand before it.
+        sentence = next((line for line in lines if line.startswith(_SENTENCES)), lines[-1])
+        for prefix in _SENTENCES:
+            sentence = sentence.removeprefix(prefix)
+        raise errors.Refused(sentence)
     return run.stdout
 
 

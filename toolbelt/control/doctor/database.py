@@ -35,6 +35,12 @@ _NETWORK_FILE_SYSTEMS = frozenset(
 def unreachable() -> findings.Finding | None:
     """Return the finding that the database cannot be used at all; None if it can."""
     if (path := _file()) is not None and not path.exists():
+        if not path.parent.is_dir():
+            return findings.Finding(
+                code="database-missing",
+                message=f"The directory {path.parent} of the database file does not exist.",
+                way_out="Create the directory, or correct DATABASE_URL.",
+            )
         # Connecting would create an empty file.
         return findings.Finding(
             code="database-missing",

@@ -27,7 +27,8 @@ class Command(terminal.Command):
         try:
             backups.move(options["to"], replace=options["replace"])
         except errors.ToolbeltError as error:
-            raise CommandError(str(error)) from error
+            # The other database's process knows the address as DATABASE_URL.
+            raise CommandError(str(error).replace("DATABASE_URL", "--to")) from error
         self.stdout.write(
             "Copied everything. Set DATABASE_URL to the new address, and start Toolbelt's servers again. The old"
             " database is unchanged."
