@@ -55,3 +55,24 @@ def test_an_installed_package_has_a_command(tmp_path: Path) -> None:
         tmp_path, prefix="/usr", environ={"TOOLBELT_ENV_FILE": ".demo.env"}, is_checkout=False
     )
     assert said == "TOOLBELT_ENV_FILE=.demo.env toolbelt"
+
+
+def test_the_command_of_a_package_is_named_with_its_directory_unless_that_is_on_the_path(
+    tmp_path: Path,
+) -> None:
+    command = tmp_path / "my env/bin/toolbelt"
+    command.parent.mkdir(parents=True)
+    command.touch(mode=0o755)
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "toolbelt").symlink_to(command)
+    for path, named in (
+        ("/nowhere", f"'{command}'"),
+        (str(command.parent), "toolbelt"),
+        (str(links), "toolbelt"),
+    ):
+        environ = {"PATH": path}
+        said = shown_command.derive(
+            tmp_path, prefix=str(tmp_path / "my env"), environ=environ, is_checkout=False
+        )
+        assert said == named

@@ -2,11 +2,12 @@
 
 In a checkout it can be pasted into a shell in the directory of ``manage.py``. It names the settings that this process
 reads and its Python, both relative to that directory, so that it does not reveal where on the machine it is. An
-installed package has the command ``toolbelt``.
+installed package has the command ``toolbelt``, which is written with its directory unless that is on the path.
 """
 
 import os
 import shlex
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,10 +23,19 @@ def derive(base: Path, *, prefix: str, environ: Mapping[str, str], is_checkout: 
         # A file elsewhere keeps its given path, because the command would otherwise read other settings.
         parts.append(f"TOOLBELT_ENV_FILE={shlex.quote(_relative(base, base / file) or file)}")
     if not is_checkout:
-        return " ".join([*parts, "toolbelt"])
+        return " ".join([*parts, _installed(Path(prefix), environ.get("PATH", ""))])
     home = _relative(base, Path(prefix))
     parts.append(shlex.quote(f"{home}/bin/python") if home and os.name == "posix" else "python")
     return " ".join([*parts, "manage.py"])
+
+
+def _installed(prefix: Path, path: str) -> str:
+    """Return the command of the package in an environment, as it can be run with this search path."""
+    command = prefix / "bin" / "toolbelt"
+    found = shutil.which("toolbelt", path=path)
+    # pipx and uv put a link to the command on the path.
+    is_found = found is not None and Path(found).resolve() == command.resolve()
+    return shlex.quote(str(command)) if command.exists() and not is_found else "toolbelt"
 
 
 def _relative(base: Path, path: Path) -> str:
