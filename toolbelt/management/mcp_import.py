@@ -34,6 +34,11 @@ def run(actor: actors.Actor, options: dict[str, Any]) -> Iterator[str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise CommandError(f"{file} cannot be read: {reason}.") from error
+    if file.endswith((".yaml", ".yml")):
+        raise CommandError(
+            f"{file} is YAML, which cannot be imported: write its servers as JSON,"
+            ' {"mcpServers": {NAME: {…}}}, or add each with `mcp add`.'
+        )
     is_toml = options["toml"] or file.endswith(".toml")
     try:
         preview = importing.preview(text, is_toml=is_toml, only=options["only"])
@@ -43,21 +48,23 @@ def run(actor: actors.Actor, options: dict[str, Any]) -> Iterator[str]:
             lines.append("To import only some of its servers, add --only NAME.")
         raise CommandError("\n".join(lines)) from error
     yield from _described(preview)
-    if options["dry_run"]:
-        yield "Nothing was stored."
-        return
-    names = importing.store(actor, preview, reason=options["reason"])
+    names = () if options["dry_run"] else importing.store(actor, preview, reason=options["reason"])
     if names:
         yield f"Stored {', '.join(names)}. Their tools will await review."
     if preview.variables:
-        yield "Set these variables in the environment of Toolbelt's servers; their values were not stored:"
+        values = "are" if options["dry_run"] else "were"
+        yield f"Set these variables in the environment of Toolbelt's servers; their values {values} not stored:"
         yield from (f"  {name}" for name in preview.variables)
-    yield f"Then list their tools: {conf.COMMAND} mcp refresh {' '.join(names)}"
+    if names:
+        yield f"Then list their tools: {conf.COMMAND} mcp refresh {' '.join(names)}"
+    else:
+        yield "Nothing was stored."
 
 
 def _described(preview: importing.Preview) -> Iterator[str]:
     for server in preview.servers:
-        yield f"{server.name}: {importing.shown(server)}"
+        source = "" if server.name == server.source else f" (in the file: {server.source})"
+        yield f"{server.name}{source}: {importing.shown(server)}"
         for section in ("env", "headers"):
             for name, value in server.connection.get(section, {}).items():
                 yield f"  {name}: {value}"

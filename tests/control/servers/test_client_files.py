@@ -168,6 +168,56 @@ BAD: dict[str, tuple[str, str]] = {
         '{"mcpServers": {"x": {"url": "https://ada:SECRET99@example.com/mcp"}}}',
         r"Its URL holds a user name or a password",
     ),
+    "a key as an argument": (
+        '{"mcpServers": {"x": {"command": "npx", "args": ["run", "--key", "SECRET1a-5f1b3c1e-9c4d-4c5b-8f1d"]}}}',
+        r"line 1, x: Its command line may contain a secret",
+    ),
+    "a key in JSON as an argument": (
+        '{"mcpServers": {"x": {"command": "npx", "args": ["-c", "{\\"exaKey\\": \\"SECRET0a1b2c3d4e5f\\"}"]}}}',
+        r"x: Its command line may contain a secret",
+    ),
+    "a key before the command": (
+        '{"mcpServers": {"x": {"command": "API_KEY=SECRET0a1b2c3d4e5f npx"}}}',
+        r"x: Its command line may contain a secret",
+    ),
+    "a value that is no text": (
+        '{"mcpServers": {"x": {"command": "y", "env": {"PORT": 80, "HOST": null}}}}',
+        r"x: env\.HOST must be a text",
+    ),
+    "an argument that is no text": (
+        '{"mcpServers": {"x": {"command": "y", "args": ["a", {"b": 1}]}}}',
+        r"x: args\[1\] must be a text",
+    ),
+    "a name that is escaped": (
+        '{"mcpServers": {\n"\\u00e4 x": {"command": "y", "args": 1}}}',
+        r"line 2, ä x: Its arguments must be a list",
+    ),
+    "a file of variables": (
+        '{"servers": {"x": {"command": "y", "envFile": ".env"}}}',
+        r"x: It reads variables from a file \(envFile\)",
+    ),
+    "SSE by way of mcp-remote": (
+        '{"mcpServers": {"x": {"command": "npx", "args": ["mcp-remote", "https://example.com/sse"]}}}',
+        r"x: It uses the old SSE",
+    ),
+    "two servers of one name": (
+        '{"mcpServers": {"x y": {"command": "a"},\n"x_y": {"command": "b"}}}',
+        r"line 2, x_y: Its tools would be named x_y__…, as those of the server 'x y' in the file",
+    ),
+    "a list with a server without a name": (
+        '{"mcpServers": [{"name": "first", "command": "a"}, {"url": 5}]}',
+        r"server 2: url: A URL begins with",
+    ),
+    "a URL with a variable of the registry": (
+        '{"name": "a/x", "remotes": [{"type": "streamable-http", "url": "https://{tenant}.example.com/mcp",'
+        ' "variables": {"tenant": {"isRequired": true}}}]}',
+        r"x: Its URL needs a value for \{tenant\}",
+    ),
+    "an argument with a variable of the registry": (
+        '{"name": "a/x", "packages": [{"registryType": "npm", "identifier": "y", "packageArguments":'
+        ' [{"type": "named", "name": "--db", "value": "{path}/x", "variables": {"path": {}}}]}]}',
+        r"Its argument path has no value",
+    ),
     "a required argument": (
         '{"name": "a/x", "packages": [{"registryType": "npm", "identifier": "y", "packageArguments":'
         ' [{"type": "positional", "valueHint": "folder", "isRequired": true}]}]}',
@@ -189,8 +239,77 @@ def test_a_bad_file_names_line_and_reason_and_imports_nothing(
         call_command("mcp", "import", str(file))
     assert stored_connections() == {}
     # Leaving servers out helps only if the file can be read, and has servers.
-    assert ("--only" in str(raised.value)) == (" x: " in str(raised.value))
+    assert ("--only" in str(raised.value)) == bool(re.search(r" (x|x_y|server 2): ", str(raised.value)))
     assert "SECRET" not in str(raised.value) + everything_stored() + capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-y", "@modelcontextprotocol/server-sequential-thinking@2025.12.18"],
+        ["--from", "git+https://github.com/acme/tool@5f1b3c1e9c4d4c5b8f1d2e7f6a5b4c3d5f1b3c1e", "tool"],
+        ["run", "ghcr.io/acme/mcp@sha256:" + "5f1b3c1e9c4d4c5b" * 4],
+        [
+            "/nix/store/5f1b3c1e9c4d4c5b8f1d2e7f6a5b4c3d-tool/bin/tool",
+            "--config=/srv/5f1b3c1e9c4d4c5b8f1d2e7f6a5b4c3d",
+        ],
+        [
+            "https://api.example.com/v1/mcp",
+            "--local-timezone=Europe/Berlin",
+            "--project-ref=abcdefghijklmnopqrst",
+        ],
+    ],
+)
+def test_versions_paths_and_addresses_in_a_command_line_are_no_secrets(words: list[str]) -> None:
+    [server] = importing.preview(json.dumps({"mcpServers": {"x": {"command": "npx", "args": words}}})).servers
+    assert server.connection["args"] == words
+
+
+def test_a_file_of_the_registrys_api_is_imported_and_its_variables_are_filled() -> None:
+    package = {
+        "registryType": "oci",
+        "identifier": "acme/x:1",
+        "runtimeArguments": [
+            {"type": "named", "name": "-e", "value": "REGION={region}", "variables": {"region": {}}},
+            {"type": "named", "name": "--cpus", "value": "{n}", "variables": {"n": {"default": 2}}},
+        ],
+    }
+    preview = importing.preview(
+        json.dumps({"server": {"name": "com.acme/x", "packages": [package]}, "_meta": {}})
+    )
+    [server] = preview.servers
+    assert server.connection["args"] == ["run", "-i", "--rm", "-e", "REGION", "--cpus", "2", "acme/x:1"]
+    assert (server.connection["env"], preview.variables) == ({"REGION": "${REGION}"}, ("REGION",))
+
+
+def test_a_time_limit_that_is_no_number_is_left_out() -> None:
+    text = '[mcp_servers.x]\ncommand = "y"\ntool_timeout_sec = inf\n'
+    [server] = importing.preview(text, is_toml=True).servers
+    assert "timeout" not in server.connection
+
+
+def test_servers_may_be_a_list() -> None:
+    preview = importing.preview(json.dumps({"mcpServers": [{"name": "one", "command": "a"}]}))
+    assert [server.name for server in preview.servers] == ["one"]
+
+
+def test_a_yaml_file_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("mcpServers: []")
+    with pytest.raises(CommandError, match="is YAML, which cannot be imported: write its servers as JSON"):
+        call_command("mcp", "import", str(tmp_path / "config.yaml"))
+
+
+def test_a_name_that_has_to_change_is_shown_beside_the_one_in_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mcp.json").write_text(
+        '{"mcpServers": {"my server": {"command": "x", "env": {"A_KEY": "SECRET01"}}}}'
+    )
+    call_command("mcp", "import", str(tmp_path / "mcp.json"), "--dry-run")
+    printed = capsys.readouterr().out
+    assert printed.startswith("my_server (in the file: my server): x\n")
+    # The names of its variables are listed before anything is stored, too.
+    assert "their values are not stored:\n  A_KEY\nNothing was stored.\n" in printed
 
 
 def test_an_error_while_storing_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

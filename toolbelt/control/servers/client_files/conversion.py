@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import urllib.parse
 from collections.abc import Mapping
@@ -28,6 +29,9 @@ _HARMLESS = re.compile(
 _SECRET_NAME = re.compile(
     r"key|secret|token|pass|pwd|auth(?!or)|cookie|credential|\bpat\b|_pat\b|sign|dsn", re.IGNORECASE
 )
+_OPTION_NAME = re.compile(r"--?[A-Za-z][\w.-]*=")
+# A commit or an image: package@1f3a…, image@sha256:1f3a….
+_VERSION_HASH = re.compile(r"(?:@|sha256:|:sha-)[0-9a-f]{40,64}\b")
 _HEADER_LINE = re.compile(r"([\w-]+)\s*:\s*(.*)", re.DOTALL)
 # A variable for a container: -eNAME=value, --env=NAME=value, or NAME=value after -e or --env.
 _PASSED = re.compile(
@@ -60,6 +64,9 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
         return converted
     if (remote := _of_mcp_remote(server)) is not None:
         server = remote
+        if formats.is_sse("", server.url):
+            converted.problem = formats.SSE
+            return converted
         converted.note = "mcp-remote is not needed: Toolbelt connects to the address itself."
     namer = _Namer(server, converted, assigned)
     if server.url:
@@ -73,7 +80,7 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
         args = _args(server.args, env)
         converted.connection = {"command": server.command, "args": args, "cwd": server.cwd}
         converted.connection["env"] = {name: namer.variable(name, value) for name, value in env.items()}
-    if server.timeout:
+    if server.timeout and math.isfinite(server.timeout):
         converted.connection["timeout"] = min(max(1, int(server.timeout)), connections.MAX_TIMEOUT)
     converted.connection = {key: value for key, value in converted.connection.items() if value}
     place = next((text for text in _texts(converted.connection) if _PLACEHOLDER.search(text)), "")
@@ -84,6 +91,12 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
         )
     for where, message in connections.problems(converted.connection):
         converted.problem = converted.problem or f"{'.'.join(where)}: {message}".removeprefix(": ")
+    words = (converted.connection.get("command", ""), *converted.connection.get("args", ()))
+    if not converted.problem and any(map(_may_be_secret, words)):
+        converted.problem = (
+            "Its command line may contain a secret, which every user of the machine could read: let the server read it"
+            " from its environment, and write it in 'env'. If it is none, add the server with `mcp add`."
+        )
     if converted.problem:
         # It may name what is left of a secret.
         converted.connection = {}
@@ -204,6 +217,22 @@ def _is_harmless(name: str, value: str) -> bool:
     looks_harmless = bool(_HARMLESS.fullmatch(value)) or (len(value) < 16 and not _SECRET_NAME.search(name))
     is_path_or_address = value.startswith((".", "/", "~")) or "://" in value
     return looks_harmless and (is_path_or_address or not _SECRET_NAME.search(name))
+
+
+def _may_be_secret(word: str) -> bool:
+    """Return whether a word of a command line may hold a secret: a long part that mixes letters and digits.
+
+    Paths may, because programs are in directories with such names, and so may versions that are named by their hash.
+    """
+    value = _OPTION_NAME.sub("", word)
+    if value.startswith((".", "/", "~")):
+        return False
+    for part in re.split(r"[^\w.+-]+", _VERSION_HASH.sub("", value)):
+        # 2025-11-25, v1.2.3 and server-name are no secrets; in 5f1b3c1e-9c4d-… nearly every piece mixes both.
+        mixed = [piece for piece in re.split(r"[._+-]", part) if re.search(r"\d[A-Za-z]|[A-Za-z]\d", piece)]
+        if sum(map(len, mixed)) >= 16:
+            return True
+    return False
 
 
 def _looks_random(text: str) -> bool:

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+SSE = "It uses the old SSE transport. Write its address for Streamable HTTP, which often ends in /mcp."
+
 # How a package of the registry is run.
 _RUNNERS: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "npm": ("npx", ("-y",), "@"),
@@ -45,8 +47,10 @@ class ClientServer:
 
 def servers(document: Mapping[str, Any]) -> list[ClientServer]:
     """Return the servers in a document, in its order; none if it has none of the formats."""
-    if "remotes" in document or "packages" in document:
-        return [_of_registry(document)]
+    # The second is how the registry's API returns it.
+    for found in (document, document.get("server")):
+        if isinstance(found, Mapping) and ("remotes" in found or "packages" in found):
+            return [_of_registry(found)]
     return [_read(name, entry) for name, entry in _entries(document)]
 
 
@@ -63,6 +67,10 @@ def _entries(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     ):
         if isinstance(section, Mapping):
             yield from section.items()
+        elif isinstance(section, list):
+            for number, entry in enumerate(section, 1):
+                name = entry.get("name") if isinstance(entry, Mapping) else None
+                yield (name if isinstance(name, str) and name else f"server {number}"), entry
 
 
 def _read(name: str, entry: Any) -> ClientServer:
@@ -80,18 +88,26 @@ def _read(name: str, entry: Any) -> ClientServer:
         headers["Authorization"] = f"Bearer ${{{bearer}}}"
     url = next((entry[key] for key in ("httpUrl", "serverUrl", "url") if entry.get(key)), "")
     kind = str(entry.get("type") or entry.get("transport") or entry.get("transportType") or "").lower()
-    texts = [command or "", url, entry.get("cwd") or "", *_list(args), *_values(env), *_values(headers)]
+    texts = [
+        ("command", command or ""),
+        ("url", url),
+        ("cwd", entry.get("cwd") or ""),
+        *((f"args[{number}]", arg) for number, arg in enumerate(_list(args))),
+        *((f"env.{name}", value) for name, value in _pairs(env)),
+        *((f"headers.{name}", value) for name, value in headers.items()),
+    ]
+    wrong = next((place for place, text in texts if not isinstance(text, str | int | float)), "")
     problem = ""
     if args is not None and not isinstance(args, list):
         problem = "Its arguments must be a list."
     elif not all(pairs is None or isinstance(pairs, Mapping) for pairs in (env, entry.get("headers"))):
         problem = "Its variables and headers must be objects, {…}."
-    elif not all(isinstance(text, str | int | float) for text in texts):
-        problem = "Its command, arguments, variables and headers must be texts."
-    elif kind == "sse" or (not kind and str(url).rstrip("/").endswith("/sse")):
-        problem = (
-            "It uses the old SSE transport. Write its address for Streamable HTTP, which often ends in /mcp."
-        )
+    elif wrong:
+        problem = f"{wrong} must be a text."
+    elif is_sse(kind, str(url)):
+        problem = SSE
+    elif entry.get("envFile"):
+        problem = "It reads variables from a file (envFile): write them in 'env', and remove envFile."
     elif not command and not url:
         problem = "It has neither a command nor a URL."
     if problem:
@@ -110,13 +126,20 @@ def _read(name: str, entry: Any) -> ClientServer:
     )
 
 
+def is_sse(kind: str, url: str) -> bool:
+    """Return whether a server is one of the old SSE transport, by what the file calls it or by its address."""
+    return kind == "sse" or (not kind and url.rstrip("/").endswith("/sse"))
+
+
 def _of_registry(document: Mapping[str, Any]) -> ClientServer:
     name = str(document.get("name") or "server").rpartition("/")[2]
     remotes = [remote for remote in _list(document.get("remotes")) if isinstance(remote, Mapping)]
     for remote in remotes:
         if remote.get("type") in ("streamable-http", "http"):
             headers, secrets = _inputs(_list(remote.get("headers")))
-            return ClientServer(name=name, url=str(remote.get("url") or ""), headers=headers, secrets=secrets)
+            url, missing = _filled(str(remote.get("url") or ""), remote.get("variables"))
+            problem = f"Its URL needs a value for {{{missing}}}: write it in the file." if missing else ""
+            return ClientServer(name=name, url=url, headers=headers, secrets=secrets, problem=problem)
     for package in _list(document.get("packages")):
         if isinstance(package, Mapping) and (server := _of_package(name, package)) is not None:
             return server
@@ -186,8 +209,28 @@ def _arguments(entries: list[Any]) -> tuple[list[str], list[str]]:
             missing += [name or "without a name"] if entry.get("isRequired") else []
             continue
         words += [name] if is_named else []
-        words += [_text(value)] if value is not None else []
+        text, unfilled = _filled(_text(value), entry.get("variables")) if value is not None else ("", "")
+        if unfilled and name in ("-e", "--env"):
+            # A variable for a container: its value is to be set.
+            variable = text.partition("=")[0]
+            text = f"{variable}=${{{variable}}}"
+        elif unfilled:
+            missing.append(unfilled)
+        words += [text] if value is not None else []
     return words, missing
+
+
+def _filled(text: str, variables: Any) -> tuple[str, str]:
+    """Return a text with the values of its variables, ``{name}``, and the name of one that has no value."""
+    missing = ""
+    for name, entry in _pairs(variables):
+        given = entry if isinstance(entry, Mapping) else {}
+        value = given.get("value", given.get("default"))
+        if value is not None:
+            text = text.replace(f"{{{name}}}", _text(value))
+        elif f"{{{name}}}" in text:
+            missing = missing or name
+    return text, missing
 
 
 def _mapping(entry: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -196,10 +239,6 @@ def _mapping(entry: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 def _pairs(given: Any) -> Iterator[tuple[str, Any]]:
     yield from given.items() if isinstance(given, Mapping) else ()
-
-
-def _values(given: Any) -> list[Any]:
-    return [value for _, value in _pairs(given)]
 
 
 def _list(given: Any) -> list[Any]:

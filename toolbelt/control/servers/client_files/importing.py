@@ -69,7 +69,7 @@ def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
         conversion.convert(server, assigned) for server in chosen if not server.is_off or server.name in only
     )
     stored = snapshots.catalog()
-    taken = {plugin.namespace: name for name, plugin in stored.plugins.items()}
+    taken = {plugin.namespace: f"the plugin {name}" for name, plugin in stored.plugins.items()}
     for server in servers:
         server.name = name_of(server.source)
         namespace = upstream_servers.namespace_of(server.name)
@@ -77,9 +77,10 @@ def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
             server.problem = f"There is a server or plugin {server.name} already."
         elif not server.problem and namespace in taken:
             server.problem = (
-                f"Its namespace {namespace} is that of {taken[namespace]}. Rename the server in the file."
+                f"Its tools would be named {namespace}__…, as those of {taken[namespace]}. Rename the server in the"
+                " file."
             )
-        taken[namespace] = server.name
+        taken[namespace] = f"the server {server.source!r} in the file"
     return Preview(servers=servers, off=tuple(server.name for server in chosen if server.is_off and not only))
 
 

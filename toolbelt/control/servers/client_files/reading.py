@@ -30,8 +30,8 @@ def read(text: str, *, is_toml: bool) -> dict[str, Any]:
 
 def line_of(text: str, name: str) -> int:
     """Return the line where a server begins, by its name; 0 if it is not found."""
-    written = re.escape(json.dumps(name, ensure_ascii=False)[1:-1])
-    match = re.search(rf'"{written}"\s*:|^\s*\[\w+\."?{written}"?\]', text, re.MULTILINE)
+    written = "|".join(re.escape(json.dumps(name, ensure_ascii=escaped)[1:-1]) for escaped in (False, True))
+    match = re.search(rf'"(?:{written})"\s*:|^\s*\[\w+\."?(?:{written})"?\]', text, re.MULTILINE)
     return text.count("\n", 0, match.start()) + 1 if match is not None else 0
 
 
