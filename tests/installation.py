@@ -7,11 +7,14 @@ import io
 import os
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
+import psycopg
+import pytest
 from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, connections
 
@@ -27,6 +30,25 @@ from toolbelt.control import writing
 from toolbelt.control.people import tokens
 print(tokens.issue(writing.by("olive", via="command"), agent="kiosk").text)
 """
+
+
+@contextlib.contextmanager
+def postgresql(number: int = 1) -> Iterator[list[str]]:
+    """Yield the addresses of new databases on the PostgreSQL server of the tests; skip the test if there is none."""
+    script = [sys.executable, str(ROOT / "scripts/find_postgres.py")]
+    run = subprocess.run(script, capture_output=True, text=True, check=False)
+    if run.returncode:
+        pytest.skip("no PostgreSQL server answers")
+    server, _, _ = run.stdout.strip().rpartition("/")
+    names = [f"toolbelt_test_{uuid.uuid4().hex[:12]}" for _ in range(number)]
+    with psycopg.connect(run.stdout.strip(), dbname="postgres", autocommit=True) as opened:
+        for name in names:
+            opened.execute(f'CREATE DATABASE "{name}"')
+        try:
+            yield [f"{server}/{name}" for name in names]
+        finally:
+            for name in names:
+                opened.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 @dataclass(frozen=True)

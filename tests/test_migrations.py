@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 from pytest_django import DjangoDbBlocker
 
 from tests import rows
-from tests.installation import Installation
+from tests.installation import Installation, postgresql
 from toolbelt import models
 from toolbelt.runtime import surfaces
 from toolbelt.store import revisions, triggers
@@ -24,11 +25,21 @@ def columns(model: type[orm.Model], key: object) -> dict[str, Any]:
     return dict(model._base_manager.values().get(pk=key))
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Yield the address of an empty database."""
+    if request.param == "sqlite":
+        yield "sqlite://:memory:"
+        return
+    with postgresql() as [new]:
+        yield new
+
+
 @pytest.mark.slow
 def test_rows_of_every_earlier_state_survive_all_later_migrations(
-    tmp_path: Path, django_db_blocker: DjangoDbBlocker
+    tmp_path: Path, django_db_blocker: DjangoDbBlocker, address: str
 ) -> None:
-    with django_db_blocker.unblock(), Installation(tmp_path, "sqlite://:memory:").used():
+    with django_db_blocker.unblock(), Installation(tmp_path, address).used():
         for app in ("auth", "admin", "sessions", "axes"):
             call_command("migrate", app, verbosity=0)
         loader = MigrationExecutor(connection).loader
@@ -90,9 +101,9 @@ HISTORIES: dict[str, list[dict[str, Any]]] = {
 
 
 def test_versions_that_were_rejected_before_rejections_were_marked_are_marked(
-    tmp_path: Path, django_db_blocker: DjangoDbBlocker
+    tmp_path: Path, django_db_blocker: DjangoDbBlocker, address: str
 ) -> None:
-    with django_db_blocker.unblock(), Installation(tmp_path, "sqlite://:memory:").used():
+    with django_db_blocker.unblock(), Installation(tmp_path, address).used():
         call_command("migrate", verbosity=0)
         call_command("migrate", "toolbelt", "0025", verbosity=0)
         for key, history in HISTORIES.items():

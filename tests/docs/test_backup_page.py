@@ -19,7 +19,6 @@ import subprocess
 import sys
 import textwrap
 import time
-import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -34,7 +33,7 @@ from pytest_django import DjangoDbBlocker
 
 from tests import rows
 from tests.docs import pages
-from tests.installation import Installation
+from tests.installation import Installation, postgresql
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.access import switches
@@ -246,20 +245,8 @@ def test_the_commands_back_up_a_sqlite_file_under_writes_and_restore_it(
 @pytest.fixture
 def databases() -> Iterator[list[str]]:
     """Yield the addresses of two new databases on the server of the tests."""
-    script = [sys.executable, str(pages.ROOT / "scripts/find_postgres.py")]
-    run = subprocess.run(script, capture_output=True, text=True, check=False)
-    if run.returncode:
-        pytest.skip("no PostgreSQL server answers")
-    server, _, _ = run.stdout.strip().rpartition("/")
-    names = [f"toolbelt_backup_{uuid.uuid4().hex[:12]}" for _ in range(2)]
-    with psycopg.connect(run.stdout.strip(), dbname="postgres", autocommit=True) as opened:
-        for name in names:
-            opened.execute(f'CREATE DATABASE "{name}"')
-        try:
-            yield [f"{server}/{name}" for name in names]
-        finally:
-            for name in names:
-                opened.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    with postgresql(2) as addresses:
+        yield addresses
 
 
 def on_postgresql(directory: Path, name: str, url: str) -> Installation:
