@@ -183,6 +183,9 @@ def _make(installation: Installation, **environment: str) -> None:
     made = installation.run("init", OPERATOR_PASSWORD=PASSWORD, **environment)
     assert made.returncode == 0, made.stderr
     assert PASSWORD not in made.stdout
+    # What it prints can be pasted, though neither the directory nor the command is the usual one.
+    home = installation.home / "data"
+    assert f"  Serve      TOOLBELT_HOME={home} {installation.command} serve\n" in made.stdout
     # Only its owner can read its settings and a SQLite database.
     assert (installation.home / "data").stat().st_mode & 0o077 == 0
     assert (installation.home / "data/.env").stat().st_mode & 0o077 == 0

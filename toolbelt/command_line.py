@@ -14,6 +14,7 @@ import logging
 import os
 import re
 import secrets
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -222,7 +223,21 @@ def init(arguments: Sequence[str]) -> None:
     database = re.sub("//.*@", "//", given.database_url)
     print(f"\n  Settings   {file}\n  Database   {database}")  # noqa: T201
     print(f"  Login      {given.operator}" + ("" if given.password else f", password {password}"))  # noqa: T201
-    print("  Serve      toolbelt serve\n")  # noqa: T201
+    print(f"  Serve      {_shown_command()} serve\n")  # noqa: T201
+
+
+def _shown_command() -> str:
+    """Return the command of the new installation as it can be pasted into the shell that `init` was run in."""
+    from toolbelt.settings import shown_command
+
+    command = shown_command.derive(
+        locations.home(),
+        prefix=sys.prefix,
+        environ={"PATH": os.environ.get("PATH", "")},
+        is_checkout=locations.IS_CHECKOUT,
+    )
+    home = os.environ.get(_KEPT)
+    return f"{_KEPT}={shlex.quote(home)} {command}" if home else command
 
 
 def _fill(operator: str, password: str) -> str:
