@@ -17,7 +17,11 @@ _TEST_CLIENT = "testserver"
 @checks.register
 def settings_are_sound(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
     return [
-        checks.Error(f"{name} should be {expected}.", id="toolbelt.E001")
+        checks.Error(
+            f"{name} should be {expected}.",
+            hint=f"Correct {name} in the environment or the settings file, or unset it for its default.",
+            id="toolbelt.E001",
+        )
         for name, expected in conf.invalid_settings()
     ]
 

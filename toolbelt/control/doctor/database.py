@@ -107,9 +107,10 @@ def _migrations() -> Iterator[findings.Finding]:
     pending = plan.migration_plan(plan.loader.graph.leaf_nodes())
     if pending:
         names = ", ".join(f"{migration.app_label}.{migration.name}" for migration, _ in pending[:3])
+        missing = f"{len(pending)} migration{' is' if len(pending) == 1 else 's are'} missing"
         yield findings.Finding(
             code="migrations-pending",
-            message=f"The database is older than this version of Toolbelt: {len(pending)} migrations are missing"
+            message=f"The database is older than this version of Toolbelt: {missing}"
             f" ({names}{' …' if len(pending) > 3 else ''}).",
             way_out=f"Back up the database, then run `{conf.COMMAND} migrate`.",
         )

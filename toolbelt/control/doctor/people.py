@@ -28,7 +28,8 @@ def examine() -> Iterator[findings.Finding]:
         names = ", ".join(token.prefix for token in useless[:MAX_NAMED])
         yield findings.Finding(
             code="useless-tokens",
-            message=f"{len(useless)} tokens are rejected, because their agent is archived or their user is not active:"
+            message=f"{len(useless)} token{' is' if len(useless) == 1 else 's are'} rejected, because the agent is"
+            " archived or the user is not active:"
             f" {names}{' …' if len(useless) > MAX_NAMED else ''}.",
             way_out=f"Revoke each with `{conf.COMMAND} token revoke PREFIX`, or bring its agent or user back.",
         )
