@@ -175,6 +175,7 @@ def test_init_and_serve_make_a_production_installation_on_postgresql(installatio
             _make(installation, DATABASE_URL=f"{address}/{name}")
             assert f"/{name}'" in (installation.home / "data/.env").read_text()
             _use(installation, workers=2)
+            _move_away_and_back(installation, f"{address}/{name}")
         finally:
             server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
@@ -189,6 +190,16 @@ def _make(installation: Installation, **environment: str) -> None:
     # Only its owner can read its settings and a SQLite database.
     assert (installation.home / "data").stat().st_mode & 0o077 == 0
     assert (installation.home / "data/.env").stat().st_mode & 0o077 == 0
+
+
+def _move_away_and_back(installation: Installation, address: str) -> None:
+    """Copy the database to SQLite and back, for which the package runs itself with the other database."""
+    file = f"sqlite:///{installation.home / 'moved.sqlite3'}"
+    away = installation.run("move_database", "--to", file)
+    assert away.returncode == 0, away.stderr
+    back = installation.run("move_database", "--replace", "--to", address, DATABASE_URL=file)
+    assert back.returncode == 0, back.stderr
+    assert installation.run("doctor").returncode == 0
 
 
 def _use(installation: Installation, *, workers: int) -> None:
