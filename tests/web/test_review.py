@@ -161,6 +161,23 @@ def test_approving_the_unflagged_tools_leaves_the_flagged_ones(keeper: Client, c
     assert waiting(page) == ["files__help"]
 
 
+def test_approving_several_tools_first_says_which_agents_get_them(keeper: Client, changed: None) -> None:
+    factories.loadout("all-files", plugins=["files"])
+    factories.agent("gus", loadout="all-files", max_tools=2)
+    shown = servers.values("files__write", "files__ls")
+    question = decide(keeper, "approve-unflagged", unflagged=shown).context["confirmation"]
+    assert (question.title, question.confirm_word) == ("Approve 2 tools?", "Approve 2 tools")
+    assert [difference.what for difference in question.differences] == ["gus"]
+    assert (question.effect.tools, question.dangerous) == ((1, 3), True)
+    assert question.reasons == (
+        "Enables 2 tools that may be destructive, for gus.",
+        "gus is over budget afterwards.",
+    )
+    assert waiting(look(keeper)) == ["files__help", "files__write", "files__ls"]
+    page = decide(keeper, "approve-unflagged", unflagged=shown, confirm="yes").context["page"]
+    assert page.notice.text == "2 tools approved."
+
+
 def test_even_a_flagged_tool_that_is_sent_as_unflagged_is_asked_about(keeper: Client, changed: None) -> None:
     sent = servers.values("files__help")
     answer = acting.post(keeper, DECIDE, decision="approve-unflagged", unflagged=sent)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from toolbelt import conf
 from toolbelt.control import writing
+from toolbelt.control.access import access_index
 from toolbelt.control.servers import approvals, decisions, plugin_overview
-from toolbelt.core import errors
+from toolbelt.core import catalog, effects, errors, inventory, risks, tool_versions
 from toolbelt.store import audit, snapshots
 
 
@@ -22,6 +25,16 @@ class Inbox:
     waiting: int
     flagged: int
     by_plugin: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain:
+    """What an agent gets by an approval. ``destructive`` are its new tools that may be destructive."""
+
+    agent: str
+    effect: effects.Effect
+    destructive: tuple[str, ...]
+    exceeds_budget: bool
 
 
 def load(plugin: str = "", *, maximum: int, first: str = "") -> Inbox:
@@ -47,6 +60,27 @@ def warnings(shown: Mapping[str, str]) -> list[tuple[str, str]]:
         for plugin, part in _by_plugin(shown).items()
         for warning in plugin_overview.warnings(plugin, part)
     ]
+
+
+def gains(keys: Collection[str]) -> tuple[Gain, ...]:
+    """Return what each agent that gets any of these tools gets, if they are approved as they are now."""
+    stored = snapshots.catalog()
+    proposed = _approved(stored, keys)
+    found = []
+    for access in access_index.load_with_catalog(stored).agents:
+        after = inventory.take(proposed, access.agent, conf.KIND_LOADOUTS)
+        effect = effects.of_inventories(proposed, access.inventory, after)
+        if not effect.is_nothing:
+            destructive = tuple(key for key in effect.added if risks.of(proposed.tools[key]) == "destructive")
+            found.append(
+                Gain(
+                    agent=access.agent.key,
+                    effect=effect,
+                    destructive=destructive,
+                    exceeds_budget=after.spent.is_exceeded,
+                )
+            )
+    return tuple(found)
 
 
 def approve(write: writing.Write, shown: Mapping[str, str], *, carry_over: bool = True) -> decisions.Approved:
@@ -81,6 +115,27 @@ def last_change(tool: str) -> int | None:
     """Return the newest audit entry of a tool: after an approval, the one to undo."""
     newest = audit.page(subject_kind="tool", subject_key=tool, size=1).entries
     return newest[0].id if newest else None
+
+
+def _approved(stored: catalog.Catalog, keys: Collection[str]) -> catalog.Catalog:
+    """Return the catalog as it would be with these tools approved."""
+    tools = {
+        key: dataclasses.replace(tool, seen=True, approved=tool_versions.version(tool))
+        if key in keys
+        else tool
+        for key, tool in stored.tools.items()
+    }
+    return catalog.compile_(
+        number=stored.number,
+        categories=stored.categories,
+        plugins=stored.plugins.values(),
+        tools=tools.values(),
+        toolkits=stored.toolkits.values(),
+        loadouts=stored.loadouts.values(),
+        sub_apps=stored.sub_apps.values(),
+        code=stored.code,
+        count_tokens=stored.count_tokens,
+    )
 
 
 def _by_plugin(shown: Mapping[str, str]) -> dict[str, dict[str, str]]:

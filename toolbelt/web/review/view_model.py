@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolbelt.control.reports import attention
 from toolbelt.control.servers import inbox
-from toolbelt.web.kit import paging, pieces, texts, words
+from toolbelt.web.kit import notices, paging, pieces, texts, words
 from toolbelt.web.review import changes, concerns
 
 # On one page; the others follow when these are decided.
 MAX_AT_ONCE = 50
+# How many findings and agents the question before an approval lists.
+MAX_DOUBTS, MAX_AGENTS = 12, 100
 
 
 def review(
@@ -49,6 +51,59 @@ def page(
         others=total,
         pages=part.pages(filters, path, anchor="#attention"),
     )
+
+
+def question(
+    shown: Mapping[str, str],
+    doubts: Sequence[tuple[str, str]],
+    gains: Sequence[inbox.Gain],
+    fields: Iterable[tuple[str, str]],
+    *,
+    action: str,
+    back: str,
+) -> notices.Confirmation:
+    """Return the question before tools are approved: their findings, and what agents get."""
+    name = next(iter(shown)) if len(shown) == 1 else words.tools(len(shown))
+    gaining = [gain.effect for gain in gains]
+    return notices.Confirmation(
+        title=f"Approve {name}?",
+        reasons=tuple(_cautions(doubts, gains)),
+        facts=() if gains else ("No agent gets these tools without being granted them.",),
+        effect=pieces.Effect(
+            tools=(sum(each.tools_before for each in gaining), sum(each.tools_after for each in gaining)),
+            tokens=(sum(each.tokens_before for each in gaining), sum(each.tokens_after for each in gaining)),
+        )
+        if gains
+        else None,
+        differences=tuple(
+            pieces.Difference(
+                what=gain.agent,
+                before=f"{words.tools(gain.effect.tools_before)}, {words.about(gain.effect.tokens_before)} tokens",
+                after=f"{words.tools(gain.effect.tools_after)}, {words.about(gain.effect.tokens_after)} tokens",
+            )
+            for gain in gains[:MAX_AGENTS]
+        ),
+        action=action,
+        fields=(*fields, ("next", back), ("confirm", "yes")),
+        confirm_word="Approve anyway" if doubts else f"Approve {name}",
+        dangerous=bool(doubts) or any(gain.destructive for gain in gains),
+        back=back,
+    )
+
+
+def _cautions(doubts: Sequence[tuple[str, str]], gains: Sequence[inbox.Gain]) -> Iterator[str]:
+    if doubts:
+        yield "Approving a tool sends its texts to every model that gets it. Check these findings first."
+        yield from (f"{key}: {texts.visible(flag)}" for key, flag in doubts[:MAX_DOUBTS])
+        if len(doubts) > MAX_DOUBTS:
+            yield f"And {len(doubts) - MAX_DOUBTS} more."
+    destructive = {key for gain in gains for key in gain.destructive}
+    if destructive:
+        agents = [gain.agent for gain in gains if gain.destructive]
+        yield f"Enables {words.tools(len(destructive))} that may be destructive, for {words.listing(agents)}."
+    if exceeding := [gain.agent for gain in gains if gain.exceeds_budget]:
+        verb = "is" if len(exceeding) == 1 else "are"
+        yield f"{words.listing(exceeding)} {verb} over budget afterwards."
 
 
 def _plugins(by_plugin: Mapping[str, int], chosen: str) -> tuple[pieces.Choice, ...]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
@@ -16,13 +15,12 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import attention
 from toolbelt.control.servers import inbox
 from toolbelt.core import effects, errors
-from toolbelt.web.kit import filters, http, notices, pieces, responses, texts, words
+from toolbelt.web.kit import filters, http, notices, pieces, responses, words
 from toolbelt.web.review import forms, view_model
 
 APPROVE = rights.permission("change", "tool")
 # What says a tool's name, and would say the new one.
 _CARRY = [rights.permission("change", kind) for kind in ("agent", "toolkit", "loadout", "sub_app")]
-MAX_DOUBTS = 12
 
 
 @require_safe
@@ -47,8 +45,11 @@ def decide(request: http.Request) -> HttpResponse:
         if not given["is_approval"]:
             keys = inbox.reject(write, shown)
             return _decided(request, f"{_named(keys)} rejected: blocked for everyone.", keys=keys)
-        if not given["confirm"] and (doubts := inbox.warnings(shown)):
-            return _ask(request, shown, doubts)
+        if not given["confirm"]:
+            doubts = inbox.warnings(shown)
+            gains = inbox.gains(shown) if doubts or len(shown) > 1 else ()
+            if doubts or gains:
+                return _ask(request, shown, doubts, gains)
         carry = given["carry"] and request.user.has_perms(_CARRY)
         done = inbox.approve(write, shown, carry_over=carry)
     except errors.Stale as stale:
@@ -108,18 +109,19 @@ def _moved(request: http.Request, stale: errors.Stale) -> HttpResponse:
     return _shown(request, notice, 409, moved=stale.key)
 
 
-def _ask(request: http.Request, shown: dict[str, str], doubts: Sequence[tuple[str, str]]) -> HttpResponse:
-    """Ask whether to approve tools although they have findings."""
+def _ask(
+    request: http.Request,
+    shown: Mapping[str, str],
+    doubts: Sequence[tuple[str, str]],
+    gains: Sequence[inbox.Gain],
+) -> HttpResponse:
+    """Ask whether to approve tools: because they have findings, or with which agents get several of them."""
     names = ("decision", "tool", "unflagged", "carry", "plugin")
-    fields: list[tuple[str, Any]] = [(name, value) for name in names for value in request.POST.getlist(name)]
-    more = len(doubts) - MAX_DOUBTS
-    reasons = [
-        "Approving a tool sends its texts to every model that gets it. Check these findings first.",
-        *[f"{key}: {texts.visible(flag)}" for key, flag in doubts[:MAX_DOUBTS]],
-        *([f"And {more} more."] if more > 0 else []),
-    ]
-    name = next(iter(shown)) if len(shown) == 1 else words.tools(len(shown))
-    return responses.ask(request, f"Approve {name}?", "Approve anyway", reasons, fields)
+    fields = [(name, value) for name in names for value in request.POST.getlist(name)]
+    return responses.ask_confirmation(
+        request,
+        view_model.question(shown, doubts, gains, fields, action=request.path, back=request.answers.home),
+    )
 
 
 def _named(keys: Sequence[str]) -> str:
