@@ -159,7 +159,7 @@ def test_failed_plugins_waiting_tools_budgets_and_blocks_need_attention(reader: 
     blocking.set_blocked(writing.by("sam", via="api"), "tool", "shell", True, was=False)
     found = look(reader).concerns
     titles = [one.title for one in found]
-    assert titles[0] == "GitHub has failed"
+    assert titles[:2] == ["Tool shell is blocked for everyone", "GitHub has failed"]
     assert "ada: over budget" in titles
     assert "1 tool of clock awaits review" in titles
     assert "Tool shell is blocked for everyone" in titles

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.test import Client
 
+from tests import factories
 from tests.web import acting
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
@@ -71,6 +72,34 @@ def test_a_sentence_offers_to_turn_something_off_and_changes_nothing(operator: C
         assert (answer.status_code, question.title) == (200, "Turn off issues for ada?")
         assert question.effect.tools[1] < question.effect.tools[0]
     assert acting.stored() == before
+
+
+def test_a_plugin_that_is_named_exactly_comes_first(operator: Client) -> None:
+    assert next(iter(found(operator, "github"))) == "Servers & plugins"
+    actions = found(operator, "turn off github for ada")["Actions"]
+    assert actions[0].title == "Turn off all tools of github for ada"
+    assert operator.get(actions[0].url).context["confirmation"].title.startswith("Turn off ")
+    for_all = [result.title for result in found(operator, "turn off github")["Actions"]]
+    assert "Turn off all tools of github for all agents …" in for_all
+
+
+def test_blocking_leads_to_the_page_with_the_button(keeper: Client, operator: Client) -> None:
+    actions = found(keeper, "block issues for everyone")["Actions"]
+    assert [(action.title, action.url) for action in actions][:1] == [
+        ("Block toolkit issues for everyone …", "/toolkits/issues/")
+    ]
+    assert found(keeper, "unblock shell")["Actions"][0].title == "Unblock tool shell …"
+    assert "Actions" not in found(operator, "block issues")
+
+
+def test_a_toolkit_whose_tools_only_share_a_word_is_not_found(operator: Client) -> None:
+    for number in range(3):
+        factories.tool(f"papers_{number}", description="Finds papers.")
+    factories.toolkit(
+        "boats", factories.tool("boats", description="Rents boats, with their papers, by the day.")
+    )
+    assert "boats" in titles(operator, "finds papers", "Tools")
+    assert "boats" not in titles(operator, "finds papers", "Toolkits")
 
 
 def test_the_question_turns_it_off_when_it_is_confirmed(operator: Client) -> None:

@@ -36,15 +36,10 @@ def count_others(noticed: attention.Attention) -> int:
 
 
 def lines(noticed: attention.Attention) -> Iterator[pieces.View]:
-    """Yield what needs attention: first failures, then what waits for an operator, then what is only unusual.
+    """Yield what needs attention: blocks and failures, then what waits for an operator, then what is unusual.
 
     ``state`` is the shape beside it, and ``act`` what the link at ``url`` says.
     """
-    yield from _failures(noticed)
-    yield from map(_of_agent, _troubled(noticed))
-    yield from _reviews(noticed)
-    yield from _stale(noticed.stale)
-    yield from _unresolved(noticed.unresolved)
     if len(noticed.blocked) == 1:
         yield from _blocked(noticed)
     elif noticed.blocked:
@@ -55,13 +50,18 @@ def lines(noticed: attention.Attention) -> Iterator[pieces.View]:
             url=f"{reverse('web:review')}#attention",
             act="View",
         )
+    yield from _failures(noticed)
+    yield from map(_of_agent, _troubled(noticed))
+    yield from _reviews(noticed)
+    yield from _stale(noticed.stale)
+    yield from _unresolved(noticed.unresolved)
 
 
 def other_concerns(noticed: attention.Attention) -> Iterator[pieces.View]:
     """Yield what needs attention beside the tools to review, with each block on its own."""
+    yield from _blocked(noticed)
     yield from _failures(noticed)
     yield from map(_of_agent, _troubled(noticed))
-    yield from _blocked(noticed)
     yield from _stale(noticed.stale)
     yield from _unresolved(noticed.unresolved)
 

@@ -1,4 +1,5 @@
-"""What an operator asks for in words: "turn off slack for assistant", "why is slack off for assistant"."""
+"""What an operator asks for in words: "turn off slack for assistant", "block slack", "why is slack off for
+assistant"."""
 
 from __future__ import annotations
 
@@ -6,13 +7,16 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Verb = Literal["on", "off", "why", "connect", "preview", "sessions", "history", "settings"]
+Verb = Literal[
+    "on", "off", "block", "unblock", "why", "connect", "preview", "sessions", "history", "settings"
+]
 
 _FOR = r"(?:\s+(?:for|in|of)\s+(?P<who>.+))?"
 _STATES = r"(?:not\s+)?(?:on request|on|off|blocked|unavailable)"
 _FORMS = (
     rf"(?:(?:turn|switch|set|flip)\s+)?(?P<verb>on|off)\s+(?P<what>.+?){_FOR}",
     rf"(?:turn|switch|set|flip)\s+(?P<what>.+?)\s+(?P<verb>on|off){_FOR}",
+    r"(?P<verb>block|unblock)\s+(?P<what>.+?)(?:\s+for\s+(?:everyone|everybody|all|all\s+agents))?",
     r"(?P<verb>why)\s+(?:can't|can’t|cannot|can|does|doesn't|doesn’t)\s+(?P<who>.+?)\s+(?:not\s+)?(?:use|have|call|see)\s+(?P<what>.+)",
     rf"(?P<verb>why)\s+(?:(?:is|are|isn't|isn’t)\s+)?(?P<what>.+?)(?:\s+{_STATES})?{_FOR}",
     r"(?P<verb>connect|preview|sessions|history|settings)(?:\s+(?:for|of))?\s+(?P<who>.+)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -20,6 +21,9 @@ MAX_HITS = 30
 MAX_OF_KIND = 7
 # How many things of a kind, and how many agents, a sentence may mean.
 MAX_MEANT = 3
+# A toolkit that a text does not name is found if it has one of so many tools that fit best.
+BEST = 3
+Kind = Literal["plugin", "toolkit", "tool"]
 
 
 def page(text: str, user: rights.User) -> pieces.View:
@@ -32,14 +36,19 @@ def page(text: str, user: rights.User) -> pieces.View:
     toolkits = _toolkits(stored, what, tools) if is_named else []
     plugins = _plugins(stored, what) if is_named else []
     consumers = _agents(queries.agents_briefly(), who) if who.strip() else []
-    meant = _Meant(plugins=plugins, toolkits=toolkits, tools=tools, agents=consumers)
+    meant = _Meant(what=what, plugins=plugins, toolkits=toolkits, tools=tools, agents=consumers)
     actions = _actions(asked, meant, user) if asked else ()
-    groups = (
-        ("Actions", actions, 0),
+    things = [
         ("Agents", map(_agent, consumers), len(consumers)),
         ("Toolkits", map(_toolkit, toolkits), len(toolkits)),
         ("Tools", map(_tool, tools), len(tools)),
         ("Servers & plugins", map(_plugin, plugins), len(plugins)),
+    ]
+    if plugins and _is_exact(what, plugins[0]):
+        things.insert(0, things.pop())
+    groups = (
+        ("Actions", actions, 0),
+        *things,
         ("Pages", () if asked else pages.matching(text, user), 0),
     )
     number = itertools.count()
@@ -59,8 +68,9 @@ def page(text: str, user: rights.User) -> pieces.View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Meant:
-    """What a sentence may mean, the likeliest first of each kind."""
+    """What a sentence may mean by ``what``, the likeliest first of each kind."""
 
+    what: str
     plugins: Sequence[catalog.Plugin]
     toolkits: Sequence[catalog.Toolkit]
     tools: Sequence[catalog.Tool]
@@ -71,6 +81,8 @@ def _actions(asked: sentences.Sentence, meant: _Meant, user: rights.User) -> Ite
     """Yield what the sentence may ask for; each leads to a page, and changes nothing."""
     if asked.verb == "why":
         yield from _explanations(meant)
+    elif asked.verb in ("block", "unblock"):
+        yield from _blocks(asked.verb, meant, user)
     elif asked.verb not in ("on", "off"):
         for agent in meant.agents[:MAX_MEANT]:
             title = f"{asked.verb.capitalize()} {agent.key}"
@@ -84,6 +96,23 @@ def _actions(asked: sentences.Sentence, meant: _Meant, user: rights.User) -> Ite
         for toolkit in meant.toolkits[:MAX_MEANT]:
             address = reverse("web:toolkit", args=[toolkit.key])
             yield _result(f"Turn {asked.verb} {toolkit.key} …", address, about="Choose the agents")
+        for plugin in meant.plugins[:1]:
+            title = f"Turn {asked.verb} all tools of {plugin.name} for all agents …"
+            yield _result(title, _bulk(plugin, asked.verb, "*"))
+
+
+def _blocks(verb: str, meant: _Meant, user: rights.User) -> Iterator[pieces.View]:
+    """Yield the pages with the button that blocks something for everyone."""
+    entries: tuple[tuple[Kind, Sequence[str]], ...] = (
+        ("plugin", [plugin.name for plugin in meant.plugins]),
+        ("toolkit", [toolkit.key for toolkit in meant.toolkits]),
+        ("tool", [tool.key for tool in meant.tools]),
+    )
+    for kind, names in entries:
+        if user.has_perm(rights.permission("change", kind)):
+            for name in names[:MAX_MEANT]:
+                title = f"{verb.capitalize()} {kind} {name}{' for everyone' if verb == 'block' else ''} …"
+                yield _result(title, reverse(f"web:{kind}", args=[name]), about="Opens its page")
 
 
 def _explanations(meant: _Meant) -> Iterator[pieces.View]:
@@ -96,15 +125,23 @@ def _explanations(meant: _Meant) -> Iterator[pieces.View]:
 def _flips(verb: str, meant: _Meant, agent: str) -> Iterator[pieces.View]:
     """Yield what could be turned on or off for one agent: a toolkit, all tools of a plugin, or one tool."""
     toolkits, tools = meant.toolkits[:MAX_MEANT], meant.tools[:MAX_MEANT]
+    of_plugin = [
+        _result(f"Turn {verb} all tools of {plugin.name} for {agent}", _bulk(plugin, verb, agent))
+        for plugin in meant.plugins[:1]
+    ]
+    if of_plugin and _is_exact(meant.what, meant.plugins[0]):
+        yield of_plugin.pop()
     for key in (*(toolkit.key for toolkit in toolkits), *(tool.key for tool in tools)):
         query = urlencode({"agent": agent, "key": key, "on": verb})
         yield _result(f"Turn {verb} {key} for {agent}", f"{reverse('web:flip')}?{query}")
+    yield from of_plugin
+
+
+def _bulk(plugin: catalog.Plugin, verb: str, agent: str) -> str:
+    """Return the address that asks whether to turn all tools of a plugin on or off; ``*`` is all agents."""
     state = "tools-true" if verb == "on" else "tools-false"
-    for plugin in meant.plugins[:1]:
-        query = urlencode({"plugin": plugin.name, "every": "yes", "for": agent, "set": state})
-        yield _result(
-            f"Turn {verb} all tools of {plugin.name} for {agent}", f"{reverse('web:bulk_tools')}?{query}"
-        )
+    query = urlencode({"plugin": plugin.name, "every": "yes", "for": agent, "set": state})
+    return f"{reverse('web:bulk_tools')}?{query}"
 
 
 def _tools(stored: catalog.Catalog, text: str) -> list[catalog.Tool]:
@@ -116,13 +153,17 @@ def _tools(stored: catalog.Catalog, text: str) -> list[catalog.Tool]:
 
 
 def _toolkits(stored: catalog.Catalog, text: str, tools: Sequence[catalog.Tool]) -> list[catalog.Toolkit]:
-    """Return the toolkits that the text names, then those with most of the tools that it finds first."""
+    """Return the toolkits that the text names, then those with most of the tools that it finds first.
+
+    A toolkit that is not named has one of the very best tools: all others only share a word with the text.
+    """
     ranks = {tool.key: rank for rank, tool in enumerate(tools)}
     ranked = []
     for toolkit in stored.toolkits.values():
         named = _named(text, toolkit.key, toolkit.title)
         share = sum(1 / (1 + ranks[member.tool]) for member in toolkit.members if member.tool in ranks)
-        if named is not None or share:
+        is_likely = any(ranks.get(member.tool, BEST) < BEST for member in toolkit.members)
+        if named is not None or is_likely:
             ranked.append((3 if named is None else named, -share, toolkit.key))
     return [stored.toolkits[key] for *_, key in sorted(ranked)]
 
@@ -149,6 +190,11 @@ def _named(text: str, *names: str) -> int | None:
     wanted = _plain(text)
     found = [(wanted == name, name.startswith(wanted)) for name in map(_plain, names) if wanted in name]
     return min((0 if same else 1 if begins else 2 for same, begins in found), default=None)
+
+
+def _is_exact(text: str, plugin: catalog.Plugin) -> bool:
+    """Return whether the text is the name or the title of the plugin."""
+    return _named(text, plugin.name, plugin.title) == 0
 
 
 def _plain(name: str) -> str:
