@@ -254,7 +254,7 @@ def test_the_context_that_all_agents_saved_is_one_figure(reader: Client) -> None
         ]
     )
 
-    assert "95 % less context: ~100 of ~2.0k tokens" in acting.text(reader.get("/"))
+    assert "95 % less context: ~100 instead of ~2.0k tokens" in acting.text(reader.get("/"))
 
 
 def test_only_ones_own_changes_can_be_undone_from_here(reader: Client) -> None:

@@ -252,7 +252,7 @@ def test_the_context_that_the_agent_saves_is_shown_now_and_by_day(operator: Clie
     context_use.add_all([context_use.Use("ada", today, 3, 80, 1000), context_use.Use("bob", today, 1, 1, 1)])
 
     html = acting.text(operator.get(PREVIEW))
-    assert "92 % less context: ~80 of ~1.0k tokens" in html
+    assert "92 % less context: ~80 instead of ~1.0k tokens" in html
     assert "in the last 30 days, 3 answers" in html
     assert '<td class="number">3</td><td class="number">80</td><td class="number">1,000</td>' in html
 
@@ -260,4 +260,4 @@ def test_the_context_that_the_agent_saves_is_shown_now_and_by_day(operator: Clie
 def test_an_agent_that_was_sent_more_saved_no_context(operator: Client) -> None:
     context_use.add_all([context_use.Use("ada", clock.now().date(), 1, 1200, 1000)])
 
-    assert "No less context: ~1.2k of ~1.0k tokens" in acting.text(operator.get(PREVIEW))
+    assert "No less context: ~1.2k instead of ~1.0k tokens" in acting.text(operator.get(PREVIEW))

@@ -45,6 +45,10 @@ def page(
         filters["via"],
         "Any source",
     )
+    # Shared things belong to no agent, so the filter leaves out their changes.
+    shown.of_agent = filters["agent"]
+    others = {name: value for name, value in shown.narrowed.items() if name != "agent"}
+    shown.of_all_url = f"{path}?{urlencode(others)}" if others else path
     shown.key = filters["key"]
     shown.keys = tuple(key for key in queries.logged_values("key") if key)
     shown.batch = _batch(shown.log_page, may_undo, path) if filters["batch"] else None

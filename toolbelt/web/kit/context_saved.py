@@ -25,8 +25,8 @@ def of_agent(agent: str, now: context_use.Tokens) -> pieces.View:
 
 
 def in_words(use: context_use.Tokens | context_saved.Total) -> str:
-    """Return for example "92 % less context: ~1.8k of ~23.4k tokens"."""
-    of = f"{words.about(use.sent)} of {words.about(use.allowed)} tokens"
+    """Return for example "92 % less context: ~1.8k instead of ~23.4k tokens"."""
+    of = f"{words.about(use.sent)} instead of {words.about(use.allowed)} tokens"
     saved = 1 - use.sent / use.allowed if use.allowed else 0
     return f"{int(100 * saved)} % less context: {of}" if saved >= 0.01 else f"No less context: {of}"
 
