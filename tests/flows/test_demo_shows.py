@@ -118,5 +118,5 @@ def test_the_audit_log_has_the_change_that_the_program_declared_in_a_few_lines(
     assert entry.subject == "helpdesk__refund_order"
     assert {difference.what for difference in entry.differences} == {
         "description",
-        "input_schema.properties.cents.maximum",
+        "argument cents.maximum",
     }
