@@ -62,8 +62,8 @@ def test_an_operator_turns_a_toolkit_off_and_takes_it_back(open_page: OpensPage)
     page.goto("/audit/")
     entries = page.locator(".entry")
     expect(entries).to_have_count(2)
-    expect(entries.nth(0)).to_contain_text("olive undid a change: turned on local_git for runner")
-    expect(entries.nth(1)).to_contain_text("olive turned off local_git for runner")
+    expect(entries.nth(0)).to_contain_text("olive undid a change: turned on Local Git local_git for runner")
+    expect(entries.nth(1)).to_contain_text("olive turned off Local Git local_git for runner")
     expect(entries.nth(1)).to_contain_text("undone by olive")
     assert set(models.AuditEntry.objects.values_list("via", flat=True)) == {"screen"}
 

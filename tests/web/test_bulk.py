@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from tests import factories
 from tests.web import acting
 from toolbelt import models
 from toolbelt.control.access import bulk
@@ -130,9 +131,23 @@ def test_turning_off_stores_nothing_where_a_tool_is_off_already(operator: Client
     )
     granted = {tool.name for tool in surfaces.ask("ada").tools}
     assert granted <= {*having["ada"]} < {*every["ada"]}
-    assert "already: nothing is stored" in " ".join(
+    assert "left out: nothing grants" in " ".join(
         asked(operator.get("/bulk/tools/?every=yes&for=ada&set=tools-false")).facts
     )
+
+
+def test_a_tool_that_is_off_only_for_the_moment_is_turned_off_too(operator: Client) -> None:
+    address = "/bulk/tools/?tool=github__issue_read&for=ada&set=tools-false"
+    models.Plugin.objects.filter(name="github").update(status="failed")
+    assert json.loads(fields(operator.get(address))["seen"]) == {"ada": {"github__issue_read": None}}
+
+
+def test_a_tool_that_a_subagent_may_get_is_turned_off_too(operator: Client) -> None:
+    factories.agent("cleo")
+    address = "/bulk/tools/?tool=github__merge&for=cleo&set=tools-false"
+    assert operator.get(address).status_code == 303
+    models.Agent.objects.filter(key="cleo").update(subagent_kinds=["explore"])
+    assert json.loads(fields(operator.get(address))["seen"]) == {"cleo": {"github__merge": None}}
 
 
 def test_what_is_so_already_is_said(operator: Client) -> None:

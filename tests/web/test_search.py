@@ -11,6 +11,7 @@ from django.test import Client
 
 from tests import factories
 from tests.web import acting
+from toolbelt import models
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
 from toolbelt.core import search
@@ -74,13 +75,14 @@ def test_a_sentence_offers_to_turn_something_off_and_changes_nothing(operator: C
     assert acting.stored() == before
 
 
-def test_a_plugin_that_is_named_exactly_comes_first(operator: Client) -> None:
+def test_a_plugin_that_is_named_exactly_comes_first(operator: Client, viewer: Client) -> None:
     assert next(iter(found(operator, "github"))) == "Servers & plugins"
     actions = found(operator, "turn off github for ada")["Actions"]
     assert actions[0].title == "Turn off all tools of github for ada"
     assert operator.get(actions[0].url).context["confirmation"].title.startswith("Turn off ")
     for_all = [result.title for result in found(operator, "turn off github")["Actions"]]
     assert "Turn off all tools of github for all agents …" in for_all
+    assert not [result for result in found(viewer, "turn off github")["Actions"] if "for all" in result.title]
 
 
 def test_blocking_leads_to_the_page_with_the_button(keeper: Client, operator: Client) -> None:
@@ -88,6 +90,8 @@ def test_blocking_leads_to_the_page_with_the_button(keeper: Client, operator: Cl
     assert [(action.title, action.url) for action in actions][:1] == [
         ("Block toolkit issues for everyone …", "/toolkits/issues/")
     ]
+    assert "Actions" not in found(keeper, "unblock shell")
+    models.Tool.objects.filter(key="shell").update(blocked=True)
     assert found(keeper, "unblock shell")["Actions"][0].title == "Unblock tool shell …"
     assert "Actions" not in found(operator, "block issues")
 

@@ -248,7 +248,17 @@ def test_a_bad_file_names_line_and_reason_and_imports_nothing(
     [
         ["-y", "@modelcontextprotocol/server-sequential-thinking@2025.12.18"],
         ["--from", "git+https://github.com/acme/tool@5f1b3c1e9c4d4c5b8f1d2e7f6a5b4c3d5f1b3c1e", "tool"],
+        ["--from", "git+https://github.com/acme/tool@0a1b2c3d4e5f6789abc1", "tool"],
         ["run", "ghcr.io/acme/mcp@sha256:" + "5f1b3c1e9c4d4c5b" * 4],
+        [
+            "--token-file",
+            "/run/secrets/token",
+            "--max-tokens",
+            "4000",
+            "--api-key=${API_KEY}",
+            "--auth",
+            "false",
+        ],
         [
             "/nix/store/5f1b3c1e9c4d4c5b8f1d2e7f6a5b4c3d-tool/bin/tool",
             "--config=/srv/5f1b3c1e9c4d4c5b8f1d2e7f6a5b4c3d",
@@ -263,6 +273,23 @@ def test_a_bad_file_names_line_and_reason_and_imports_nothing(
 def test_versions_paths_and_addresses_in_a_command_line_are_no_secrets(words: list[str]) -> None:
     [server] = importing.preview(json.dumps({"mcpServers": {"x": {"command": "npx", "args": words}}})).servers
     assert server.connection["args"] == words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--password", "hunter2"],
+        ["--token=hunter2"],
+        ["--connection-string", "Server=db;User=sa;Password=P4ss;"],
+        ["/secret1234567890abcd1234abcd"],
+        ["sk1234567890abcd1234abcd"],
+    ],
+)
+def test_what_may_be_a_secret_in_a_command_line_is_refused(words: list[str]) -> None:
+    text = json.dumps({"mcpServers": {"x": {"command": "npx", "args": words}}})
+    with pytest.raises(importing.UnusableServers, match="may contain a secret") as refused:
+        importing.preview(text)
+    assert "hunter2" not in str(refused.value)
 
 
 def test_a_file_of_the_registrys_api_is_imported_and_its_variables_are_filled() -> None:

@@ -83,7 +83,24 @@ class AgentAccess:
 
     def has(self, tool: str) -> bool:
         """Return whether it has a tool, or gets it on request."""
-        return tool in self.granted or self.decision(tool).state == "discoverable"
+        if tool in self.granted or tool in self.inventory.deferred:
+            return True
+        return self.may_request and resolution.decide(self.context, tool).state == "discoverable"
+
+    def never_gets(self, tool: str) -> bool:
+        """Return whether nothing grants or offers it a tool: not to itself, its subagents or any of its sessions.
+
+        A tool that is only denied, unavailable or blocked at the moment is not such a tool.
+        """
+        if self.agent.subagent_kinds or self.agent.session_loadouts:
+            return False
+        return self.decision(tool).state == "dormant"
+
+    @property
+    def may_request(self) -> bool:
+        """Whether anything is offered to it on request, before its budget is applied."""
+        loadout = self.context.loadout
+        return bool(self.context.loadable) or (loadout is not None and bool(loadout.patterns))
 
     def _cached(self, what: str, compute: Callable[[], _Value]) -> _Value:
         if self.state is None or not self.catalog.stamp:

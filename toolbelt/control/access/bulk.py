@@ -76,19 +76,21 @@ def plan(names: Sequence[str], keys: Collection[str], on: bool | None, *, only_h
     """Return what setting the switches and overrides of ``keys`` to ``on`` (None: clearing them) would do for these
     agents, without doing it. Uses a fixed number of queries, and builds no surfaces.
 
-    With ``only_having``, a tool that is neither on nor on request for an agent is left out for that agent.
+    With ``only_having``, a tool that nothing grants or offers an agent is left out for that agent.
 
     Raise NotFound for a name that does not exist, or Refused for too many changes.
     """
     stored = snapshots.catalog()
     _check(stored, keys, len(names))
-    by_name = _holders(stored, names)
+    by_name = _access_by_name(stored, names)
     live = sessions.live_of(names, clock.now() - impacts.LIVE)
     parts, same, absent, touched = [], 0, 0, 0
     for name in dict.fromkeys(names):
         access = by_name[name]
         chosen = [
-            key for key in dict.fromkeys(keys) if not only_having or key in stored.toolkits or access.has(key)
+            key
+            for key in dict.fromkeys(keys)
+            if not only_having or key in stored.toolkits or not access.never_gets(key)
         ]
         part = _part(access, chosen, on)
         same += len(chosen) - len(part.before)
@@ -154,7 +156,7 @@ def _check(stored: catalog.Catalog, keys: Collection[str], agents_named: int) ->
         )
 
 
-def _holders(stored: catalog.Catalog, names: Sequence[str]) -> dict[str, access_index.AgentAccess]:
+def _access_by_name(stored: catalog.Catalog, names: Sequence[str]) -> dict[str, access_index.AgentAccess]:
     """Return these agents by name, archived or not; raise NotFound for a name that does not exist."""
     by_name: dict[str, access_index.AgentAccess] = {}
     for archived in (False, True):

@@ -63,14 +63,17 @@ def warnings(shown: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def gains(keys: Collection[str]) -> tuple[Gain, ...]:
-    """Return what each agent that gets any of these tools gets, if they are approved as they are now."""
+    """Return what each agent that gets any of these tools gets, if they are approved as they are now.
+
+    Without what agents could load, and without settings that a renamed tool takes over.
+    """
     stored = snapshots.catalog()
     proposed = _approved(stored, keys)
     found = []
     for access in access_index.load_with_catalog(stored).agents:
         after = inventory.take(proposed, access.agent, conf.KIND_LOADOUTS)
         effect = effects.of_inventories(proposed, access.inventory, after)
-        if not effect.is_nothing:
+        if not effect.is_nothing or after.non_tools - access.inventory.non_tools:
             destructive = tuple(key for key in effect.added if risks.of(proposed.tools[key]) == "destructive")
             found.append(
                 Gain(

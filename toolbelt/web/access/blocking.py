@@ -48,7 +48,8 @@ def describe_reach(change: blocking.BlockChange, on: bool) -> str:
     had, could = len(change.agents), len(change.on_request)
     if not had and not could:
         return "no agent could use it" if on else "no agent can use it now"
-    verb, suffix = ("can no longer", "had") if on else ("can again", "have")
-    how = [f"{words.number(had)} {suffix} it on"] if had else []
+    have = "had" if on else "has" if had == 1 else "have"
+    how = [f"{words.number(had)} {have} it on"] if had else []
     how += [f"{words.number(could)} on request"] if could else []
-    return f"{words.counted(had + could, 'agent')} {verb} use it ({', '.join(how)})"
+    can = "can no longer use it" if on else "can use it again"
+    return f"{words.counted(had + could, 'agent')} {can} ({', '.join(how)})"

@@ -71,7 +71,12 @@ def _decision(
     decision = decisions[0]
     origin = decision.origin
     newest = access.switched.get(origin.name) if origin.kind in ("switch", "override") else None
-    denials = resolution.denials(access.surface.resolution.context, decision.tool)
+    context = access.surface.resolution.context
+    # Of several tools, what keeps all of them off.
+    shared = set.intersection(
+        *({denial[1:] for denial in resolution.denials(context, each.tool)} for each in decisions)
+    )
+    further = [denial for denial in resolution.denials(context, decision.tool)[1:] if denial[1:] in shared]
     return pieces.View(
         decision=decision,
         tools=tuple(decision.tool for decision in decisions[:MAX_NAMES]),
@@ -81,7 +86,7 @@ def _decision(
         way=_way(access, decision, toolkit, may),
         # What would keep it off if the first reason were gone.
         also=tuple(
-            pieces.View(decision=denial, way=_way(access, denial, toolkit, may)) for denial in denials[1:]
+            pieces.View(decision=denial, way=_way(access, denial, toolkit, may)) for denial in further
         ),
     )
 

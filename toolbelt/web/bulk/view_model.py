@@ -49,7 +49,7 @@ def no_changes(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> st
     if not keys:
         return "No changes: the list is empty."
     if plan.absent:
-        return "No changes: no selected agent has any of these tools."
+        return "No changes: nothing grants the selected agents any of these tools."
     subject = "it is" if plan.same == 1 else f"all {words.number(plan.same)} are"
     return f"No changes: {subject} already {words.state(plan.on)}."
 
@@ -74,8 +74,10 @@ def _verb(on: bool | None, keys: Sequence[str], toolkits: Collection[str]) -> st
 
 def _facts(plan: bulk.Plan, shown: int) -> Iterator[str]:
     if plan.absent:
-        verb = "is" if plan.absent == 1 else "are"
-        yield f"{words.number(plan.absent)} of {words.number(shown)} {verb} off already: nothing is stored for them."
+        yield (
+            f"{words.number(plan.absent)} of {words.number(shown)} {'is' if plan.absent == 1 else 'are'} left out:"
+            " nothing grants the agent the tool."
+        )
     if plan.same:
         yield f"{plan.same} of {shown} {'is' if plan.same == 1 else 'are'} already {words.state(plan.on)}."
     if len(plan.parts) > 1 and (unaffected := sum(not _affected(part) for part in plan.possible)):

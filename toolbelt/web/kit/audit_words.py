@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -152,7 +153,7 @@ def present(
         did=did(entry),
         subject=subject(entry),
         **_named(entry, stored),
-        is_flip=bool(entry.key),
+        is_flip=entry.action.partition(".")[0] in ("switch", "override"),
         agent=_agent(entry, is_open=is_open),
         differences=_differences(entry) if is_open or rights.is_open(entry.subject_kind) else (),
         reason=entry.reason,
@@ -315,8 +316,9 @@ def _field(path: str) -> str:
     """Return a field as it is read aloud: ``not running``, ``argument cents.maximum``."""
     if path.startswith(_ARGUMENT):
         return f"argument {path.removeprefix(_ARGUMENT)}"
-    field, separator, rest = path.partition(": ")
-    return field.replace("_", " ") + separator + rest
+    # Of what is in the field, names stay as they are.
+    field = re.split(r"[.:\[]", path, maxsplit=1)[0]
+    return field.replace("_", " ") + path.removeprefix(field)
 
 
 def _in_short(side: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from django.utils.http import urlencode
 from toolbelt.web.kit import fields
 
 
-class Holders(forms.Form):
+class FindAgents(forms.Form):
     """Which agents the page of a thing shows, and where in them to begin."""
 
     agents = forms.CharField(required=False, max_length=200)

@@ -23,7 +23,7 @@ def listing(request: http.Request) -> HttpResponse:
 def page(request: http.Request, loadout: str) -> HttpResponse:
     """Show one loadout."""
     shown = detail.page(
-        access_index.load(), loadout, filters.read(filters.Holders(request.GET)), path=request.path
+        access_index.load(), loadout, filters.read(filters.FindAgents(request.GET)), path=request.path
     )
     return responses.show(request, shown, "loadouts/loadout.html")
 

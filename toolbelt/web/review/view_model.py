@@ -68,7 +68,7 @@ def question(
     return notices.Confirmation(
         title=f"Approve {name}?",
         reasons=tuple(_cautions(doubts, gains)),
-        facts=() if gains else ("No agent gets these tools without being granted them.",),
+        facts=("Agents may also get them on request, where their toolkits or loadouts allow it.",),
         effect=pieces.Effect(
             tools=(sum(each.tools_before for each in gaining), sum(each.tools_after for each in gaining)),
             tokens=(sum(each.tokens_before for each in gaining), sum(each.tokens_after for each in gaining)),

@@ -96,17 +96,18 @@ def _actions(asked: sentences.Sentence, meant: _Meant, user: rights.User) -> Ite
         for toolkit in meant.toolkits[:MAX_MEANT]:
             address = reverse("web:toolkit", args=[toolkit.key])
             yield _result(f"Turn {asked.verb} {toolkit.key} …", address, about="Choose the agents")
-        for plugin in meant.plugins[:1]:
+        for plugin in meant.plugins[:1] if user.has_perm(rights.FLIP) else ():
             title = f"Turn {asked.verb} all tools of {plugin.name} for all agents …"
             yield _result(title, _bulk(plugin, asked.verb, "*"))
 
 
 def _blocks(verb: str, meant: _Meant, user: rights.User) -> Iterator[pieces.View]:
     """Yield the pages with the button that blocks something for everyone."""
+    is_blocked = verb == "unblock"
     entries: tuple[tuple[Kind, Sequence[str]], ...] = (
-        ("plugin", [plugin.name for plugin in meant.plugins]),
-        ("toolkit", [toolkit.key for toolkit in meant.toolkits]),
-        ("tool", [tool.key for tool in meant.tools]),
+        ("plugin", [plugin.name for plugin in meant.plugins if plugin.blocked == is_blocked]),
+        ("toolkit", [toolkit.key for toolkit in meant.toolkits if toolkit.blocked == is_blocked]),
+        ("tool", [tool.key for tool in meant.tools if tool.blocked == is_blocked]),
     )
     for kind, names in entries:
         if user.has_perm(rights.permission("change", kind)):

@@ -41,7 +41,7 @@ def page(
     page.whose = agent_choices((access.agent.key for access in index.agents), filters["whose"])
     page.seen = json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False)
     page.may_change = any(may_flip(access.agent.key) for access in index.agents)
-    part = _holders(index, use, filters)
+    part = _agents_part(index, use, filters)
     page.cells = tuple(
         view_model.cell(access, toolkit, may_change=may_flip(access.agent.key)) for access in part.items
     )
@@ -54,7 +54,7 @@ def page(
     return page
 
 
-def _holders(
+def _agents_part(
     index: access_index.AccessIndex, use: view_model.ToolkitUse, filters: Mapping[str, Any]
 ) -> paging.Part[access_index.AgentAccess]:
     """Return the agents that the page shows; those that have the toolkit come first if there are many pages."""

@@ -45,7 +45,7 @@ class Toolkits(forms.Form):
 VIEWS = saved_views.FilteredList(page="toolkits", form=Toolkits, names=("q", "show", "sort"))
 
 
-class Trial(filters.Holders):
+class Trial(filters.FindAgents):
     """A message to try on a toolkit, and the agent whose tools it is tried with; which agents are shown beside it."""
 
     message = forms.CharField(required=False, max_length=4000)

@@ -24,7 +24,7 @@ VIEWS = saved_views.FilteredList(
 )
 
 
-class OneTool(filters.Holders):
+class OneTool(filters.FindAgents):
     """Which agents the page of a tool shows: of those that have it, and of those that do not."""
 
     others_offset = fields.Offset()

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,13 @@ _SECRET_NAME = re.compile(
 )
 _OPTION_NAME = re.compile(r"--?[A-Za-z][\w.-]*=")
 # A commit or an image: package@1f3a…, image@sha256:1f3a….
-_VERSION_HASH = re.compile(r"(?:@|sha256:|:sha-)[0-9a-f]{40,64}\b")
+_VERSION_HASH = re.compile(r"(?:@|sha256:|:sha-)[0-9a-f]{7,64}\b")
+# The value of an option that is named like a secret, but is none: a number, a switch, a path or an address.
+_PLAIN = re.compile(
+    r"\d{1,7}|true|false|on|off|yes|no|none|null|[./~].*|https?://.*", re.IGNORECASE | re.DOTALL
+)
+# Inside a word, as in a connection string.
+_ASSIGNED = re.compile(r"(?:password|passwd|pwd)=(?!\$\{)[^;&\s]", re.IGNORECASE)
 _HEADER_LINE = re.compile(r"([\w-]+)\s*:\s*(.*)", re.DOTALL)
 # A variable for a container: -eNAME=value, --env=NAME=value, or NAME=value after -e or --env.
 _PASSED = re.compile(
@@ -92,7 +98,7 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
     for where, message in connections.problems(converted.connection):
         converted.problem = converted.problem or f"{'.'.join(where)}: {message}".removeprefix(": ")
     words = (converted.connection.get("command", ""), *converted.connection.get("args", ()))
-    if not converted.problem and any(map(_may_be_secret, words)):
+    if not converted.problem and _may_hold_secret(words):
         converted.problem = (
             "Its command line may contain a secret, which every user of the machine could read: let the server read it"
             " from its environment, and write it in 'env'. If it is none, add the server with `mcp add`."
@@ -219,13 +225,28 @@ def _is_harmless(name: str, value: str) -> bool:
     return looks_harmless and (is_path_or_address or not _SECRET_NAME.search(name))
 
 
+def _may_hold_secret(words: Sequence[str]) -> bool:
+    """Return whether a command line may hold a secret: by the form of a word, or as the value of what is named so."""
+    option = ""
+    for word in words:
+        name, _, value = word.lstrip("-").partition("=")
+        if not word.startswith("-") and "=" not in word:
+            name, value = option, word
+        is_plain = not value or _has_reference(value) or bool(_PLAIN.fullmatch(value))
+        if _may_be_secret(word) or (not is_plain and _SECRET_NAME.search(name)) or _ASSIGNED.search(word):
+            return True
+        # Not -eNAME, which passes on a variable.
+        option = word if re.fullmatch(r"--?[a-z][a-z0-9-]*", word) else ""
+    return False
+
+
 def _may_be_secret(word: str) -> bool:
     """Return whether a word of a command line may hold a secret: a long part that mixes letters and digits.
 
     Paths may, because programs are in directories with such names, and so may versions that are named by their hash.
     """
     value = _OPTION_NAME.sub("", word)
-    if value.startswith((".", "/", "~")):
+    if value.startswith((".", "~")) or (value.startswith("/") and "/" in value[1:]):
         return False
     for part in re.split(r"[^\w.+-]+", _VERSION_HASH.sub("", value)):
         # 2025-11-25, v1.2.3 and server-name are no secrets; in 5f1b3c1e-9c4d-… nearly every piece mixes both.
