@@ -46,7 +46,8 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-backg
 
 
 def main() -> None:
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    names = (os.environ.get("CHROMIUM", ""), "chromium-headless-shell", "chromium", "google-chrome")
+    chromium = next(filter(None, map(shutil.which, filter(None, names))), None)
     if chromium is None:
         sys.exit("There is no Chromium: install it (on Debian: apt-get install chromium).")
     wanted = {name: scene for name, scene in SCENES.items() if name in (sys.argv[1:] or SCENES)}
@@ -116,7 +117,7 @@ def ask(page: Page) -> None:
 
 def propose(page: Page) -> None:
     """Start saving a loadout, so that the page shows the affected agents."""
-    page.get_by_label("security", exact=True).uncheck(force=True)
+    page.get_by_label("security", exact=True).dispatch_event("click")
     page.get_by_label("Disabled").fill("desktop_commander\nchrome_devtools\nnotion\nshell\nfile\ngit")
     page.get_by_role("button", name="Save changes", exact=True).click()
     page.get_by_role("dialog").get_by_role("heading", name="Effect on agents").wait_for()

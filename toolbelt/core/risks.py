@@ -26,10 +26,7 @@ def of(tool: catalog.Tool) -> Risk:
 
 def stated(tool: catalog.Tool) -> Stated:
     """Return the risk that the tool states; "not stated" if it is only MCP's default that counts."""
-    risk = of(tool)
-    if tool.kind != "tool" or is_stated(schema.mapping(tool.annotations, {})):
-        return risk
-    return "not stated"
+    return "read-only" if tool.kind != "tool" else _stated_by_annotations(tool.annotations)
 
 
 def is_stated(annotations: Mapping[str, Any]) -> bool:
@@ -56,6 +53,12 @@ def is_raised(tool: catalog.Tool) -> bool:
 @functools.lru_cache(maxsize=256)  # many tools have the same annotations
 def _of_annotations(annotations: str) -> Risk:
     return of_hints(schema.mapping(annotations, {}))
+
+
+@functools.lru_cache(maxsize=256)
+def _stated_by_annotations(annotations: str) -> Stated:
+    hints = schema.mapping(annotations, {})
+    return of_hints(hints) if is_stated(hints) else "not stated"
 
 
 def of_hints(hints: Mapping[str, Any]) -> Risk:
