@@ -347,6 +347,7 @@ def test_what_is_no_backup_is_refused_and_changes_nothing(
             r"The directory /nowhere/at of the database file does not exist",
         ),
         ("{own}", "That is the address of this database"),
+        ("{own}?timeout=5", "That is the address of this database"),
     ],
 )
 def test_a_database_that_cannot_be_moved_to_is_named_in_a_sentence(

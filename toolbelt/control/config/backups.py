@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import environ
+from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
@@ -81,12 +83,27 @@ def move(url: str, *, replace: bool = False) -> str:
 
     The installation's settings stay as they are.
     """
-    if url == os.environ.get("DATABASE_URL"):
+    if _is_this_database(url):
         raise errors.Refused("That is the address of this database. Give the one of another database.")
     with tempfile.TemporaryDirectory(prefix="toolbelt-move-") as directory:
         file = Path(directory) / "database.sqlite3"
         backup(file, portable=True)
         return _manage("restore", str(file), *(["--replace"] if replace else []), url=url)
+
+
+def _is_this_database(url: str) -> bool:
+    """Return whether an address is that of the installation's own database, however it is written."""
+    own = connection.settings_dict
+    try:
+        given = environ.Env.db_url_config(url)
+    except (ValueError, KeyError, ImproperlyConfigured):
+        # Restoring says what is wrong with it.
+        return False
+    if ("sqlite" in own["ENGINE"]) != ("sqlite" in given["ENGINE"]):
+        return False
+    if "sqlite" in own["ENGINE"]:
+        return Path(given["NAME"]).absolute() == Path(own["NAME"]).absolute()
+    return all(str(given[name] or "") == str(own[name] or "") for name in ("HOST", "PORT", "NAME"))
 
 
 def _restore_file(file: Path, number: int) -> None:

@@ -132,7 +132,7 @@ def _batch(log_page: Any, may_undo: Callable[[queries.Entry], bool], path: str) 
     # All of it, also if it is longer than a page.
     batch = undo.batch_of(log_page.entries[0].id)
     is_undoable = bool(batch) and all(audit_words.is_undoable(entry) and may_undo(entry) for entry in batch)
-    by = audit_words.actor(log_page.entries[0].actor)
+    by = audit_words.actor(log_page.entries[0].actor, log_page.entries[0].via)
     return pieces.View(
         words=f"{words.counted(log_page.total, 'change')} made together by {by}.",
         entry=batch[0].id if is_undoable else None,

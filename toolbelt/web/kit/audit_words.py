@@ -78,9 +78,12 @@ _VIA = {
 }
 
 
-def actor(name: str) -> str:
-    """Return who made a change: a person or client by name, Toolbelt itself, or the program of an agent."""
-    if name in _ITSELF:
+def actor(name: str, via: str = "") -> str:
+    """Return who made a change: a person or client by name, Toolbelt itself, or the program of an agent.
+
+    Only what has the source "system" is by Toolbelt: a person may have the same name.
+    """
+    if name in _ITSELF and via == "system":
         return "Toolbelt"
     kind, _, agent = name.partition(":")
     return f"Agent {agent}" if kind == "agent" and agent else name
@@ -110,7 +113,7 @@ def last_change(entry: queries.Entry | None, may_undo: bool) -> pieces.View | No
     history = reverse("web:history", args=[entry.subject_key])
     act = f"{_act(entry)} {entry.key}" if entry.key else _to_itself(entry)
     return pieces.View(
-        who=actor(entry.actor),
+        who=actor(entry.actor, entry.via),
         actor=entry.actor,
         did=f"{act} (an undo)" if entry.undoes else act,
         when=words.moment(entry.at),
@@ -147,7 +150,7 @@ def present(
     key = entry.subject_key
     return pieces.View(
         id=entry.id,
-        who=actor(entry.actor),
+        who=actor(entry.actor, entry.via),
         via=source(entry.via),
         when=words.clock(entry.at),
         did=did(entry),
