@@ -390,3 +390,25 @@ def _plugin_category(plugin: Plugin | None, name: str) -> str:
     if plugin is not None and plugin.category:
         return plugin.category
     return PLUGIN_CATEGORIES.get(keys.fold(name), "") if name else ""
+
+
+def replace(
+    stored: Catalog,
+    *,
+    tools: Iterable[Tool] | None = None,
+    toolkits: Iterable[Toolkit] | None = None,
+    loadouts: Iterable[Loadout] | None = None,
+    sub_apps: Iterable[SubApp] | None = None,
+) -> Catalog:
+    """Return the catalog with other values of these kinds, as it would be after a change; it has no stamp."""
+    return compile_(
+        number=stored.number,
+        categories=stored.categories,
+        plugins=stored.plugins.values(),
+        tools=stored.tools.values() if tools is None else tools,
+        toolkits=stored.toolkits.values() if toolkits is None else toolkits,
+        loadouts=stored.loadouts.values() if loadouts is None else loadouts,
+        sub_apps=stored.sub_apps.values() if sub_apps is None else sub_apps,
+        code=stored.code,
+        count_tokens=stored.count_tokens,
+    )

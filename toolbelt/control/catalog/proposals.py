@@ -199,16 +199,11 @@ def _with(stored: catalog.Catalog, kind: Kind, name: str, value: Any) -> catalog
     if value is None:
         del changed[name]
     values = {each: _values(stored, each) for each in ("loadout", "toolkit", "sub_app")} | {kind: changed}
-    proposed = catalog.compile_(
-        number=stored.number,
-        categories=stored.categories,
-        plugins=stored.plugins.values(),
-        tools=stored.tools.values(),
+    proposed = catalog.replace(
+        stored,
         toolkits=values["toolkit"].values(),
         loadouts=values["loadout"].values(),
         sub_apps=values["sub_app"].values(),
-        code=stored.code,
-        count_tokens=stored.count_tokens,
     )
     # The tools are the same, and so are their definitions, except for the toolkits that these name.
     definitions_ = stored.derived.setdefault("definitions", {})

@@ -122,23 +122,11 @@ def last_change(tool: str) -> int | None:
 
 def _approved(stored: catalog.Catalog, keys: Collection[str]) -> catalog.Catalog:
     """Return the catalog as it would be with these tools approved."""
-    tools = {
-        key: dataclasses.replace(tool, seen=True, approved=tool_versions.version(tool))
-        if key in keys
-        else tool
+    tools = (
+        dataclasses.replace(tool, seen=True, approved=tool_versions.version(tool)) if key in keys else tool
         for key, tool in stored.tools.items()
-    }
-    return catalog.compile_(
-        number=stored.number,
-        categories=stored.categories,
-        plugins=stored.plugins.values(),
-        tools=tools.values(),
-        toolkits=stored.toolkits.values(),
-        loadouts=stored.loadouts.values(),
-        sub_apps=stored.sub_apps.values(),
-        code=stored.code,
-        count_tokens=stored.count_tokens,
     )
+    return catalog.replace(stored, tools=tools)
 
 
 def _by_plugin(shown: Mapping[str, str]) -> dict[str, dict[str, str]]:
