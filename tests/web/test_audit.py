@@ -374,6 +374,22 @@ def test_the_argument_of_a_tool_that_changed_is_named(operator: Client) -> None:
     assert [line.what for line in entry.differences] == ["argument cents.maximum"]
 
 
+@pytest.mark.parametrize(
+    ("field", "shown"),
+    [("tool_notes", "tool notes.git__push"), ("output_schema", "output schema.git__push")],
+)
+def test_names_in_a_changed_field_stay_as_they_are(operator: Client, field: str, shown: str) -> None:
+    record(before={field: {"git__push": "a"}}, after={field: {"git__push": "b"}})
+    [entry] = listed(look(operator))
+    assert [line.what for line in entry.differences] == [shown]
+
+
+def test_only_a_switch_or_an_override_stands_in_the_sentence(operator: Client) -> None:
+    record(action="session.evict", key="s1", before={"loaded": ["devops"]}, after=None)
+    record(action="override.set", key="shell", before=None, after=False)
+    assert [entry.is_flip for entry in listed(look(operator))] == [True, False]
+
+
 @pytest.mark.usefixtures("history")
 def test_titles_come_before_keys_and_lead_to_what_was_changed(operator: Client) -> None:
     titles = [(entry.subject, entry.title, entry.url) for entry in listed(look(operator))]

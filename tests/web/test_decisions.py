@@ -117,5 +117,7 @@ def test_a_switch_that_turns_nothing_on_says_why(operator: Client, belt: None) -
     agents.equip(SURE, "ada", "lobby")
     html = acting.text(acting.override(operator, "github__issue_write", "true", "unset"))
     assert "Saved, but github__issue_write is not on for ada: disabled by loadout lobby." in html
+    html = acting.text(acting.override(operator, "github__issue_write", "true", "true"))
+    assert "No changes: github__issue_write is not on for ada: disabled by loadout lobby." in html
     html = acting.text(acting.override(operator, "papers", "true", "unset"))
     assert "papers is on for ada." in html

@@ -161,7 +161,7 @@ def _shortened(run: str) -> str:
 def _pieces(marked: _Marked) -> Iterator[Piece]:
     for run, differs in marked:
         if run and run.isascii() and run.isprintable():
-            # Most texts hide nothing, and to look at every character of theirs takes long.
+            # Most texts hide nothing, and checking each character takes long.
             yield Piece(text=run, tone="changed" if differs else "")
             continue
         for hidden, characters in itertools.groupby(run, key=cleaning.is_hidden):

@@ -63,12 +63,12 @@ def question(
     back: str,
 ) -> notices.Confirmation:
     """Return the question before tools are approved: their findings, and what agents get."""
-    name = next(iter(shown)) if len(shown) == 1 else words.tools(len(shown))
+    name, them = (next(iter(shown)), "it") if len(shown) == 1 else (words.tools(len(shown)), "them")
     gaining = [gain.effect for gain in gains]
     return notices.Confirmation(
         title=f"Approve {name}?",
         reasons=tuple(_cautions(doubts, gains)),
-        facts=("Agents may also get them on request, where their toolkits or loadouts allow it.",),
+        facts=(f"Agents may also get {them} on request, where toolkits or loadouts allow that.",),
         effect=pieces.Effect(
             tools=(sum(each.tools_before for each in gaining), sum(each.tools_after for each in gaining)),
             tokens=(sum(each.tokens_before for each in gaining), sum(each.tokens_after for each in gaining)),

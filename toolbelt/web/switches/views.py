@@ -54,11 +54,12 @@ def _flipped(request: http.Request, family: str, agent: str, key: str) -> HttpRe
     title, verb = words.switch_question(key, state, agent), words.switch_verb(arguments["on"])
     parts.declare(request, agent, title=title, verb=verb, fields=_KEPT)
     change = _WRITES[family](responses.write(request, form.cleaned_data), agent, key, **arguments)
-    done = words.switch_result(key, state, agent)
-    has_effect = change.effect is None or not change.effect.is_nothing
+    has_effect = change.effect is not None and not change.effect.is_nothing
     if arguments["on"] and not has_effect and (reason := _why_off(agent, key)):
-        done = f"Saved, but {key} is not on for {agent}: {reason}"
-    return _answered(request, change, done)
+        done = "No changes:" if change.is_nothing else "Saved, but"
+        text = f"{done} {key} is not on for {agent}: {reason}."
+        return responses.respond(request, notices.Notice(text=text, undo=change.entry), change.effect)
+    return _answered(request, change, words.switch_result(key, state, agent))
 
 
 def _why_off(agent: str, key: str) -> str:
