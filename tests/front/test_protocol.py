@@ -16,8 +16,8 @@ class Sent:
         self.calls: list[bytes] = []
         self.is_closed = False
 
-    def write(self, data: bytes) -> None:
-        self.calls.append(data)
+    def writelines(self, parts: list[bytes]) -> None:
+        self.calls.append(b"".join(parts))
 
     def is_closing(self) -> bool:
         return self.is_closed

@@ -50,7 +50,7 @@ class GatheringTransport:
         held, self._held, self._size = self._held, [], 0
         # The client may have gone away since.
         if held and not self._transport.is_closing():
-            self._transport.write(b"".join(held))
+            self._transport.writelines(held)
 
 
 class Protocol(httptools_impl.HttpToolsProtocol):
