@@ -1,4 +1,4 @@
-"""Every built-in plugin is in its folder, under a unique name and with a unique namespace."""
+"""Tests that every built-in plugin has a unique name, namespace, and keys of tools and toolkits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from toolbelt.core import keys
 from toolbelt.plugins import builtin, contract
 
 
-def made(name: str) -> contract.ToolPlugin:
+def make(name: str) -> contract.ToolPlugin:
     module, class_name = builtin.CLASSES[name]
     plugin = getattr(importlib.import_module(module), class_name)()
     assert isinstance(plugin, contract.ToolPlugin)
@@ -18,14 +18,14 @@ def made(name: str) -> contract.ToolPlugin:
 
 
 @pytest.mark.parametrize("name", builtin.CLASSES)
-def test_a_plugin_is_what_its_name_says(name: str) -> None:
-    assert made(name).name == name
+def test_a_built_in_plugin_has_the_name_it_is_listed_under(name: str) -> None:
+    assert make(name).name == name
 
 
-def test_no_two_plugins_share_a_namespace_a_tool_or_a_toolkits_key() -> None:
-    plugins = [made(name) for name in builtin.CLASSES]
-    spaces = [keys.fold(plugin.namespace) for plugin in plugins]
-    taken = [keys.fold(tool.name) for plugin in plugins for tool in plugin.tools]
-    taken += [keys.fold(toolkit.key) for plugin in plugins for toolkit in plugin.toolkits]
-    assert len(set(spaces)) == len(spaces)
-    assert len(set(taken)) == len(taken)
+def test_namespaces_and_keys_of_built_in_plugins_are_unique() -> None:
+    plugins = [make(name) for name in builtin.CLASSES]
+    namespaces = [keys.fold(plugin.namespace) for plugin in plugins]
+    keys_ = [keys.fold(tool.name) for plugin in plugins for tool in plugin.tools]
+    keys_ += [keys.fold(toolkit.key) for plugin in plugins for toolkit in plugin.toolkits]
+    assert len(set(namespaces)) == len(namespaces)
+    assert len(set(keys_)) == len(keys_)
