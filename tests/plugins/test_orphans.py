@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins import killing
+from tests.plugins import process_kills
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,12 +33,12 @@ time.sleep(300)
 
 def test_started_processes_end_when_their_parent_is_killed() -> None:
     within = "with orphans.ended_with_this_process(child.pid):" + PRINTING.replace("\n", "\n    ")
-    assert killing.survivors(STARTING + within) == []
+    assert process_kills.survivors(STARTING + within) == []
 
 
 def test_processes_that_are_no_longer_tracked_are_not_ended() -> None:
     untracked = "with orphans.ended_with_this_process(child.pid): pass\n"
-    assert len(killing.survivors(STARTING + untracked + PRINTING, seconds=3.0)) == 2
+    assert len(process_kills.survivors(STARTING + untracked + PRINTING, seconds=3.0)) == 2
 
 
 def test_a_fork_of_the_parent_does_not_keep_its_processes_alive() -> None:
@@ -50,7 +50,7 @@ with orphans.ended_with_this_process(child.pid):
         time.sleep(30)
         os._exit(0)
 """
-    assert killing.survivors(STARTING + forking + PRINTING.replace("\n", "\n    ")) == []
+    assert process_kills.survivors(STARTING + forking + PRINTING.replace("\n", "\n    ")) == []
 
 
 def test_a_killed_standby_process_is_replaced() -> None:
@@ -64,7 +64,7 @@ with orphans.ended_with_this_process(child.pid):
     with orphans.ended_with_this_process(other.pid):
 """
     printing = PRINTING.replace("print(", "print(other.pid, ").replace("\n", "\n        ")
-    assert killing.survivors(STARTING + replacing + printing) == []
+    assert process_kills.survivors(STARTING + replacing + printing) == []
 
 
 def test_a_normal_exit_ends_the_standby_process() -> None:
@@ -77,7 +77,7 @@ def test_a_normal_exit_ends_the_standby_process() -> None:
     )
 
     assert process.stderr == ""
-    assert killing.remaining_after(map(int, process.stdout.split()), 5.0) == []
+    assert process_kills.remaining_after(map(int, process.stdout.split()), 5.0) == []
 
 
 def test_a_termination_signal_does_not_end_the_standby_process() -> None:
@@ -86,4 +86,4 @@ import os, signal
 with orphans.ended_with_this_process(child.pid):
     os.kill(orphans._STANDBY._process.pid, signal.SIGTERM)
 """
-    assert killing.survivors(STARTING + signalling + PRINTING.replace("\n", "\n    ")) == []
+    assert process_kills.survivors(STARTING + signalling + PRINTING.replace("\n", "\n    ")) == []

@@ -12,7 +12,7 @@ import pytest
 
 import toolbelt
 from tests.plugins.builtin import runtime
-from tests.plugins.builtin.self_evolution.attacking import MESSAGE, PATCH, evolve, repository, write
+from tests.plugins.builtin.self_evolution.attack_fixtures import MESSAGE, PATCH, evolve, repository, write
 from toolbelt.plugins.builtin.self_evolution import git, plugin, writing
 
 __all__ = ["evolve", "repository"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins import killing
+from tests.plugins import process_kills
 
 RUNNING = """
 import os, sys, threading, time
@@ -27,4 +27,4 @@ time.sleep(300)
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="requires /proc")
 def test_a_program_ends_when_its_toolbelt_process_is_killed(tmp_path: Path) -> None:
-    assert killing.survivors(RUNNING, str(tmp_path / "started")) == []
+    assert process_kills.survivors(RUNNING, str(tmp_path / "started")) == []
