@@ -36,14 +36,14 @@ def names(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
             yield name
 
 
-def test_the_schema_accepts_the_default_values_and_rejects_invalid_ones() -> None:
+def test_the_schema_accepts_the_default_values_and_rejects_invalid_values() -> None:
     jsonschema.validate(VALUES, SCHEMA)
     for wrong in ({"replica": 2}, {"ingress": {"host": "x"}}, {"host": "https://x"}, {"workers": 0}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**VALUES, **wrong}, SCHEMA)
 
 
-def test_the_templates_use_every_value_and_no_undefined_one() -> None:
+def test_the_templates_use_every_value_and_no_undefined_value() -> None:
     used = set(re.findall(r"\.Values\.([\w.]+)", TEMPLATES))
     assert used == set(names(VALUES))
 

@@ -69,7 +69,7 @@ def test_a_forked_child_has_its_own_loop(loop):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_plain_function_can_wait_for_an_async_one(loop):
+def test_a_plain_function_can_wait_for_an_async_function(loop):
     threads = background.Threads()
 
     assert loop.run_sync(background.call(threads, lambda: background.wait(double(4))), 1) == 8

@@ -59,7 +59,7 @@ def test_state_accepts_only_json_values():
         asyncio.run(local.LocalState().set("a", {1, 2}))
 
 
-def test_the_http_client_is_the_given_one_or_is_created_and_closed():
+def test_the_http_client_is_given_or_created_and_closed():
     async def check() -> None:
         async with httpx.AsyncClient() as given:
             assert local.LocalRuntime("kb", http=given).http is given

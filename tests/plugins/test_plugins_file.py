@@ -223,7 +223,7 @@ def test_a_file_that_is_nested_too_deeply_is_reported(tmp_path):
     assert "nested too deeply" in problem.message
 
 
-def test_a_valid_entry_is_unaffected_by_an_invalid_one(tmp_path):
+def test_a_valid_entry_is_unaffected_by_an_invalid_entry(tmp_path):
     file = read(tmp_path, "tool_plugins:\n- id: 5\n- id: kb\nextra: 1\n")
 
     assert [bool(entry.problems) for entry in file.entries] == [True, False]

@@ -161,7 +161,7 @@ def test_a_surface_request_that_was_not_accepted_is_repeated(connect: Connect, f
     assert len(server.requests) == 3
 
 
-def test_a_reason_that_ends_with_a_full_stop_gets_no_second_one(connect: Connect) -> None:
+def test_a_reason_that_ends_with_a_full_stop_gets_no_second_full_stop(connect: Connect) -> None:
     with pytest.raises(protocol.Unreachable, match=r": No protocol\.$"):
         connect(Server(httpx.ConnectError("No protocol."))).surface()
 
@@ -274,7 +274,7 @@ def test_a_connection_can_be_used_by_several_event_loops_in_turn() -> None:
     assert len(server.requests) == 2
 
 
-def test_the_blocking_connection_is_the_given_one_or_is_created_once() -> None:
+def test_the_blocking_connection_is_given_or_created_once() -> None:
     given = Blocking(Server(surface())).connection
     assert http.Http("http://tb.example/", "ada", "tb_secret", blocking=given).blocking() is given
     connection = http.Http("http://tb.example/", "ada", "tb_secret")

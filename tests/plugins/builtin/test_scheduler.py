@@ -151,7 +151,7 @@ def test_schedules_are_unavailable_outside_of_a_call(harness: SchedulerHarness) 
         jobs.AgentJobs(harness.runtime)
 
 
-def test_creating_the_same_schedule_again_returns_the_existing_one(harness: SchedulerHarness) -> None:
+def test_creating_the_same_schedule_again_returns_the_existing_schedule(harness: SchedulerHarness) -> None:
     assert harness.schedule("2026-05-01T13:00Z") == harness.schedule("2026-05-01T15:00+02:00")
     assert harness.schedule("2026-05-01T13:00Z", every="1 day") != harness.schedule("2026-05-01T13:00Z")
 

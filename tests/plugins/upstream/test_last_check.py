@@ -72,7 +72,7 @@ def test_a_denied_call_is_not_written_to_a_process(tmp_path: Any) -> None:
     assert script.calls == 1
 
 
-def test_a_request_that_waits_for_a_connection_is_checked_once_it_has_one(
+def test_a_request_waiting_for_a_connection_is_checked_when_it_gets_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(network, "MAX_CONNECTIONS", 1)

@@ -74,7 +74,7 @@ def test_a_name_that_resolves_to_a_platform_address_is_refused(host: str) -> Non
     assert inner.sent == []
 
 
-def test_the_next_address_is_tried_if_one_does_not_answer() -> None:
+def test_the_next_address_is_tried_if_the_first_does_not_answer() -> None:
     inner = RecordingTransport()
 
     request_through_gate("http://two.test/", inner)

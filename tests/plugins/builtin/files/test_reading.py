@@ -163,7 +163,7 @@ def test_search_matches_have_path_line_number_and_text(files) -> None:
     assert files("search", query="two", glob="notes/*.md")["files_searched"] == 1
 
 
-def test_catastrophic_patterns_are_harmless_and_invalid_ones_are_refused(files, root) -> None:
+def test_backtracking_patterns_are_harmless_and_invalid_patterns_are_refused(files, root) -> None:
     (root / "a").write_text("a" * 40_000 + "!")
     assert files("search", query="(a+)+$", regex=True, path="a")["matches"] == []
     with pytest.raises(toolbelt.ToolError, match="not a valid RE2 expression"):
