@@ -221,10 +221,10 @@ def test_a_probe_does_not_wait_for_a_writer_and_cannot_write(file):
         writer.execute("UPDATE toolbelt_agentsession SET state = 'not yet'")
         probe = sqlite.StateProbe(original)
         try:
-            readings = await state(probe)
+            stored = await state(probe)
             with pytest.raises(sqlite3.OperationalError, match="readonly"):
                 probe._cursor().execute("DELETE FROM toolbelt_agent")
-            return readings
+            return stored
         finally:
             await probe.close()
             writer.close()
