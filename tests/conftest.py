@@ -66,7 +66,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
         **browser_type_launch_args,
         "executable_path": CHROMIUM,
         "args": [
-            "--no-sandbox",  # Chromium refuses to start as root with one
+            "--no-sandbox",  # Chromium does not start as root with a sandbox
             "--disable-gpu",
             "--disable-quic",
             "--no-first-run",

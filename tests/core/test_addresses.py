@@ -1,4 +1,4 @@
-"""Public and metadata addresses are recognized in every notation and on every version of Python."""
+"""Tests that public and metadata addresses are recognized in every notation and on every version of Python."""
 
 from __future__ import annotations
 
